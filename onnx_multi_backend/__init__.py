@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to run an ONNX model on ONNX Runtime or OpenVINO, behind `onnx.backend.base`."""
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.backend import (
+    OpenvinoBackend,
+    OrtBackend,
+    OrtCpuBackend,
+    OrtCudaBackend,
+    OrtOpenvinoBackend,
+    OrtOpenvinoFloatBackend,
+    OrtOpenvinoInt8Backend,
+    OrtTensorrtBackend,
+    OrtTensorrtFloatBackend,
+    OrtTensorrtFloatOptimBackend,
+    OrtTensorrtInt8Backend,
+    OrtTensorrtInt8QDQBackend,
+    prepare,
+)
+from onnx_multi_backend.errors import (
+    CalibrationTableError,
+    DeviceError,
+    DeviceUnavailableError,
+    EngineNotInstalledError,
+    EnvironmentWarning,
+    FallbackWarning,
+    InputError,
+    InvalidModelError,
+    OnnxMultiBackendError,
+    OptionError,
+    OptionTypeError,
+    PresetWarning,
+    RunError,
+    UnsupportedModelError,
+)
+from onnx_multi_backend.examples import get_example
+from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.prepared import PreparedModel
+from onnx_multi_backend.preset import Availability, Compatibility, Preset
+from onnx_multi_backend.registry import availability, presets
+from onnx_multi_backend.tensors import TensorInfo
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Adaptation",
+    "Availability",
+    "CalibrationTableError",
+    "Compatibility",
+    "DeviceError",
+    "DeviceUnavailableError",
+    "EngineNotInstalledError",
+    "EnvironmentWarning",
+    "FallbackWarning",
+    "InputError",
+    "InvalidModelError",
+    "NodePlacement",
+    "OnnxMultiBackendError",
+    "OpenvinoBackend",
+    "OptionError",
+    "OptionTypeError",
+    "OrtBackend",
+    "OrtCpuBackend",
+    "OrtCudaBackend",
+    "OrtOpenvinoBackend",
+    "OrtOpenvinoFloatBackend",
+    "OrtOpenvinoInt8Backend",
+    "OrtTensorrtBackend",
+    "OrtTensorrtFloatBackend",
+    "OrtTensorrtFloatOptimBackend",
+    "OrtTensorrtInt8Backend",
+    "OrtTensorrtInt8QDQBackend",
+    "PreparedModel",
+    "Preset",
+    "PresetWarning",
+    "RunError",
+    "TensorInfo",
+    "UnsupportedModelError",
+    "availability",
+    "get_example",
+    "prepare",
+    "presets",
+]

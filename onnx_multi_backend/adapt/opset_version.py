@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pass: lower an opset import where none of the operators used changed in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+from onnx import NodeProto
+
+from onnx_multi_backend.adapt.same_operator import unchanged
+from onnx_multi_backend.adapt.work import Adaptation, Work
+from onnx_multi_backend.graph_walk import nodes_of, nodes_within
+
+
+def opset_version(work: Work) -> None:
+    """Lower each opset import that is above the engine's, in the main graph and in every local function.
+
+    All operators of the domain that are used have to mean the same in both opsets: see `same_operator`.
+    """
+    model = work.model
+    _lower(work, "", model.opset_import, list(nodes_of(model.graph)))
+    for i, function in enumerate(model.functions):
+        nodes = [inner for node in function.node for inner in nodes_within(node)]
+        _lower(work, function.name, function.opset_import, nodes, function_index=i)
+
+
+def _lower(
+    work: Work,
+    where: str,
+    imports: Iterable[onnx.OperatorSetIdProto],
+    nodes: list[NodeProto],
+    function_index: int | None = None,
+) -> None:
+    for i, opset in enumerate(imports):
+        if opset.version <= 1:
+            continue
+        limit = work.limits.max_opset(_canonical(opset.domain))
+        if limit is None or opset.version <= limit:
+            continue
+        if any(_changed(node, opset.domain, opset.version, limit) for node in nodes):
+            continue
+        given = opset.version
+        model = work.edit()
+        target = model if function_index is None else model.functions[function_index]
+        target.opset_import[i].version = limit
+        work.changes.append(
+            Adaptation(
+                "opset_version",
+                where,
+                f"opset {given} of {_canonical(opset.domain) or 'ai.onnx'} to {limit}",
+                f"the engine knows opsets up to {limit}, and no operator used here changed in between",
+            )
+        )
+
+
+def _canonical(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _changed(node: NodeProto, domain: str, given: int, limit: int) -> bool:
+    if _canonical(node.domain) != _canonical(domain):
+        return False
+    return not unchanged(node.op_type, _canonical(domain), given, limit)

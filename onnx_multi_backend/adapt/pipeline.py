@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of the passes, and what they return together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.edge_types import edge_types
+from onnx_multi_backend.adapt.ir_version import ir_version
+from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.opset_version import opset_version
+from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
+
+#: A pass looks at the work, changes it where the engine's limits ask for it, and records every change.
+Pass = Callable[[Work], None]
+
+PASSES: tuple[Pass, ...] = (opset_version, edge_types, ir_version)
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A model ready for the engine.
+
+    Attributes
+    ----------
+    proto : onnx.ModelProto
+        The very object that was given when `changes` is empty.
+    changes : tuple of Adaptation
+    inputs, outputs : dict of str to Edge
+        Only the graph inputs and outputs that the engine knows by another name and type.
+    inserted : frozenset of str
+        Names of the nodes that were put in.
+    """
+
+    proto: ModelProto
+    changes: tuple[Adaptation, ...]
+    inputs: dict[str, Edge]
+    outputs: dict[str, Edge]
+    inserted: frozenset[str]
+
+
+def untouched(model: ModelProto) -> Adapted:
+    """The result for ``adapt=False``."""
+    return Adapted(model, (), {}, {}, frozenset())
+
+
+def adapt(model: ModelProto, limits: Limits) -> Adapted:
+    """Bring a model within an engine's limits.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Never altered. Its external data need not be loaded.
+    limits : Limits
+        What the engine accepts.
+    """
+    work = Work(model, limits)
+    for apply in PASSES:
+        apply(work)
+    return Adapted(work.model, tuple(work.changes), work.inputs, work.outputs, frozenset(work.inserted))

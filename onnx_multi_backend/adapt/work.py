@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model under adaptation, with the record of what was done to it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.limits import Limits
+
+
+class Adaptation(NamedTuple):
+    """One change that was made to a model before an engine got it."""
+
+    pass_name: str
+    node: str
+    change: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = f" at {self.node}" if self.node else ""
+        return f"{self.pass_name}{where}: {self.change} ({self.reason})"
+
+
+class Edge(NamedTuple):
+    """How a graph input or output of the user's model appears to the engine."""
+
+    engine_name: str
+    elem_type: int
+
+
+class Work:
+    """A model and what the passes did to it. The user's ModelProto is copied before the first change, never altered."""
+
+    def __init__(self, model: ModelProto, limits: Limits) -> None:
+        self._model = model
+        self._owned = False
+        self.limits = limits
+        self.changes: list[Adaptation] = []
+        self.inputs: dict[str, Edge] = {}
+        self.outputs: dict[str, Edge] = {}
+        self.inserted: set[str] = set()
+
+    @property
+    def model(self) -> ModelProto:
+        """The model as it stands, for reading."""
+        return self._model
+
+    def edit(self) -> ModelProto:
+        """The model as it stands, for changing."""
+        if not self._owned:
+            copy = ModelProto()
+            copy.CopyFrom(self._model)
+            self._model, self._owned = copy, True
+        return self._model

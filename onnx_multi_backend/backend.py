@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backend in ONNX's module form, which picks the preset by device; and every preset's class.
+
+``prepare(model, device="CUDA:0").run(inputs)``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnx import NodeProto
+
+from onnx_multi_backend.errors import DeviceError
+from onnx_multi_backend.model import ModelLike
+from onnx_multi_backend.prepared import PreparedModel
+from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.presets.openvino import OpenvinoBackend
+from onnx_multi_backend.presets.ort import OrtBackend
+from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
+from onnx_multi_backend.presets.ort_cuda import OrtCudaBackend
+from onnx_multi_backend.presets.ort_openvino import (
+    OrtOpenvinoBackend,
+    OrtOpenvinoFloatBackend,
+    OrtOpenvinoInt8Backend,
+)
+from onnx_multi_backend.presets.ort_tensorrt import (
+    OrtTensorrtBackend,
+    OrtTensorrtFloatBackend,
+    OrtTensorrtFloatOptimBackend,
+    OrtTensorrtInt8Backend,
+    OrtTensorrtInt8QDQBackend,
+)
+from onnx_multi_backend.registry import get_preset
+
+__all__ = [
+    "OpenvinoBackend",
+    "OrtBackend",
+    "OrtCpuBackend",
+    "OrtCudaBackend",
+    "OrtOpenvinoBackend",
+    "OrtOpenvinoFloatBackend",
+    "OrtOpenvinoInt8Backend",
+    "OrtTensorrtBackend",
+    "OrtTensorrtFloatBackend",
+    "OrtTensorrtFloatOptimBackend",
+    "OrtTensorrtInt8Backend",
+    "OrtTensorrtInt8QDQBackend",
+    "is_compatible",
+    "prepare",
+    "run",
+    "run_model",
+    "run_node",
+    "supports_device",
+]
+
+#: The part of a device string before the first colon: the preset, and what the preset calls the device.
+_ROUTES: dict[str, tuple[type[Preset], str]] = {
+    "CPU": (OrtCpuBackend, "CPU"),
+    "CUDA": (OrtCudaBackend, "CUDA"),
+    "TENSORRT": (OrtTensorrtFloatBackend, "CUDA"),
+    "OPENVINO": (OpenvinoBackend, ""),
+    "ORT_OPENVINO": (OrtOpenvinoBackend, ""),
+}
+
+
+def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None]:
+    if preset is not None:
+        chosen = get_preset(preset)
+        if device is None or chosen.family.knows(device):
+            return chosen, device if isinstance(device, str) else None
+        routed, own = _route(device, None)  # "OPENVINO:GPU" with preset="Openvino"
+        if routed.family is not chosen.family:
+            raise DeviceError(
+                f"{chosen.name} knows no device {device!r}. Its devices are written {chosen.family.examples}."
+            )
+        return chosen, own
+    head, _, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if head not in _ROUTES:
+        raise DeviceError(
+            f"There is no device {device!r}. Devices: CPU, CUDA[:N], TENSORRT[:N], OPENVINO[:dev], ORT_OPENVINO[:dev]; "
+            "for another preset pass preset=NAME."
+        )
+    chosen, prefix = _ROUTES[head]
+    if not prefix:
+        return chosen, rest or None
+    return chosen, f"{prefix}:{rest}" if rest else prefix
+
+
+def prepare(model: ModelLike, device: str | None = "CPU", preset: str | None = None, **options: Any) -> PreparedModel:
+    """Prepare a model on the preset that a device, or a name, stands for.
+
+    Parameters
+    ----------
+    model : path, bytes or onnx.ModelProto
+    device : str
+        ``CPU``, ``CUDA[:N]``, ``TENSORRT[:N]``, ``OPENVINO[:dev]`` or ``ORT_OPENVINO[:dev]``; with `preset`, a device
+        of that preset or None for its default.
+    preset : str, optional
+        A preset's name.
+    **options
+        Of the preset.
+
+    Raises
+    ------
+    OnnxMultiBackendError
+        As `Preset.prepare`.
+    """
+    chosen, own = _route(None if preset is not None and device == "CPU" else device, preset)
+    return chosen.prepare(model, own, **options)
+
+
+def run_model(
+    model: ModelLike, inputs: Any, device: str | None = "CPU", preset: str | None = None, **options: Any
+) -> tuple[Any, ...]:
+    """Prepare a model and run it once."""
+    return prepare(model, device, preset, **options).run(inputs)
+
+
+#: ONNX Runtime's backend module has `run_model` under this name too.
+run = run_model
+
+
+def run_node(
+    node: NodeProto,
+    inputs: Any,
+    device: str | None = "CPU",
+    outputs_info: Sequence[tuple[Any, Sequence[int]]] | None = None,
+    preset: str | None = None,
+    **options: Any,
+) -> tuple[Any, ...]:
+    """Run one operator; see `Preset.run_node`."""
+    chosen, own = _route(None if preset is not None and device == "CPU" else device, preset)
+    return chosen.run_node(node, inputs, own, outputs_info, **options)
+
+
+def is_compatible(model: ModelLike, device: str | None = "CPU", preset: str | None = None, **options: Any) -> bool:
+    """Whether the preset can run the model. Never raises on a broken model."""
+    chosen, own = _route(None if preset is not None and device == "CPU" else device, preset)
+    return chosen.is_compatible(model, own, **options)
+
+
+def supports_device(device: str) -> bool:
+    """Whether a device can be used here and now. Never raises."""
+    try:
+        chosen, own = _route(device, None)
+    except DeviceError:
+        return False
+    return chosen.supports_device(own or chosen.family.default)

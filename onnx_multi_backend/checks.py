@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is it a valid model, and one that the installed onnx knows?"""
+
+from __future__ import annotations
+
+import onnx
+from onnx import GraphProto, ModelProto, TensorProto
+
+from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
+from onnx_multi_backend.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.model import LoadedModel
+
+#: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
+_CHECKED_INITIALIZER_BYTES = 64 * 1024
+
+
+def check_versions(model: LoadedModel) -> None:
+    """Refuse an IR or opset that the installed onnx does not know: no check and no adaptation could be trusted.
+
+    Raises
+    ------
+    UnsupportedModelError
+        Names the version, the highest known one, and the cure.
+    """
+    proto = model.proto
+    if proto.ir_version > onnx.IR_VERSION:
+        raise UnsupportedModelError(
+            f"{model.label} has IR version {proto.ir_version}; the installed onnx {onnx.__version__} knows IR up to "
+            f"{onnx.IR_VERSION}. Upgrade onnx, or export the model with an older one."
+        )
+    known = _known_opsets()
+    for opset in proto.opset_import:
+        domain = "" if opset.domain == "ai.onnx" else opset.domain
+        if domain in known and opset.version > known[domain]:
+            raise UnsupportedModelError(
+                f"{model.label} has opset {opset.version} of {domain or 'ai.onnx'}; the installed onnx "
+                f"{onnx.__version__} knows opsets up to {known[domain]}. Upgrade onnx, or export the model with an "
+                "older opset.",
+                operators=sorted(
+                    {operator_name(n) for n in all_nodes(proto) if (n.domain or "") in (domain, opset.domain)}
+                ),
+            )
+
+
+def _known_opsets() -> dict[str, int]:
+    return {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}
+
+
+def check(model: LoadedModel, *, full: bool = False) -> None:
+    """Run the ONNX checker on the model without its large weights.
+
+    Parameters
+    ----------
+    full : bool
+        Infer the types too and hold them to the declared ones; costs more, and is wanted once an engine has refused.
+
+    Raises
+    ------
+    InvalidModelError
+        With the checker's own words.
+    """
+    try:
+        onnx.checker.check_model(_skeleton(model.proto), full_check=full)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        words = " ".join(str(error).split())[:600]
+        raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}") from error
+
+
+def _skeleton(proto: ModelProto) -> ModelProto:
+    """The model with its large and external initializers turned into graph inputs of the same type."""
+    heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
+    if not heavy:
+        return proto
+    skeleton = ModelProto()
+    for field, value in proto.ListFields():
+        if field.name == "graph":
+            _copy_graph_without_initializers(proto.graph, skeleton.graph)
+        elif field.name in ("opset_import", "functions", "metadata_props", "training_info", "configuration"):
+            getattr(skeleton, field.name).extend(value)
+        else:
+            setattr(skeleton, field.name, value)
+    dropped = {t.name for t in heavy}
+    skeleton.graph.initializer.extend(t for t in proto.graph.initializer if t.name not in dropped)
+    declared = {v.name for v in proto.graph.input}
+    skeleton.graph.input.extend(
+        onnx.helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in heavy if t.name not in declared
+    )
+    return skeleton
+
+
+def _copy_graph_without_initializers(graph: GraphProto, into: GraphProto) -> None:
+    for field, value in graph.ListFields():
+        if field.name == "initializer":
+            continue
+        if field.name in ("name", "doc_string"):
+            setattr(into, field.name, value)
+        else:
+            getattr(into, field.name).extend(value)
+
+
+def _bytes_of(tensor: TensorProto) -> int:
+    if tensor.HasField("raw_data"):
+        return len(tensor.raw_data)
+    return sum(
+        len(getattr(tensor, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+    )

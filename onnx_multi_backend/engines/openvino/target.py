@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenVINO set up for one device and some properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnx import ModelProto
+from onnx.external_data_helper import load_external_data_for_model
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.diagnosis import refusal
+from onnx_multi_backend.engines.openvino import folding, runtime
+from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
+from onnx_multi_backend.engines.openvino.session import OpenvinoSession
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+from onnx_multi_backend.external_data import has_external_data
+from onnx_multi_backend.tensors import tensor_info
+
+_NO_WORK = ("Input", "Output", "Const", "Reorder", "MemoryInput", "MemoryOutput")
+
+
+@dataclass(frozen=True)
+class OpenvinoTarget:
+    """Compiles models on OpenVINO.
+
+    Attributes
+    ----------
+    preset : str
+        For messages.
+    device : Device
+    properties : mapping of str to value
+        OpenVINO's own names, for example ``INFERENCE_PRECISION_HINT``.
+    """
+
+    preset: str
+    device: Device
+    properties: Mapping[str, Any]
+    limits: OpenvinoLimits = field(default_factory=OpenvinoLimits)
+    requested: tuple[str, ...] = (folding.PROVIDER,)
+
+    def compile(self, payload: Payload) -> OpenvinoSession:
+        """Read and compile the model, with fixed input shapes where the payload has them."""
+        try:
+            proto = payload.adapted.proto
+            read = runtime.core().read_model(payload.path or payload.bytes())
+            extra: tuple[Adaptation, ...] = ()
+            if lost_inputs(read, proto.graph):
+                renamed, extra = with_identities(_with_weights(payload))
+                read = runtime.core().read_model(renamed.SerializeToString())
+            compiled = self._compile(read, payload.shapes)
+            outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
+            return OpenvinoSession(compiled, outputs, folding.placement(proto, _kept(compiled)), extra)
+        except OnnxMultiBackendError:
+            raise
+        except runtime.all_errors() as error:
+            words = runtime.first_line(error)
+            if "Unsupported property" in str(error):
+                raise OptionError(f"{self.preset}: {words}. Correct the property's name or value.") from error
+            lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
+            raise refusal(payload, words, self.accepts, who=self.preset, lacks_kernel=lacks) from error
+
+    def accepts(self, model: ModelProto) -> str | None:
+        """None when OpenVINO compiles this (small) model, else its complaint."""
+        try:
+            self._compile(runtime.core().read_model(model.SerializeToString()), None)
+        except runtime.all_errors() as error:
+            return runtime.first_line(error)
+        return None
+
+    def _compile(self, read: Any, shapes: Mapping[str, tuple[int, ...]] | None) -> Any:
+        if shapes is not None:
+            names = {name for port in read.inputs for name in port.names}
+            read.reshape({name: list(shape) for name, shape in shapes.items() if name in names})
+        return runtime.core().compile_model(read, self.device.text, dict(self.properties))
+
+
+def _with_weights(payload: Payload) -> ModelProto:
+    """The model with its external data loaded, since it goes to OpenVINO without a folder."""
+    path = payload.loaded.path
+    if path is None or not has_external_data(payload.adapted.proto):
+        return payload.adapted.proto
+    copy = ModelProto()
+    copy.CopyFrom(payload.adapted.proto)
+    load_external_data_for_model(copy, str(path.parent))
+    return copy
+
+
+def _kept(compiled: Any) -> frozenset[str]:
+    """Names of the original layers behind the compiled graph's real work."""
+    names: set[str] = set()
+    for op in compiled.get_runtime_model().get_ops():
+        info = op.get_rt_info()
+        if str(info["layerType"].value if hasattr(info["layerType"], "value") else info["layerType"]) in _NO_WORK:
+            continue
+        original = info["originalLayersNames"]
+        names.update(str(original.value if hasattr(original, "value") else original).split(",") or [op.friendly_name])
+    return frozenset(names)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the installed ONNX Runtime accepts, asked of itself with models of one node."""
+
+from __future__ import annotations
+
+import functools
+
+import onnx
+from onnx import ModelProto, TensorProto, helper
+
+from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.tensors import WIDER
+
+
+def _accepts(model: ModelProto) -> bool:
+    ort = runtime.load()
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    try:
+        ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except errors.all_errors():
+        return False
+    return True
+
+
+def _tiny(
+    ir_version: int, opsets: dict[str, int], cast: tuple[int, int] = (TensorProto.FLOAT, TensorProto.FLOAT)
+) -> ModelProto:
+    value = helper.make_tensor_value_info
+    node = helper.make_node("Cast", ["x"], ["y"], to=cast[1])
+    graph = helper.make_graph([node], "probe", [value("x", cast[0], [1])], [value("y", cast[1], [1])])
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    return helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
+
+
+@functools.cache
+def _max_ir_version() -> int:
+    return next(v for v in range(onnx.IR_VERSION, 2, -1) if _accepts(_tiny(v, {"": 13})))
+
+
+@functools.cache
+def _max_opset(domain: str) -> int | None:
+    newest = {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}.get(domain)
+    if newest is None:
+        return None
+    ir_version = _max_ir_version()
+    opsets = ({"": v} if domain == "" else {"": 13, domain: v} for v in range(newest, 0, -1))
+    return next((o[domain] for o in opsets if _accepts(_tiny(ir_version, o))), None)
+
+
+@functools.cache
+def _can_cast(elem_type: int, opset: int) -> bool:
+    ir_version = _max_ir_version()
+    pairs = ((elem_type, WIDER[elem_type]), (WIDER[elem_type], elem_type))
+    return all(_accepts(_tiny(ir_version, {"": opset}, pair)) for pair in pairs)
+
+
+class OrtLimits:
+    """`onnx_multi_backend.adapt.Limits` of the installed ONNX Runtime; every answer is probed once a process."""
+
+    def max_ir_version(self) -> int | None:
+        return _max_ir_version()
+
+    def max_opset(self, domain: str) -> int | None:
+        return _max_opset(domain)
+
+    def takes_directly(self, elem_type: int) -> bool:
+        return elem_type not in WIDER
+
+    def can_cast(self, elem_type: int, opset: int) -> bool:
+        limit = _max_opset("")
+        return _can_cast(elem_type, opset if limit is None else min(opset, limit))

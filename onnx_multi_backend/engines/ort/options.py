@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Session options from a mapping of names to values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.errors import OptionError, OptionTypeError
+
+_RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
+_EXTERNAL_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
+
+def check_session_options(options: object) -> None:
+    """Hold session options to the names and types that ONNX Runtime knows.
+
+    Parameters
+    ----------
+    options : mapping of str to value, onnxruntime.SessionOptions or None
+        Names are SessionOptions' attributes (enumerations may be given by name) or, with a dot in them, session
+        configuration entries.
+
+    Raises
+    ------
+    OptionError
+    """
+    if options is not None and not isinstance(options, runtime.load().SessionOptions):
+        make_session_options(options)
+
+
+def make_session_options(options: object, *, external_data_folder: str | None = None) -> Any:
+    """SessionOptions that record the placement of nodes and keep ONNX Runtime's log off the terminal.
+
+    An ``onnxruntime.SessionOptions`` is used as it is (with the recording switched on), since it cannot be copied.
+    """
+    ort = runtime.load()
+    if isinstance(options, ort.SessionOptions):
+        made = options
+    else:
+        made = ort.SessionOptions()
+        made.log_severity_level = 4  # what it would log, it also raises
+        if options is not None:
+            if not isinstance(options, Mapping):
+                raise OptionTypeError(
+                    f"session_options is a mapping of names to values or an onnxruntime.SessionOptions; "
+                    f"{type(options).__name__} was given."
+                )
+            for name, value in options.items():
+                _set(made, name, value)
+    made.add_session_config_entry(_RECORD_PLACEMENT, "1")
+    if external_data_folder is not None:
+        made.add_session_config_entry(_EXTERNAL_DATA_FOLDER, external_data_folder)
+    return made
+
+
+def _set(made: Any, name: object, value: Any) -> None:
+    if not isinstance(name, str):
+        raise OptionTypeError(f"Names of session options are strings; {name!r} was given.")
+    if "." in name:
+        made.add_session_config_entry(name, str(value))
+        return
+    known = sorted(n for n, p in vars(type(made)).items() if isinstance(p, property))
+    if name not in known:
+        raise OptionError(
+            f"ONNX Runtime has no session option {name!r}. Known: {', '.join(known)}, and configuration entries such "
+            "as 'session.intra_op.allow_spinning'."
+        )
+    current = getattr(made, name)
+    if isinstance(value, str) and not isinstance(current, str) and hasattr(type(current), "__members__"):
+        members: Mapping[str, enum.Enum] = type(current).__members__
+        if value not in members:
+            raise OptionError(f"session option {name!r} is one of {', '.join(members)}; {value!r} was given.")
+        value = members[value]
+    try:
+        setattr(made, name, value)
+    except errors.all_errors() as error:
+        raise OptionTypeError(f"session option {name!r} is a {type(current).__name__}; {value!r} was given.") from error

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled model on ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
+from onnx_multi_backend.engines.session import Feeds, Value
+from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
+from onnx_multi_backend.placement import NodePlacement
+
+_RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
+
+
+class OrtSession:
+    """Wraps one InferenceSession.
+
+    Attributes
+    ----------
+    native : onnxruntime.InferenceSession
+    """
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.adaptations: tuple[Adaptation, ...] = ()
+        self._outputs = [o.name for o in native.get_outputs()]
+        inputs = [*native.get_inputs(), *native.get_overridable_initializers()]
+        self._exotic = {i.name: t for i in inputs if (t := exotic_type(i.type)) is not None}
+        exotic = bool(self._exotic) or any(exotic_type(o.type) is not None for o in native.get_outputs())
+        # ONNX Runtime 1.24 hands the caller's own array back where a graph input is a graph output too.
+        names = {i.name for i in inputs}
+        self._aliased = [i for i, name in enumerate(self._outputs) if name in names]
+        # The native method: the Python wrapper around it would repeat checks that are done before.
+        self._native_run = native._sess.run
+        self._errors = errors.all_errors()
+        self.run = self._run_exotic if exotic else self._run_plain
+
+    def _run_plain(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        options = make_run_options(run_options) if run_options else None
+        try:
+            results: list[Value] = self._native_run(self._outputs, feeds, options)
+        except self._errors as error:
+            raise _run_error(error) from error
+        for i in self._aliased:
+            results[i] = np.array(results[i])
+        return results
+
+    def _run_exotic(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        if any(value is not None and not isinstance(value, np.ndarray) for value in feeds.values()):
+            raise UnsupportedModelError(
+                "ONNX Runtime takes no sequences or maps in a run that also exchanges types which numpy lacks "
+                f"({', '.join(self._exotic)}). Prepare with adapt=True, or split the model."
+            )
+        options = make_run_options(run_options) if run_options else None
+        try:
+            values = {name: to_ort_value(value, self._exotic.get(name)) for name, value in feeds.items()}
+            results = self.native.run_with_ort_values(self._outputs, values, options)
+            return [to_array(value) for value in results]
+        except self._errors as error:
+            raise _run_error(error) from error
+
+    def placement(self) -> tuple[NodePlacement, ...]:
+        """Where each node that was not folded runs, in ONNX Runtime's own order."""
+        return tuple(
+            NodePlacement(node.name, node.op_type, node.domain, subgraph.ep_name)
+            for subgraph in self.native.get_provider_graph_assignment_info()
+            for node in subgraph.get_nodes()
+        )
+
+
+def make_run_options(options: Mapping[str, Any]) -> Any:
+    """RunOptions from names and values; a name with a dot is a run configuration entry."""
+    made = runtime.load().RunOptions()
+    for name, value in options.items():
+        if "." in name:
+            made.add_run_config_entry(name, str(value))
+        elif name in _RUN_OPTIONS:
+            setattr(made, name, value)
+        else:
+            raise OptionError(
+                f"ONNX Runtime has no run option {name!r}. Known: {', '.join(_RUN_OPTIONS)}, and configuration entries "
+                "such as 'memory.enable_memory_arena_shrinkage'."
+            )
+    return made
+
+
+def _run_error(error: Exception) -> Exception:
+    text = errors.first_line(error)
+    if isinstance(error, errors.not_implemented()):
+        return UnsupportedModelError(f"ONNX Runtime cannot run the model on these inputs: {text}")
+    return RunError(f"ONNX Runtime failed while it ran the model: {text}")

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX Runtime set up for some execution providers, one device and some options."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnx import ModelProto
+
+from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.diagnosis import refusal
+from onnx_multi_backend.engines.ort import errors, providers, runtime
+from onnx_multi_backend.engines.ort.limits import OrtLimits
+from onnx_multi_backend.engines.ort.options import make_session_options
+from onnx_multi_backend.engines.ort.session import OrtSession
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.errors import (
+    DeviceUnavailableError,
+    FallbackWarning,
+    OnnxMultiBackendError,
+    OptionError,
+    UnsupportedModelError,
+)
+from onnx_multi_backend.placement import Fallback, judge
+
+
+@dataclass(frozen=True)
+class OrtTarget:
+    """Compiles models on ONNX Runtime.
+
+    Attributes
+    ----------
+    preset : str
+        For messages.
+    providers : tuple of (str, dict of str to str)
+        Execution providers by priority with their options.
+    device : Device
+        Where the first of them runs.
+    fallback : {"partial", "none", "full"}
+    session_options : mapping, onnxruntime.SessionOptions or None
+    shape_options : callable or None
+        Makes provider options for the first provider from fixed input shapes.
+    """
+
+    preset: str
+    providers: tuple[tuple[str, Mapping[str, str]], ...]
+    device: Device
+    fallback: Fallback = "partial"
+    session_options: Any = None
+    shape_options: Any = None
+    limits: OrtLimits = field(default_factory=OrtLimits)
+
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """Names of the providers that were asked for."""
+        return tuple(name for name, _ in self.providers)
+
+    def compile(self, payload: Payload) -> OrtSession:
+        """Build a session and hold its placement to the ``fallback`` policy."""
+        try:
+            session = self._session(payload, self.providers)
+        except OnnxMultiBackendError:
+            raise
+        except errors.all_errors() as error:
+            if self.fallback == "full" and self.requested != (providers.CPU,):
+                return self._on_cpu(payload, error)
+            raise self._refusal(payload, error) from error
+        judge(
+            session.placement(),
+            requested=self.requested,
+            inserted=payload.adapted.inserted,
+            fallback=self.fallback,
+            preset=self.preset,
+        )
+        return session
+
+    def accepts(self, model: ModelProto) -> str | None:
+        """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
+        try:
+            options = make_session_options(None)
+            options.intra_op_num_threads = 1
+            self._add_providers(options, self.providers, None)
+            runtime.load().InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+        except errors.all_errors() as error:
+            return errors.first_line(error)
+        return None
+
+    def _session(self, payload: Payload, wanted: Sequence[tuple[str, Mapping[str, str]]]) -> OrtSession:
+        folder = payload.loaded.path.parent if payload.loaded.path is not None and payload.path is None else None
+        options = make_session_options(
+            self.session_options, external_data_folder=str(folder) if folder is not None else None
+        )
+        ort = runtime.load()
+        native: Any
+        if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object
+            native = ort.InferenceSession(
+                payload.path or payload.bytes(), options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0
+            )
+        else:
+            self._add_providers(options, wanted, payload.shapes)
+            native = ort.InferenceSession(payload.path or payload.bytes(), options, enable_fallback=0)
+        held = native.get_providers()
+        for name, _ in wanted:
+            if name not in held:
+                raise DeviceUnavailableError(
+                    f"{self.preset}: ONNX Runtime built the session without {name} (it holds {', '.join(held)}). "
+                    "Set session_options={'log_severity_level': 0} to see why."
+                )
+        return OrtSession(native)
+
+    def _add_providers(
+        self,
+        options: Any,
+        wanted: Sequence[tuple[str, Mapping[str, str]]],
+        shapes: Mapping[str, tuple[int, ...]] | None,
+    ) -> None:
+        for i, (name, given) in enumerate(wanted):
+            if name == providers.CPU and len(wanted) == 1:
+                continue  # every session has it
+            chosen = dict(given)
+            if i == 0 and shapes is not None and self.shape_options is not None:
+                chosen.update(self.shape_options(shapes))
+            if providers.built_in(name):
+                try:
+                    options.add_provider(name, chosen)
+                except errors.all_errors() as error:
+                    raise OptionError(
+                        f"{self.preset}: {name} refuses its options {chosen}: {errors.first_line(error)}. "
+                        "Correct the name or the value of the option."
+                    ) from error
+            else:
+                options.add_provider_for_devices(providers.plugin_devices_for(name, self.device), chosen)
+
+    def _on_cpu(self, payload: Payload, error: Exception) -> OrtSession:
+        """With ``fallback="full"``, a model that a provider claimed and cannot compile runs on the CPU EP instead."""
+        try:
+            session = self._session(payload, ())
+        except errors.all_errors():
+            raise self._refusal(payload, error) from error
+        warnings.warn(
+            f"{self.preset}: {self.requested[0]} fails to compile {payload.loaded.label}, all of it runs on "
+            f"{providers.CPU}: {errors.first_line(error)}",
+            FallbackWarning,
+            stacklevel=5,
+        )
+        return session
+
+    def _refusal(self, payload: Payload, error: Exception) -> UnsupportedModelError:
+        return refusal(
+            payload,
+            errors.first_line(error),
+            self.accepts,
+            who=self.preset,
+            lacks_kernel=isinstance(error, errors.not_implemented()),
+        )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors and warnings of the package.
+
+Every error is an `OnnxMultiBackendError` and also the built-in that fits it, and its message says what was wrong,
+where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class OnnxMultiBackendError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InvalidModelError(OnnxMultiBackendError, ValueError):
+    """The model is not a valid ONNX model: unreadable, truncated, contradictory, or with its external data missing."""
+
+
+class UnsupportedModelError(OnnxMultiBackendError, NotImplementedError):
+    """The model is valid, and this preset cannot run it.
+
+    Parameters
+    ----------
+    message : str
+        What cannot be run, on which preset, and what to do about it.
+    operators : sequence of str
+        The operators that the engine lacks, ``domain.OpType`` (``OpType`` alone for the default domain).
+    reasons : sequence of str
+        One line for each cause, naming node, operator and cause.
+    """
+
+    def __init__(self, message: str, *, operators: Sequence[str] = (), reasons: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.operators = tuple(operators)
+        self.reasons = tuple(reasons) or (message,)
+
+
+class DeviceError(OnnxMultiBackendError, ValueError):
+    """The device string is not one that the preset knows."""
+
+
+class DeviceUnavailableError(OnnxMultiBackendError, RuntimeError):
+    """The device is known but cannot be used here; the message names the cause and the cure."""
+
+
+class EngineNotInstalledError(OnnxMultiBackendError, ImportError):
+    """The engine's package is missing; the message says what to install."""
+
+
+class OptionError(OnnxMultiBackendError, ValueError):
+    """An option is unknown, missing, or has a value that is not allowed."""
+
+
+class OptionTypeError(OptionError, TypeError):
+    """An option has a value of the wrong type."""
+
+
+class CalibrationTableError(OptionError):
+    """A calibration table is missing, damaged, or fits no tensor of the model."""
+
+
+class InputError(OnnxMultiBackendError, ValueError):
+    """The inputs of a run do not fit the model: number, names, dtype or shape."""
+
+
+class RunError(OnnxMultiBackendError, RuntimeError):
+    """The engine failed while it ran the model."""
+
+
+class FallbackWarning(UserWarning):
+    """Some nodes of a model run on another execution provider than the one that was asked for."""
+
+
+class EnvironmentWarning(UserWarning):
+    """The Python environment holds packages that get in each other's way."""
+
+
+class PresetWarning(UserWarning):
+    """A third-party preset could not be loaded, or a preset is used in a way that defeats its purpose."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walking a model: its nodes and tensors, those of subgraphs and local functions included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+
+def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
+    """Every node of a graph and of the subgraphs in its attributes."""
+    for node in graph.node:
+        yield from nodes_within(node)
+
+
+def nodes_within(node: NodeProto) -> Iterator[NodeProto]:
+    """A node and every node of its subgraphs."""
+    yield node
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield from nodes_of(attribute.g)
+        for graph in attribute.graphs:
+            yield from nodes_of(graph)
+
+
+def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
+    """Every node of a model: main graph, subgraphs and local functions."""
+    yield from nodes_of(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            yield from nodes_within(node)
+
+
+def operator_name(node: NodeProto) -> str:
+    """``domain.OpType``, or ``OpType`` alone for the default domain."""
+    return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+
+
+def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
+    """Every tensor stored in a model: initializers and attributes."""
+
+    def of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+        for node in graph.node:
+            yield from of_node(node)
+
+    def of_node(node: NodeProto) -> Iterator[TensorProto]:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            if attribute.HasField("g"):
+                yield from of_graph(attribute.g)
+            for graph in attribute.graphs:
+                yield from of_graph(graph)
+
+    yield from of_graph(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            yield from of_node(node)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of presets, as data: names, allowed values, defaults."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.placement import FALLBACKS
+
+REQUIRED: Any = inspect.Parameter.empty
+
+#: Returns the value in its final form, or raises OptionError.
+Check = Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a preset.
+
+    Attributes
+    ----------
+    name : str
+    check : callable
+        Takes the name and the value; returns the value in its final form or raises.
+    default : object
+        `REQUIRED` where there is none.
+    doc : str
+        One line for help texts.
+    positional : bool
+        Whether the constructor takes it by position.
+    """
+
+    name: str
+    check: Check
+    default: Any = None
+    doc: str = ""
+    positional: bool = True
+
+
+def one_of(*allowed: str) -> Check:
+    """A check for one of some words."""
+
+    def check(name: str, value: Any) -> Any:
+        if value not in allowed:
+            raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}; {value!r} was given.")
+        return value
+
+    return check
+
+
+def anything(name: str, value: Any) -> Any:
+    """No check here: the value is checked where it is used."""
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """A check for True or False."""
+    if not isinstance(value, bool):
+        raise OptionTypeError(f"{name} is True or False; {value!r} was given.")
+    return value
+
+
+def threads(name: str, value: Any) -> int | None:
+    """A check for a number of threads; None leaves it to the engine."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise OptionTypeError(f"{name} is a number of threads or None; {value!r} was given.")
+    if value < 1:
+        raise OptionError(f"{name} is at least 1; {value} was given. None leaves it to the engine.")
+    return value
+
+
+def provider_options(name: str, value: Any) -> dict[str, str]:
+    """A check for a mapping of provider option names to values; values become the words that providers read."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise OptionTypeError(f"{name} is a mapping of option names to values; {value!r} was given.")
+    return {k: str(v) for k, v in value.items()}
+
+
+def cache_dir(name: str, value: Any) -> Any:
+    """A check for a folder, False (never) or None (the default)."""
+    if value is None or value is False:
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        folder = os.fspath(value)
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise OptionError(f"{name} is a folder; {folder!r} is a file.")
+        return folder
+    raise OptionTypeError(f"{name} is a folder, False (never) or None (the default); {value!r} was given.")
+
+
+#: Keyword-only on every preset.
+COMMON = (
+    Option("input_example", anything, doc="one example of the inputs, in any of the three forms", positional=False),
+    Option("adapt", flag, True, "rewrite the model where the engine would refuse it", positional=False),
+    Option("fallback", one_of(*FALLBACKS), "partial", "what nodes may run on the CPU EP", positional=False),
+    Option("cache_dir", cache_dir, doc="folder for compiled models; False: none", positional=False),
+)
+
+#: ONNX's own runner passes these to `prepare`.
+IGNORED = frozenset({"rtol", "atol"})
+
+
+def settle(
+    given: Mapping[str, Any], options: Collection[Option], *, preset: str, others: Check | None = None
+) -> dict[str, Any]:
+    """Check given options and fill in the defaults.
+
+    Parameters
+    ----------
+    others : callable, optional
+        Checks options that are not listed (an engine's properties); without it they are errors.
+
+    Raises
+    ------
+    OptionError
+        An option is unknown (the message names the known ones), missing, or not allowed.
+    """
+    known = {o.name: o for o in options}
+    settled: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in IGNORED:
+            continue
+        if name in known:
+            settled[name] = known[name].check(name, value)
+        elif others is not None:
+            settled[name] = others(name, value)
+        else:
+            listed = ", ".join(["device", *known])
+            raise OptionError(f"{preset} has no option {name!r}. Its options are {listed}.")
+    for option in known.values():
+        if option.name not in settled:
+            if option.default is REQUIRED:
+                raise OptionError(f"{preset} needs the option {option.name!r}: {option.doc}.")
+            settled[option.name] = option.check(option.name, option.default)
+    return settled

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A prepared model: inputs in, named outputs out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from onnx.backend.base import BackendRep, namedtupledict
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.session import Payload, Session, Target, Value
+from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.feeds import FeedMaker, Slot
+from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.tensors import TensorInfo, numpy_dtype, tensor_info
+
+logger = logging.getLogger("onnx_multi_backend")
+
+#: Sessions that an engine for fixed shapes keeps at once; the one unused longest goes first.
+KEPT_SHAPES = 4
+
+_ARRAYS = np.ndarray
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to prepare the same model again: what a pickle holds.
+
+    Attributes
+    ----------
+    prepare : callable
+        A preset's ``prepare``.
+    source : str or bytes
+    device : str
+    options : mapping of str to value
+    """
+
+    prepare: Callable[..., PreparedModel]
+    source: str | bytes
+    device: str
+    options: Mapping[str, Any]
+
+    def __call__(self) -> PreparedModel:
+        """Prepare the model."""
+        return self.prepare(self.source, self.device, **self.options)
+
+
+class PreparedModel(BackendRep):
+    """What `prepare` returns. Safe from several threads; results belong to the caller.
+
+    Attributes
+    ----------
+    preset : str
+        Name of the preset.
+    device : str
+    provider : str
+        The execution provider that was asked for, as `NodePlacement` names it.
+    adaptations : tuple of Adaptation
+        What was changed in the model before the engine got it.
+    """
+
+    def __init__(
+        self,
+        preset: str,
+        target: Target,
+        payload: Payload,
+        recipe: Recipe,
+        *,
+        reload: Callable[[], Payload],
+        fixed_shapes: bool,
+        input_example: Any,
+    ) -> None:
+        self.preset = preset
+        self.device = recipe.device
+        self.provider = target.requested[0]
+        self._recipe = recipe
+        self._target = target
+        graph, adapted = payload.loaded.proto.graph, payload.adapted
+        defaults = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+        self._inputs = [tensor_info(v) for v in graph.input if v.name not in defaults]
+        self._outputs = [tensor_info(v) for v in graph.output]
+
+        def slot(info: TensorInfo) -> Slot:
+            edge = adapted.inputs.get(info.name)
+            return Slot(info, edge.engine_name, numpy_dtype(edge.elem_type)) if edge else Slot(info, info.name, None)
+
+        overridable = [slot(tensor_info(v)) for v in graph.input if v.name in defaults]
+        self._feeds = FeedMaker([slot(i) for i in self._inputs], overridable, payload.loaded.label)
+        self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in adapted.outputs]
+        self._named = namedtupledict("Outputs", [o.name for o in self._outputs])
+        self._lock = threading.Lock()
+        self._label = payload.loaded.label
+        self._reload = reload
+        self._payload: Payload | None = None  # holds the weights: kept only where shapes make more sessions of them
+        self._by_shape: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Session] | None = None
+        self._session: Session
+        if fixed_shapes and any(_dynamic(i) for i in self._inputs):
+            self._by_shape = OrderedDict()
+            self._payload = payload
+            if input_example is not None:
+                self._session = self._for_shapes(self._feeds(input_example))
+            else:
+                self._session = target.compile(payload)
+        else:
+            self._session = target.compile(payload)
+        self.adaptations: tuple[Adaptation, ...] = (*adapted.changes, *self._session.adaptations)
+        if self._by_shape is None and input_example is not None:
+            self.run(input_example)  # lets the engine plan its memory and choose its kernels now
+
+    def run(self, inputs: Any, **engine_run_options: Any) -> tuple[Value, ...]:
+        """Run the model.
+
+        Parameters
+        ----------
+        inputs : array, list, tuple or mapping
+            A single array; a list or tuple in the order of `get_inputs`; or a mapping by name. Arrays of any layout,
+            numpy scalars, Python numbers, and anything with ``__dlpack__`` or ``__array__``. Lists for sequences, None
+            for an empty optional.
+        **engine_run_options
+            ONNX Runtime's RunOptions by name, for example ``log_severity_level=0``; entries of the run configuration
+            with their dotted names through ``**{"name.with.dots": "1"}``.
+
+        Returns
+        -------
+        named tuple
+            One value an output, by index, by name (``result["y"]``) and, for names that are identifiers, by attribute.
+            The caller owns the arrays.
+
+        Raises
+        ------
+        InputError
+            The inputs do not fit the model.
+        RunError
+            The engine failed.
+        """
+        feeds = self._feeds(inputs)
+        session = self._session if self._by_shape is None else self._for_shapes(feeds)
+        results = session.run(feeds, engine_run_options or None)
+        if self._narrow:
+            results = list(results)
+            for i, dtype in self._narrow:
+                results[i] = results[i].astype(dtype)
+        return self._named._make(results)  # type: ignore[no-any-return, attr-defined]
+
+    def _for_shapes(self, feeds: Mapping[str, Value]) -> Session:
+        """The session compiled for these inputs' shapes: a new one where the shapes are new."""
+        assert self._by_shape is not None and self._payload is not None
+        shapes = {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
+        key = tuple(shapes.items())
+        with self._lock:
+            session = self._by_shape.get(key)
+            if session is None:
+                started = time.perf_counter_ns()
+                session = self._target.compile(replace(self._payload, shapes=shapes))
+                milliseconds = (time.perf_counter_ns() - started) / 1e6
+                logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
+                self._by_shape[key] = session
+                while len(self._by_shape) > KEPT_SHAPES:
+                    self._by_shape.popitem(last=False)
+            self._by_shape.move_to_end(key)
+        return session
+
+    def get_inputs(self) -> list[TensorInfo]:
+        """The inputs that every run needs, as the model declares them."""
+        return list(self._inputs)
+
+    def get_outputs(self) -> list[TensorInfo]:
+        """The outputs, as the model declares them."""
+        return list(self._outputs)
+
+    def placement(self) -> tuple[NodePlacement, ...]:
+        """Where each node runs; nodes that the engine folded away while it loaded the model do not appear."""
+        return self._session.placement()
+
+    def get_providers(self) -> list[str]:
+        """The execution providers that the session holds, by priority, as ONNX Runtime's session has it."""
+        native = self._ort_session()
+        return list(native.get_providers())
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of each execution provider: what the preset and the user set, and what ONNX Runtime reports."""
+        options: dict[str, dict[str, str]] = {n: dict(o) for n, o in self._ort_session().get_provider_options().items()}
+        for name, given in getattr(self._target, "providers", ()):
+            options.setdefault(name, {}).update(given)
+        return options
+
+    def set_providers(self, names: Sequence[str], options: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Prepare the model again on other execution providers, by priority, and go on with these.
+
+        Parameters
+        ----------
+        names : sequence of str
+        options : sequence of mapping, optional
+            One mapping a provider.
+
+        Raises
+        ------
+        DeviceUnavailableError
+            A provider cannot be used here; the model stays as it was.
+        """
+        self._ort_session()
+        self._adopt(self._target.with_providers(names, options))  # type: ignore[attr-defined]
+
+    def _adopt(self, target: Target) -> None:
+        session = target.compile(self._payload or self._reload())
+        with self._lock:
+            self._target, self._session, self.provider = target, session, target.requested[0]
+            if self._by_shape is not None:
+                self._by_shape.clear()
+
+    def _ort_session(self) -> Any:
+        if not hasattr(self._target, "providers"):
+            raise OptionError(f"{self.preset} does not run on ONNX Runtime, so it has no execution providers.")
+        return self._session.native  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        inputs, outputs = ", ".join(map(str, self._inputs)), ", ".join(map(str, self._outputs))
+        return f"<PreparedModel {self._label} on {self.preset} {self.device}: ({inputs}) -> ({outputs})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _prepare_again, (self._recipe,)
+
+
+def _prepare_again(recipe: Recipe) -> PreparedModel:
+    return recipe()
+
+
+def _dynamic(info: TensorInfo) -> bool:
+    return info.shape is None or any(not isinstance(d, int) for d in info.shape)

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `onnx.backend.base.Backend` class that every preset shares."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from onnx import NodeProto
+from onnx.backend.base import Backend
+
+from onnx_multi_backend import checks, node_model
+from onnx_multi_backend.adapt import Adaptation, adapt
+from onnx_multi_backend.adapt.pipeline import untouched
+from onnx_multi_backend.devices import Device, DeviceFamily, Problem
+from onnx_multi_backend.engines.session import Payload, Target
+from onnx_multi_backend.errors import DeviceUnavailableError, FallbackWarning, OnnxMultiBackendError
+from onnx_multi_backend.model import LoadedModel, ModelLike, load
+from onnx_multi_backend.options import COMMON, Check, Option, settle
+from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.prepared import PreparedModel, Recipe
+
+
+@dataclass(frozen=True)
+class Compatibility:
+    """Whether a preset can run a model, and what would happen to it.
+
+    Attributes
+    ----------
+    ok : bool
+        Also the truth value.
+    reasons : tuple of str
+        Why not: one line a cause, naming node, operator and cause.
+    adaptations : tuple of Adaptation
+    placement : tuple of NodePlacement
+    """
+
+    ok: bool
+    reasons: tuple[str, ...] = ()
+    adaptations: tuple[Adaptation, ...] = ()
+    placement: tuple[NodePlacement, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether a preset can be used here.
+
+    Attributes
+    ----------
+    usable : bool
+    devices : tuple of str
+        The devices of this host that it can run on, the default first.
+    engine : str
+        The engine's package and version, for example ``onnxruntime 1.31.1``; empty when it is not installed.
+    reason, cure : str
+        Why it is not usable and what to do; empty when it is.
+    """
+
+    usable: bool
+    devices: tuple[str, ...]
+    engine: str
+    reason: str = ""
+    cure: str = ""
+
+
+class Preset(Backend):
+    """One way to run an ONNX model. A subclass declares; the machinery is here.
+
+    Calling a preset prepares a model: ``OrtCpuBackend("model.onnx", 2)`` is ``OrtCpuBackend.prepare("model.onnx",
+    inter_op_num_threads=2)``.
+
+    Attributes
+    ----------
+    name : str
+        The preset's name in reports and on the command line.
+    family : DeviceFamily
+        The device strings that it understands.
+    options : tuple of Option
+        Its own options in positional order; `device` and `COMMON` come on top.
+    bound : mapping of str to value
+        Options that a subclass settles once and for all.
+    fixed_shapes : bool
+        The engine compiles for fixed shapes, so each new shape makes a new session.
+    takes_engine_options : bool
+        Further keyword arguments are the engine's own options.
+    """
+
+    name: ClassVar[str]
+    family: ClassVar[DeviceFamily]
+    options: ClassVar[tuple[Option, ...]] = ()
+    bound: ClassVar[Mapping[str, Any]] = {}
+    fixed_shapes: ClassVar[bool] = False
+
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = [o for o in cls.options if o.name not in cls.bound]
+        common = [o for o in COMMON if o.name not in cls.bound and o.name not in {o.name for o in own}]
+        parameters = [inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        parameters += [_parameter(o) for o in own if o.positional]
+        parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
+        parameters += [_parameter(o) for o in (*own, *common) if not o.positional]
+        if cls.takes_engine_options:
+            parameters.append(inspect.Parameter("engine_options", inspect.Parameter.VAR_KEYWORD))
+        cls.__signature__ = inspect.Signature(parameters)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> PreparedModel:  # type: ignore[misc]
+        names = [p.name for p in cls.__signature__.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if len(args) > len(names):
+            raise TypeError(f"{cls.__name__} takes at most {len(names)} positional arguments: {', '.join(names)}.")
+        for name, value in zip(names, args, strict=False):
+            if name in kwargs:
+                raise TypeError(f"{cls.__name__} got {name!r} twice.")
+            kwargs[name] = value
+        if "model" not in kwargs:
+            raise TypeError(f"{cls.__name__} needs a model: {cls.__name__}{cls.__signature__}.")
+        return cls.prepare(**kwargs)
+
+    # What a family of presets fills in.
+
+    takes_engine_options: ClassVar[bool] = False
+
+    @classmethod
+    def _check_engine_option(cls, name: str, value: Any) -> Any:
+        """Check an option that is not listed; only asked where `takes_engine_options`."""
+        raise NotImplementedError
+
+    @classmethod
+    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> Target:
+        """The engine set up for these settings."""
+        raise NotImplementedError
+
+    @classmethod
+    def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Checks that need the engine or several options at once; raises OptionError."""
+
+    @classmethod
+    def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
+        """None when the preset can run on the device here."""
+        raise NotImplementedError
+
+    @classmethod
+    def _usable_devices(cls) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @classmethod
+    def _engine(cls) -> str:
+        """The engine's package and version, without importing it."""
+        raise NotImplementedError
+
+    # The protocol of onnx.backend.base.
+
+    @classmethod
+    def prepare(cls, model: ModelLike, device: str | None = None, **options: Any) -> PreparedModel:
+        """Prepare a model for many runs.
+
+        Parameters
+        ----------
+        model : path, bytes or onnx.ModelProto
+        device : str, optional
+            The preset's default when None.
+        **options
+            The preset's own options and ``input_example``, ``adapt``, ``fallback``, ``cache_dir``.
+
+        Raises
+        ------
+        InvalidModelError
+            The model is not valid.
+        UnsupportedModelError
+            The preset cannot run the model, or ``fallback`` forbids how it would.
+        DeviceError, DeviceUnavailableError
+            The device string is wrong; or the device cannot be used here, with the cause and the cure.
+        OptionError
+            An option is unknown, missing or wrong.
+        EngineNotInstalledError
+        """
+        parsed, settings = cls._settle(device, options)
+        loaded = load(model)
+        checks.check_versions(loaded)
+        checks.check(loaded)
+        cls._require(parsed, settings)
+        target = cls._target(settings, parsed, loaded)
+        given = {k: v for k, v in options.items() if k in settings}
+        source = loaded.source
+
+        def payload(fresh: LoadedModel) -> Payload:
+            return Payload(fresh, adapt(fresh.proto, target.limits) if settings["adapt"] else untouched(fresh.proto))
+
+        return PreparedModel(
+            cls.name,
+            target,
+            payload(loaded),
+            Recipe(cls.prepare, source, parsed.text, given),
+            reload=lambda: payload(load(source)),
+            fixed_shapes=cls.fixed_shapes,
+            input_example=settings["input_example"],
+        )
+
+    @classmethod
+    def compatibility(cls, model: ModelLike, device: str | None = None, **options: Any) -> Compatibility:
+        """Tell whether the preset can run a model and, where not, why. Never raises on a broken model."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FallbackWarning)
+                prepared = cls.prepare(model, device, **options)
+        except OnnxMultiBackendError as error:
+            return Compatibility(False, tuple(getattr(error, "reasons", None) or (str(error),)))
+        return Compatibility(True, (), prepared.adaptations, prepared.placement())
+
+    @classmethod
+    def is_compatible(cls, model: ModelLike, device: str | None = None, **options: Any) -> bool:
+        """The truth value of `compatibility`."""
+        return bool(cls.compatibility(model, device, **options))
+
+    @classmethod
+    def run_model(cls, model: ModelLike, inputs: Any, device: str | None = None, **options: Any) -> tuple[Any, ...]:
+        """Prepare a model and run it once."""
+        return cls.prepare(model, device, **options).run(inputs)
+
+    @classmethod
+    def run_node(  # type: ignore[override]  # the protocol types **kwargs as mappings
+        cls,
+        node: NodeProto,
+        inputs: Any,
+        device: str | None = None,
+        outputs_info: Sequence[tuple[Any, Sequence[int]]] | None = None,
+        opset_version: int | None = None,
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """Run one operator.
+
+        Parameters
+        ----------
+        node : onnx.NodeProto
+        inputs : array, sequence or mapping
+            The node's inputs in its order, omitted optional ones left out or None; or by name.
+        outputs_info : sequence of (dtype, shape), optional
+            Types of the outputs, where they cannot be inferred.
+        opset_version : int, optional
+            Of the node's domain. The newest that onnx and the engine both know when None.
+        """
+        parsed, settings = cls._settle(device, options)
+        cls._require(parsed, settings)
+        limits = cls._target(settings, parsed, None).limits
+        model, feeds = node_model.build(node, inputs, outputs_info, opset_version, limits)
+        return cls.prepare(model, device, **options).run(feeds)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether the preset can run on a device here and now. Never raises."""
+        if not cls.family.knows(device):
+            return False
+        try:
+            return cls._why_unusable(Device(device), {**{o.name: o.default for o in cls.options}, **cls.bound}) is None
+        except OnnxMultiBackendError:
+            return False
+
+    @classmethod
+    def availability(cls) -> Availability:
+        """Whether the preset can be used here, on which devices, and if not why."""
+        problem = cls._why_unusable(Device(cls.family.default), dict(cls.bound))
+        devices = cls._usable_devices() if problem is None else ()
+        if problem is None:
+            return Availability(True, devices, cls._engine())
+        return Availability(False, (), cls._engine(), problem.reason, problem.cure)
+
+    @classmethod
+    def _settle(cls, device: str | None, options: Mapping[str, Any]) -> tuple[Device, dict[str, Any]]:
+        names = {o.name for o in cls.options}
+        known = [*cls.options, *(o for o in COMMON if o.name not in names)]
+        others: Check | None = cls._check_engine_option if cls.takes_engine_options else None
+        settings = settle({**options, **cls.bound}, known, preset=cls.name, others=others)
+        cls._check_settings(settings)
+        return cls.family.parse(device, cls.name), settings
+
+    @classmethod
+    def _require(cls, device: Device, settings: Mapping[str, Any]) -> None:
+        problem = cls._why_unusable(device, settings)
+        if problem is not None:
+            raise DeviceUnavailableError(f"{cls.name} cannot run on {device.text or 'this host'}: {problem}")
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if option.positional else inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(option.name, kind, default=option.default)

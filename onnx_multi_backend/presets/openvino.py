@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenVINO without ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onnx_multi_backend import cache, devices
+from onnx_multi_backend.devices import Device, Problem
+from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
+from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.options import COMMON, Option, anything, one_of
+from onnx_multi_backend.preset import Preset
+
+
+class OpenvinoBackend(Preset):
+    """OpenVINO, computing float32 in float32 unless asked.
+
+    OpenVINO's own default on a CPU with BF16 is bfloat16; ``precision="bf16"`` asks for it. Further keyword arguments
+    are OpenVINO's properties, for example ``INFERENCE_NUM_THREADS=2``.
+    """
+
+    name = "Openvino"
+    family = devices.OPENVINO
+    options = (
+        Option("input_example", anything, doc="one example of the inputs, in any of the three forms"),
+        Option("precision", one_of("f32", "f16", "bf16"), "f32", "in which precision to compute", positional=False),
+        Option(
+            "performance_hint",
+            one_of("LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT", "UNDEFINED"),
+            "LATENCY",
+            "what to tune for",
+            positional=False,
+        ),
+    )
+    takes_engine_options = True
+
+    @classmethod
+    def _check_engine_option(cls, name: str, value: Any) -> Any:
+        """OpenVINO's properties are in capitals; the device checks the value."""
+        if not name.isupper():
+            own = [o.name for o in cls.options]
+            known = ", ".join(["device", *own, *(o.name for o in COMMON if o.name not in own)])
+            raise OptionError(
+                f"{cls.name} has no option {name!r}. Its options are {known}, and OpenVINO's properties in capitals, "
+                "such as INFERENCE_NUM_THREADS, NUM_STREAMS or ENABLE_CPU_PINNING."
+            )
+        return value
+
+    @classmethod
+    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
+        properties = {
+            "INFERENCE_PRECISION_HINT": settings["precision"],
+            "PERFORMANCE_HINT": settings["performance_hint"],
+            **{name: value for name, value in settings.items() if name.isupper()},
+        }
+        folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+        if folder is not None:
+            properties["CACHE_DIR"] = str(folder / "openvino")
+        return OpenvinoTarget(cls.name, device, properties)
+
+    @classmethod
+    def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
+        return runtime.why_unusable(device)
+
+    @classmethod
+    def _usable_devices(cls) -> tuple[str, ...]:
+        return runtime.usable_devices()
+
+    @classmethod
+    def _engine(cls) -> str:
+        return runtime.describe()

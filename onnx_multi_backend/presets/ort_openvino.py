@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX Runtime on OpenVINO, through the built-in execution provider or the plugin."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from onnx_multi_backend import cache, devices
+from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.errors import PresetWarning
+from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.options import Option, anything, provider_options, threads
+from onnx_multi_backend.presets.ort import OrtPreset, thread_options
+
+_PROVIDER_OPTIONS = Option("provider_options", provider_options, doc="options of the OpenVINO execution provider")
+_EXAMPLE = Option("input_example", anything, doc="one example of the inputs, in any of the three forms")
+_ORT_THREADS = (
+    Option("inter_op_num_threads", threads, doc="ONNX Runtime's threads that run nodes side by side"),
+    Option("intra_op_num_threads", threads, doc="ONNX Runtime's threads inside one node"),
+)
+_OPENVINO_THREADS = Option("openvino_num_threads", threads, doc="OpenVINO's threads")
+
+
+class OrtOpenvinoBackend(OrtPreset):
+    """ONNX Runtime's OpenVINO execution provider with its own defaults and the options you pass."""
+
+    name = "OrtOpenvino"
+    family = devices.OPENVINO
+    provider = providers.OPENVINO
+    options = (_PROVIDER_OPTIONS, _EXAMPLE, *_ORT_THREADS)
+
+    @classmethod
+    def _provider_options(
+        cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None
+    ) -> dict[str, str]:
+        chosen: dict[str, str] = {}
+        config = cls._load_config(settings, device)
+        if config:
+            chosen["load_config"] = json.dumps({device.kind: config})
+        if providers.built_in(cls.provider):  # the plugin has neither: its device is an OrtEpDevice
+            chosen["device_type"] = device.text
+            folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+            if folder is not None:
+                chosen["cache_dir"] = str(folder / "ort_openvino")
+        return {**chosen, **settings.get("provider_options", {})}
+
+    @classmethod
+    def _load_config(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
+        """OpenVINO properties for the device."""
+        return {}
+
+    @classmethod
+    def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(thread_options(settings))
+
+
+class OrtOpenvinoFloatBackend(OrtOpenvinoBackend):
+    """ONNX Runtime's OpenVINO execution provider, computing float32 in float32 on every device."""
+
+    name = "OrtOpenvinoFloat"
+    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)
+
+    @classmethod
+    def _load_config(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
+        config = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+        if settings["openvino_num_threads"] is not None:
+            config["INFERENCE_NUM_THREADS"] = str(settings["openvino_num_threads"])
+        return config
+
+
+class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
+    """ONNX Runtime's OpenVINO execution provider, int8 where the model's Q/DQ nodes say so.
+
+    ONNX Runtime's own fusion of Q/DQ nodes is switched off, so that they reach OpenVINO, which computes int8 from them.
+    """
+
+    name = "OrtOpenvinoInt8"
+    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)
+
+    @classmethod
+    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> Any:
+        if loaded is not None and not any(n.op_type == "QuantizeLinear" for n in all_nodes(loaded.proto)):
+            warnings.warn(
+                f"{cls.name}: {loaded.label} has no QuantizeLinear nodes, so nothing of it runs in int8. Quantize it "
+                "first (onnxruntime.quantization.quantize_static), or use OrtOpenvinoFloat.",
+                PresetWarning,
+                stacklevel=4,
+            )
+        return super()._target(settings, device, loaded)
+
+    @classmethod
+    def _load_config(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
+        config = {"PERFORMANCE_HINT": "LATENCY"}
+        if settings["openvino_num_threads"] is not None:
+            config["INFERENCE_NUM_THREADS"] = str(settings["openvino_num_threads"])
+        return config
+
+    @classmethod
+    def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {**thread_options(settings), "session.disable_quant_qdq": "1"}

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Presets by name: ours, and those that other packages add."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from importlib.metadata import entry_points
+
+from onnx_multi_backend.errors import OptionError, PresetWarning
+from onnx_multi_backend.preset import Availability, Preset
+
+ENTRY_POINT_GROUP = "onnx_multi_backend.presets"
+
+#: Name to module and class.
+BUILT_IN = {
+    "Ort": ("onnx_multi_backend.presets.ort", "OrtBackend"),
+    "OrtCpu": ("onnx_multi_backend.presets.ort_cpu", "OrtCpuBackend"),
+    "OrtCuda": ("onnx_multi_backend.presets.ort_cuda", "OrtCudaBackend"),
+    "OrtTensorrt": ("onnx_multi_backend.presets.ort_tensorrt", "OrtTensorrtBackend"),
+    "OrtTensorrtFloat": ("onnx_multi_backend.presets.ort_tensorrt", "OrtTensorrtFloatBackend"),
+    "OrtTensorrtFloatOptim": ("onnx_multi_backend.presets.ort_tensorrt", "OrtTensorrtFloatOptimBackend"),
+    "OrtTensorrtInt8": ("onnx_multi_backend.presets.ort_tensorrt", "OrtTensorrtInt8Backend"),
+    "OrtTensorrtInt8QDQ": ("onnx_multi_backend.presets.ort_tensorrt", "OrtTensorrtInt8QDQBackend"),
+    "OrtOpenvino": ("onnx_multi_backend.presets.ort_openvino", "OrtOpenvinoBackend"),
+    "OrtOpenvinoFloat": ("onnx_multi_backend.presets.ort_openvino", "OrtOpenvinoFloatBackend"),
+    "OrtOpenvinoInt8": ("onnx_multi_backend.presets.ort_openvino", "OrtOpenvinoInt8Backend"),
+    "Openvino": ("onnx_multi_backend.presets.openvino", "OpenvinoBackend"),
+}
+
+
+def presets() -> dict[str, type[Preset]]:
+    """Every preset by name. Imports no engine.
+
+    Other packages add presets through the entry-point group ``onnx_multi_backend.presets``; one that cannot be loaded
+    is left out with a `PresetWarning`.
+    """
+    found = {name: _built_in(name) for name in BUILT_IN}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name in found:
+            _warn(entry.name, f"the name is taken by {found[entry.name].__module__}")
+            continue
+        try:
+            preset = entry.load()
+        except Exception as error:
+            _warn(entry.name, f"{entry.value} cannot be loaded: {type(error).__name__}: {error}")
+            continue
+        if not (isinstance(preset, type) and issubclass(preset, Preset)):
+            _warn(entry.name, f"{entry.value} is not a subclass of onnx_multi_backend.Preset")
+            continue
+        found[entry.name] = preset
+    return found
+
+
+def get_preset(name: str) -> type[Preset]:
+    """The preset of a name.
+
+    Raises
+    ------
+    OptionError
+        Names the known ones.
+    """
+    if name in BUILT_IN:
+        return _built_in(name)
+    known = presets()
+    if name not in known:
+        raise OptionError(f"There is no preset {name!r}. Presets: {', '.join(known)}.")
+    return known[name]
+
+
+def availability() -> dict[str, Availability]:
+    """Whether each preset can be used here, on which devices, and if not why."""
+    return {name: preset.availability() for name, preset in presets().items()}
+
+
+def _built_in(name: str) -> type[Preset]:
+    module, cls = BUILT_IN[name]
+    preset: type[Preset] = getattr(importlib.import_module(module), cls)
+    return preset
+
+
+def _warn(name: str, why: str) -> None:
+    warnings.warn(f"preset {name!r} is left out: {why}", PresetWarning, stacklevel=3)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flows in and out of a model: ONNX types, numpy dtypes, shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, TypeProto, ValueInfoProto, helper
+
+#: Types that numpy has no dtype for (ml_dtypes supplies one), mapped to the next wider type that numpy and every
+#: engine know and that holds each of their values exactly.
+WIDER: dict[int, int] = {
+    TensorProto.BFLOAT16: TensorProto.FLOAT,
+    TensorProto.FLOAT8E4M3FN: TensorProto.FLOAT,
+    TensorProto.FLOAT8E4M3FNUZ: TensorProto.FLOAT,
+    TensorProto.FLOAT8E5M2: TensorProto.FLOAT,
+    TensorProto.FLOAT8E5M2FNUZ: TensorProto.FLOAT,
+    TensorProto.FLOAT8E8M0: TensorProto.FLOAT,
+    TensorProto.FLOAT4E2M1: TensorProto.FLOAT,
+    TensorProto.INT4: TensorProto.INT8,
+    TensorProto.INT2: TensorProto.INT8,
+    TensorProto.UINT4: TensorProto.UINT8,
+    TensorProto.UINT2: TensorProto.UINT8,
+}
+
+#: Bits of one element, for the types that are stored packed.
+PACKED_BITS: dict[int, int] = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+}
+
+Shape = tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """One input or output of a model.
+
+    Attributes
+    ----------
+    name : str
+    dtype : numpy.dtype or None
+        The element's dtype (``ml_dtypes``' for the types that numpy lacks, ``object`` for strings); for sequences and
+        optionals the dtype of the tensors inside; None for maps.
+    shape : tuple of (int, str or None), or None
+        One entry a dimension: its size, its symbolic name, or None where nothing is known. None: the rank is unknown.
+    onnx_type : str
+        The type as ONNX Runtime writes it, for example ``tensor(float)`` or ``seq(tensor(int64))``.
+    """
+
+    name: str
+    dtype: np.dtype[Any] | None
+    shape: Shape | None
+    onnx_type: str
+
+    def __str__(self) -> str:
+        dims = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
+        return f"{self.name}: {self.onnx_type}[{dims}]"
+
+
+def element_name(elem_type: int) -> str:
+    """Name of an ONNX element type as it stands in a type string, for example ``float8e4m3fn``."""
+    return str(TensorProto.DataType.Name(elem_type)).lower()
+
+
+def onnx_type_string(proto: TypeProto) -> str:
+    """Write a type as ONNX Runtime does: ``tensor(float)``, ``seq(...)``, ``optional(...)``, ``map(...)``."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        return f"tensor({element_name(proto.tensor_type.elem_type)})"
+    if kind == "sequence_type":
+        return f"seq({onnx_type_string(proto.sequence_type.elem_type)})"
+    if kind == "optional_type":
+        return f"optional({onnx_type_string(proto.optional_type.elem_type)})"
+    if kind == "map_type":
+        return f"map({element_name(proto.map_type.key_type)},{onnx_type_string(proto.map_type.value_type)})"
+    if kind == "sparse_tensor_type":
+        return f"sparse_tensor({element_name(proto.sparse_tensor_type.elem_type)})"
+    return "undefined"
+
+
+def innermost(proto: TypeProto) -> TypeProto:
+    """The tensor (or map, or undefined) type inside sequences and optionals."""
+    while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
+        proto = getattr(proto, kind).elem_type
+    return proto
+
+
+def numpy_dtype(elem_type: int) -> np.dtype[Any]:
+    """The numpy (or ml_dtypes) dtype of an ONNX element type; ``object`` for strings."""
+    return np.dtype(object) if elem_type == TensorProto.STRING else np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+
+
+def tensor_info(value: ValueInfoProto) -> TensorInfo:
+    """Describe one graph input or output."""
+    inner = innermost(value.type)
+    dtype: np.dtype[Any] | None = None
+    shape: Shape | None = None
+    if inner.WhichOneof("value") in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(inner, str(inner.WhichOneof("value")))
+        if tensor.elem_type:
+            dtype = numpy_dtype(tensor.elem_type)
+        if tensor.HasField("shape"):
+            shape = tuple(d.dim_value if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim)
+    return TensorInfo(value.name, dtype, shape, onnx_type_string(value.type))
+
+
+def pack(array: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Pack a 4-bit or 2-bit ml_dtypes array, the first element in the lowest bits (onnx.proto, ``TensorProto``)."""
+    per_byte = 8 // bits
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    flat = np.concatenate([flat, np.zeros(-flat.size % per_byte, np.uint8)])
+    packed = np.zeros(flat.size // per_byte, np.uint8)
+    for i in range(per_byte):
+        packed |= flat[i::per_byte] << (i * bits)
+    return packed
+
+
+def unpack(data: np.ndarray[Any, np.dtype[np.uint8]], elem_type: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Undo `pack`; returns an array that owns its data."""
+    bits = PACKED_BITS[elem_type]
+    per_byte = 8 // bits
+    size = int(np.prod(shape, dtype=np.int64))
+    flat = np.empty(data.size * per_byte, np.uint8)
+    for i in range(per_byte):
+        flat[i::per_byte] = (data >> (i * bits)) & ((1 << bits) - 1)
+    flat = flat[:size]
+    if elem_type in (TensorProto.INT4, TensorProto.INT2):
+        sign = np.uint8(1 << (bits - 1))
+        signed = ((flat ^ sign).astype(np.int8) - np.int8(sign)).reshape(shape)
+        return signed.astype(numpy_dtype(elem_type))
+    return flat.view(numpy_dtype(elem_type)).reshape(shape)
