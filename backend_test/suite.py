@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugging a preset into the official suite, with the files that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from onnx_multi_backend.conformance.pytest_suite import plug
+from onnx_multi_backend.registry import get_preset
+
+HERE = Path(__file__).parent
+
+
+def plug_preset(
+    name: str,
+    module: str,
+    *,
+    devices: Sequence[str] = ("CPU",),
+    skip: str | None = None,
+    **options: Any,
+) -> dict[str, type]:
+    """Make the test classes of a preset, with its expectations and its baseline.
+
+    Labels differ from one engine version to the next, so a baseline is kept for each:
+    ``baselines/<module>@<engine's major.minor>.json``. ``expectations/<module>.toml`` has ``when`` for that.
+
+    Parameters
+    ----------
+    name : str
+        The preset.
+    module : str
+        The test module's ``__name__``, ``test_<module>``.
+    devices : sequence of str
+        The devices to run each case on.
+    skip : str, optional
+        Why the suite cannot run on this preset even where the preset is usable.
+    **options
+        Passed to every ``prepare``.
+    """
+    preset = get_preset(name)
+    state = preset.availability()
+    stem = module.rpartition(".")[2].removeprefix("test_")
+    engine, _, version = state.engine.partition(" ")
+    release = ".".join(version.split(".")[:2])
+    expectations = HERE / "expectations" / f"{stem}.toml"
+    return plug(
+        preset,
+        module=module,
+        name=f"{name} fallback={options['fallback']}" if "fallback" in options else name,
+        devices=devices,
+        options=options,
+        expectations=expectations if expectations.exists() else None,
+        baseline=HERE / "baselines" / f"{stem}@{release}.json",
+        engines=[engine],
+        unusable=skip if state.usable else f"{state.reason}. {state.cure}",
+    )

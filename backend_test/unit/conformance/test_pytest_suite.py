@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugged into pytest: outcomes, reports for each backend apart, baselines, and the same under xdist."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onnx_multi_backend
+
+ROOT = Path(onnx_multi_backend.__file__).parents[1]
+CONFTEST = """
+from backend_test.unit.conformance.toys import generate_only
+generate_only("abs", "ceil", "erf", "exp", "floor", "neg", "round", "sign", "sin", "tan")
+pytest_plugins = ["onnx_multi_backend.conformance.pytest_plugin"]
+"""
+MODULE = """
+from pathlib import Path
+from backend_test.unit.conformance.toys import {backend}
+from onnx_multi_backend.conformance.pytest_suite import plug
+here = Path(__file__).parent
+globals().update(plug({backend}, module=__name__, {options}))
+"""
+FILES = 'expectations=here / "toy.toml", baseline=here / "toy.json"'
+ENTRIES = """
+[[xfail]]
+names = ["test_exp_cpu", "test_exp_example_cpu"]
+reason = "explodes"
+kind = "defect"
+[[skip]]
+glob = "test_tan*"
+reason = "kills the process"
+kind = "defect"
+"""
+# 16 cases of the ten operators: abs 1, ceil 2, erf 1, exp 2, floor 2, neg 2, round 1, sign 1, sin 2, tan 2
+
+
+def run(folder: Path, *options: str, select: str = "NodeModel or Expectations") -> tuple[int, str]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")} | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "ignore", "-k", select, *options]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def outcomes(output: str) -> dict[str, int]:
+    last = output.rstrip().splitlines()[-1]
+    return {word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|xfailed|error)", last)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "toy.toml").write_text(ENTRIES)
+    (tmp_path / "test_talking.py").write_text(MODULE.format(backend="TalkingBackend", options=FILES))
+    return tmp_path
+
+
+def test_two_backends_are_reported_apart_and_xdist_changes_nothing(folder: Path) -> None:
+    (folder / "test_plain.py").write_text(MODULE.format(backend="PlainBackend", options=""))
+    code, alone = run(folder, "--results", "alone.json")
+    assert code == 0, alone
+    assert outcomes(alone) == {"passed": 16 + 5 + 2, "skipped": 9, "xfailed": 2}
+    assert re.search(r"ONNX conformance: Plain -+\n|ONNX conformance: Plain =+\n", alone), alone
+    assert "16 cases: 16 pass\n" in alone
+    assert "16 cases: 2 native, 2 adapted, 1 fallback, 4 unsupported, 2 xfail, 5 skip\n" in alone
+    assert "Operators (passed/loaded/total): 10/10/" in alone
+    assert "Operators (passed/loaded/total): 4/10/" in alone
+
+    pytest.importorskip("xdist")
+    code, shared = run(folder, "-n", "2", "-q", "--results", "shared.json")
+    assert code == 0, shared
+    assert outcomes(shared) == outcomes(alone)
+    assert "16 cases: 2 native, 2 adapted, 1 fallback, 4 unsupported, 2 xfail, 5 skip\n" in shared
+    assert "Operators (passed/loaded/total): 4/10/" in shared
+    assert "\nAbs " not in shared  # quiet: the headline without the table
+
+    def labels(file: str) -> dict[tuple[str, str], str]:
+        return {(r["backend"], r["name"]): r["label"] for r in json.loads((folder / file).read_text())}
+
+    assert labels("alone.json") == labels("shared.json")
+    assert len(labels("alone.json")) == 32
+
+
+def test_reasons_are_shown(folder: Path) -> None:
+    _, output = run(folder, "-rsx")
+    for reason in ("unsupported: the toy has no Floor", "kills the process [defect]", "explodes [defect]", "no Sin"):
+        assert reason in output
+
+
+def test_a_failure_without_an_expectation_fails(folder: Path) -> None:
+    (folder / "toy.toml").write_text("")
+    code, output = run(folder)
+    assert code == 1
+    assert outcomes(output)["failed"] == 4
+    assert "Talking test_exp_cpu: fail: ValueError: exploded" in output
+
+
+def test_expectations_are_strict_both_ways(folder: Path) -> None:
+    (folder / "toy.toml").write_text(
+        ENTRIES.replace('"test_exp_cpu"', '"test_exp_cpu", "test_abs_cpu", "test_floor_cpu", "test_gone_cpu"')
+    )
+    code, output = run(folder)
+    assert code == 1
+    assert outcomes(output)["failed"] == 3
+    assert "Talking test_abs_cpu: unexpected pass (native)" in output
+    assert "Talking test_floor_cpu: needs no expectation" in output
+    assert "[[xfail]] number 1: no case is named 'test_gone_cpu'" in output
+
+
+def test_a_case_that_got_worse_fails_until_the_baseline_is_updated(folder: Path) -> None:
+    baseline = folder / "toy.json"
+    _, output = run(folder, select="test_sign or test_abs")
+    assert "no baseline yet" in output
+    code, output = run(folder, "--update-baselines")
+    assert code == 0, output
+    written = json.loads(baseline.read_text())
+    assert written["cases"]["test_sign_cpu"] == "fallback"
+    assert len(written["cases"]) == 16
+    assert written["backend"] == "Talking"
+    assert set(written["engines"]) == {"onnx"}
+
+    written["cases"] |= {"test_sign_cpu": "native", "test_abs_cpu": "adapted", "test_of_yesterday_cpu": "native"}
+    written["engines"]["onnx"] = "1.0"
+    baseline.write_text(json.dumps(written))
+    code, output = run(folder)
+    assert code == 1
+    assert outcomes(output)["failed"] == 1
+    assert "Talking test_sign_cpu: was native, is fallback: Sign 'n0' on CPUExecutionProvider" in output
+    assert "made with onnx 1.0, now" in output
+    assert "1 worse, 1 better" in output
+
+    code, output = run(folder, "--update-baselines", select="test_sign")
+    assert code == 0, output
+    cases = json.loads(baseline.read_text())["cases"]
+    assert cases["test_sign_cpu"] == "fallback"
+    assert cases["test_abs_cpu"] == "adapted"  # not run, so kept
+    assert "test_of_yesterday_cpu" not in cases
+
+
+def test_a_backend_that_is_not_usable_here_is_one_skip_with_the_reason(folder: Path) -> None:
+    (folder / "test_talking.py").write_text(MODULE.format(backend="TalkingBackend", options='unusable="no GPU"'))
+    code, output = run(folder, "-rs", select="test")
+    assert code == 0, output
+    assert outcomes(output) == {"skipped": 1}
+    assert "no GPU" in output
+
+
+def test_a_malformed_file_stops_the_collection_with_its_name(folder: Path) -> None:
+    (folder / "toy.toml").write_text("[[xfail]]\nname = 'test_abs_cpu'\n")
+    code, output = run(folder)
+    assert code == 2
+    assert "toy.toml: [[xfail]] number 1: a reason is required" in output

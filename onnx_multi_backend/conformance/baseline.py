@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The labels a backend had, committed, so that a case that got worse is noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.errors import OnnxMultiBackendError
+
+
+class BaselineError(OnnxMultiBackendError, ValueError):
+    """A baseline file is malformed."""
+
+
+class Worse(NamedTuple):
+    """A case that lost something against its baseline."""
+
+    name: str
+    old: Label
+    new: Label
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The labels of one backend.
+
+    Parameters
+    ----------
+    backend : str
+    engines : mapping of str to str
+        The version of each package the labels depend on.
+    labels : mapping of str to Label
+        The label of each case by name.
+    """
+
+    backend: str
+    engines: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Label] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Baseline:
+        """Read a baseline file.
+
+        Raises
+        ------
+        BaselineError
+            The file is malformed.
+        OSError
+            It cannot be read.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            labels = {name: Label(label) for name, label in content["cases"].items()}
+            return cls(str(content["backend"]), dict(content["engines"]), labels)
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            raise BaselineError(f"{path}: not a baseline ({e!r}); write it anew with --update-baselines") from e
+
+    def write(self, path: Path) -> None:
+        """Write the baseline, one case a line, sorted by name, so that a difference reads well."""
+        labels = {name: self.labels[name].value for name in sorted(self.labels)}
+        content = {"backend": self.backend, "engines": dict(sorted(self.engines.items())), "cases": labels}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def worse(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Worse]:
+    """Return the cases in both whose new label is worse than the old one, sorted by name."""
+    return [Worse(n, old[n], new[n]) for n in sorted(old.keys() & new.keys()) if new[n].is_worse_than(old[n])]

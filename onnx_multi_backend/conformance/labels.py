@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words for what came of one official case on one backend."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Label(StrEnum):
+    """What came of a case; exactly one for each case and backend."""
+
+    NATIVE = "native"
+    """Passed, every node on the engine that was asked for."""
+    ADAPTED = "adapted"
+    """Passed on the engine that was asked for, after the model was adapted to it."""
+    FALLBACK = "fallback"
+    """Passed, with some nodes on another execution provider."""
+    PASS = "pass"
+    """Passed on a backend that does not tell where the nodes ran."""
+    UNSUPPORTED = "unsupported"
+    """Refused with `UnsupportedModelError`: an honest no."""
+    XFAIL = "xfail"
+    """Failed, as an expectation with a reason says it does."""
+    SKIP = "skip"
+    """Not run, or skipped by the backend itself."""
+    FAIL = "fail"
+    """A wrong result, or an error that says nothing about support."""
+    CRASH = "crash"
+    """The process died."""
+    TIMEOUT = "timeout"
+    """The case took too long and was stopped."""
+
+    @property
+    def is_pass(self) -> bool:
+        """Whether the results were right."""
+        return self in _PASSES
+
+    def is_worse_than(self, other: Label) -> bool:
+        """Whether going from ``other`` to this label loses something; labels of one rank are equally good."""
+        return _RANK[self] > _RANK[other]
+
+
+_PASSES = frozenset({Label.NATIVE, Label.ADAPTED, Label.FALLBACK, Label.PASS})
+_BEST_FIRST = (
+    (Label.NATIVE, Label.PASS),
+    (Label.ADAPTED,),
+    (Label.FALLBACK,),
+    (Label.UNSUPPORTED,),
+    (Label.SKIP,),
+    (Label.XFAIL,),
+    (Label.FAIL, Label.TIMEOUT, Label.CRASH),
+)
+_RANK = {label: rank for rank, labels in enumerate(_BEST_FIRST) for label in labels}

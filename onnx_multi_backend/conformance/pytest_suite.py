@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The official suite as pytest tests; the reports are printed by `pytest_plugin`.
+
+In a test module::
+
+    globals().update(plug(MyBackend, module=__name__, expectations=Path("my_backend.toml")))
+"""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnx_multi_backend.conformance.baseline import Baseline
+from onnx_multi_backend.conformance.cases import Case
+from onnx_multi_backend.conformance.expectations import Expectations, installed_version
+from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.conformance.suite import Suite
+
+Test = Callable[[Any], None]
+
+# The stock runner's names, so that a test is selected here as it is there.
+_CLASSES = {
+    "node": "OnnxBackendNodeModelTest",
+    "real": "OnnxBackendRealModelTest",
+    "simple": "OnnxBackendSimpleModelTest",
+    "pytorch-converted": "OnnxBackendPyTorchConvertedModelTest",
+    "pytorch-operator": "OnnxBackendPyTorchOperatorModelTest",
+}
+
+
+class Options:
+    """What the command line asked for; set by `pytest_plugin`."""
+
+    compare_with_baseline = True
+
+
+def plug(
+    backend: Any,
+    *,
+    module: str,
+    name: str | None = None,
+    devices: Sequence[str] = ("CPU",),
+    options: Mapping[str, Any] | None = None,
+    expectations: Path | None = None,
+    baseline: Path | None = None,
+    engines: Sequence[str] = (),
+    unusable: str | None = None,
+) -> dict[str, type[unittest.TestCase]]:
+    """Make test classes, named as ONNX names them, that run the official suite on a backend.
+
+    A case that passes, passes; `unsupported` and `skip` are skipped with their reason; a failure that was expected
+    is an xfail, and an expectation that no longer holds fails. So does a label worse than the baseline's.
+
+    Parameters
+    ----------
+    backend : type[Backend] or module
+        Anything with ONNX's backend interface.
+    module : str
+        The ``__name__`` of the test module.
+    name : str, optional
+        The name in reports; by default that of the class without ``Backend``.
+    devices : sequence of str, default ("CPU",)
+        The devices to run each case on.
+    options : mapping, optional
+        Passed to every ``prepare``.
+    expectations : Path, optional
+        A file as `onnx_multi_backend.conformance.expectations` describes it.
+    baseline : Path, optional
+        A file that ``--update-baselines`` writes; nothing is compared while it does not exist.
+    engines : sequence of str
+        Import names of the packages, besides onnx, whose versions the baseline records.
+    unusable : str, optional
+        Why the backend cannot be used on this host: then there is one test, and it skips with this reason.
+
+    Returns
+    -------
+    dict of str to type[unittest.TestCase]
+        For ``globals().update``.
+
+    Raises
+    ------
+    ExpectationError, BaselineError
+        A file is malformed.
+    """
+    if unusable is not None:
+        return {"OnnxBackendTest": _class("OnnxBackendTest", module, {"test_backend_is_usable": _skip(unusable)})}
+    known = Expectations.load(expectations) if expectations else Expectations()
+    before = Baseline.read(baseline) if baseline and baseline.exists() and Options.compare_with_baseline else None
+    suite = Suite(backend, devices, name, options)
+    origin = {"baseline": str(baseline) if baseline else None, "engines": ["onnx", *engines]}
+    bodies: dict[str, dict[str, Test]] = {class_name: {} for class_name in _CLASSES.values()}
+    for case in suite.cases:
+        bodies[_CLASSES[case.kind]][case.name] = _test(suite, case, known, before, origin)
+    bodies["OnnxBackendExpectationsTest"] = {"test_every_expectation_matches_a_case": _no_stale(suite, known)}
+    return {class_name: _class(class_name, module, tests) for class_name, tests in bodies.items()}
+
+
+def _class(name: str, module: str, tests: dict[str, Test]) -> type[unittest.TestCase]:
+    return type(name, (unittest.TestCase,), {"__module__": module, "onnx_case": None, **tests})
+
+
+def _skip(reason: str) -> Test:
+    def test(self: Any) -> None:
+        pytest.skip(reason)
+
+    return test
+
+
+def _no_stale(suite: Suite, known: Expectations) -> Test:
+    def test(self: Any) -> None:
+        stale = known.stale([case.name for case in suite.cases])
+        if stale:
+            pytest.fail("\n".join(stale), pytrace=False)
+
+    return test
+
+
+def _test(suite: Suite, case: Case, known: Expectations, before: Baseline | None, origin: dict[str, Any]) -> Test:
+    def test(self: Any) -> None:
+        skipped = known.skipped(suite.name, case.name, case.kind)
+        result, failure = (skipped, None) if skipped else known.judge(suite.run(case.name))
+        self.onnx_case = {**origin, "result": result.to_dict()}
+        if before is not None and failure is None:
+            failure = _worse_than(before, result)
+        if failure:
+            pytest.fail(f"{result.backend} {result.name}: {failure}", pytrace=False)
+        _conclude(result)
+
+    test.__name__ = case.name
+    return test
+
+
+def _worse_than(before: Baseline, result: CaseResult) -> str | None:
+    old = before.labels.get(result.name)
+    if old is None or not result.label.is_worse_than(old):
+        return None
+    now = {name: installed_version(name) for name in before.engines}
+    moved = [f"{n} {v}, now {now[n]}" for n, v in before.engines.items() if now[n] != v]
+    made_with = f" (the baseline was made with {'; '.join(moved)})" if moved else ""
+    return f"was {old}, is {result.label}: {result.error or result.reason}{made_with}"
+
+
+def _conclude(result: CaseResult) -> None:
+    if result.label.is_pass:
+        return
+    if result.label == Label.SKIP:
+        pytest.skip(result.reason)
+    if result.label == Label.UNSUPPORTED:
+        pytest.skip(f"unsupported: {result.reason}")
+    if result.label == Label.XFAIL:
+        pytest.xfail(result.reason)
+    pytest.fail(f"{result.backend} {result.name}: {result.label}: {result.error or result.reason}", pytrace=False)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX's own runner, with one backend plugged in, and each case labelled by what really happened."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import tempfile
+import time
+import unittest
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from onnx import ModelProto, NodeProto
+from onnx.backend.base import Backend
+from onnx.backend.test import BackendTest
+from onnx.backend.test.case.test_case import TestCase
+from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
+
+from onnx_multi_backend.conformance.cases import Case, environment, find_case, is_light, load_model, official_cases
+from onnx_multi_backend.conformance.compare import assert_similar
+from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
+from onnx_multi_backend.errors import UnsupportedModelError
+
+logger = logging.getLogger(__name__)
+
+
+class Suite:
+    """The official suite for one backend.
+
+    Cases are generated, loaded and compared by ONNX's own runner. One case runs at a time: not safe from several
+    threads, but any number of processes may run the suite at once.
+
+    Parameters
+    ----------
+    backend : type[Backend] or module
+        Anything with ONNX's backend interface. A prepared model that also has ``provider``, ``placement()`` and
+        ``adaptations`` gets the labels ``native``, ``adapted`` and ``fallback``, any other ``pass``.
+    devices : sequence of str, default ("CPU",)
+        The devices to generate cases for, as ONNX's interface names them.
+    name : str, optional
+        The name in the results; by default that of the class without ``Backend``.
+    options : mapping, optional
+        Passed to every ``prepare``.
+    """
+
+    def __init__(
+        self,
+        backend: Any,
+        devices: Sequence[str] = ("CPU",),
+        name: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        official_cases()  # generated here, where the warnings about ONNX's own arithmetic are kept quiet
+        self.name = name or str(getattr(backend, "__name__", type(backend).__name__)).removesuffix("Backend")
+        self._recorder = _Recorder(backend, options or {})
+        self._runner = _Runner(self._recorder, devices)
+
+    @property
+    def cases(self) -> list[Case]:
+        """Every case, named as ONNX names it, in ONNX's order."""
+        return [Case(name, case.kind) for name, case in self._runner.sources.items()]
+
+    def model(self, name: str) -> ModelProto:
+        """Return the model of a case; see `onnx_multi_backend.conformance.cases.load_model`."""
+        return load_model(name)
+
+    def run(self, name: str) -> CaseResult:
+        """Run one case and label it; nothing but an interrupt gets out of it.
+
+        The traceback behind a ``fail`` is logged at DEBUG level.
+
+        Raises
+        ------
+        KeyError
+            The suite has no case of this name.
+        """
+        source = self._runner.sources[name]
+        self._recorder.rep = None
+        start = time.perf_counter_ns()
+        try:
+            with _quiet(), _private_data(source):
+                self._runner.functions[name](None)
+            duration = time.perf_counter_ns() - start
+            label, reason = _how_it_passed(self._recorder.rep)
+            error = ""
+        except Exception as e:
+            duration = time.perf_counter_ns() - start
+            label, reason, error = _why_not(e)
+            logger.debug("%s on %s", name, self.name, exc_info=True)
+        try:
+            adaptations, placement = _adaptations(self._recorder.rep), _placement(self._recorder.rep)
+        except Exception:
+            adaptations, placement = (), ()
+        self._recorder.rep = None
+        return CaseResult(
+            self.name, name, source.kind, label, reason, adaptations, placement, round(duration / 1e6, 3), error
+        )
+
+
+class _Recorder:
+    """Stands in for the backend, and remembers what `prepare` returned."""
+
+    def __init__(self, backend: Any, options: Mapping[str, Any]) -> None:
+        self._backend = backend
+        self._options = options
+        self.rep: Any = None
+        self.supports_device = functools.cache(backend.supports_device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def prepare(self, model: ModelProto, device: str, **kwargs: Any) -> Any:
+        own = ModelProto()
+        own.CopyFrom(model)  # node models are shared by every backend in the process
+        self.rep = self._backend.prepare(own, device, **self._options, **kwargs)
+        return self.rep
+
+    def is_compatible(self, model: ModelProto) -> bool:
+        """Answer the stock runner, which asks before some cases and skips without a reason.
+
+        A backend that can explain itself (`compatibility`) explains itself in `prepare` too, so that is asked instead.
+        """
+        if hasattr(self._backend, "compatibility") or not hasattr(self._backend, "is_compatible"):
+            return True
+        return bool(self._backend.is_compatible(model))
+
+
+class _Runner(BackendTest):
+    """The stock runner, for chosen devices, with its two leniencies taken out."""
+
+    def __init__(self, backend: _Recorder, devices: Sequence[str]) -> None:
+        self._devices = tuple(devices)
+        self.sources: dict[str, TestCase] = {}
+        super().__init__(cast("type[Backend]", backend))
+
+    @functools.cached_property
+    def functions(self) -> dict[str, Callable[..., None]]:
+        """What runs a case, by its name."""
+        return {name: item.func for items in self._test_items.values() for name, item in items.items()}
+
+    def _add_test(
+        self,
+        category: str,
+        test_name: str,
+        test_func: Callable[..., Any],
+        report_item: list[ModelProto | NodeProto | None],
+        devices: Iterable[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        @functools.wraps(test_func)
+        def honest(*args: Any, **options: Any) -> Any:
+            try:
+                return test_func(*args, **options)
+            except BackendIsNotSupposedToImplementIt as e:  # the stock runner counts this one as a pass
+                raise unittest.SkipTest(str(e)) from e
+
+        super()._add_test(category, test_name, honest, report_item, self._devices, **kwargs)
+        for device in self._devices:
+            name = f"{test_name}_{device.lower()}"
+            case = find_case(name)
+            assert case is not None
+            self.sources[name] = case
+
+    @classmethod
+    def assert_similar_outputs(
+        cls, ref_outputs: Sequence[Any], outputs: Sequence[Any], rtol: float, atol: float, model_dir: str | None = None
+    ) -> None:
+        stock = super().assert_similar_outputs
+
+        def compare_arrays(expected: Any, actual: Any) -> None:
+            stock([expected], [actual], rtol, atol, model_dir)
+
+        if isinstance(outputs, Mapping) or not hasattr(outputs, "__len__"):
+            raise TypeError(f"run returned {type(outputs).__name__}, expected a sequence of outputs")
+        if len(ref_outputs) != len(outputs):
+            raise AssertionError(f"run returned {len(outputs)} outputs, expected {len(ref_outputs)}")
+        for i, (expected, actual) in enumerate(zip(ref_outputs, outputs, strict=True)):
+            assert_similar(expected, actual, compare_arrays, f"output {i}")
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fallback is a label here, not a warning
+        yield
+
+
+@contextlib.contextmanager
+def _private_data(source: TestCase) -> Generator[None]:
+    """Give a light model a data folder of its own: ONNX writes its inputs each time, and two processes would race."""
+    if is_light(source):
+        with tempfile.TemporaryDirectory(prefix="onnx-light-") as folder, environment("ONNX_MODELS", folder):
+            yield
+    else:
+        yield
+
+
+def _how_it_passed(rep: Any) -> tuple[Label, str]:
+    provider = getattr(rep, "provider", None)
+    adaptations = _adaptations(rep)
+    if provider is None or not hasattr(rep, "placement"):
+        return Label.PASS, ""
+    placement = _placement(rep)
+    elsewhere = [n for n in placement if n.provider != provider]
+    if elsewhere:
+        return Label.FALLBACK, ", ".join(f"{n} on {n.provider}" for n in elsewhere)
+    if adaptations:
+        return Label.ADAPTED, ", ".join(dict.fromkeys(c.pass_name for c in adaptations))
+    return Label.NATIVE, "" if placement else "all nodes folded at load"
+
+
+def _why_not(error: Exception) -> tuple[Label, str, str]:
+    if isinstance(error, unittest.SkipTest):
+        return Label.SKIP, str(error) or "skipped by the backend without a reason", ""
+    if isinstance(error, UnsupportedModelError):
+        return Label.UNSUPPORTED, str(error), ""
+    return Label.FAIL, "", f"{type(error).__name__}: {error}"
+
+
+def _placement(rep: Any) -> tuple[PlacedNode, ...]:
+    nodes = rep.placement() if hasattr(rep, "placement") else ()
+    return tuple(PlacedNode(n.name, n.op_type, n.domain, n.provider) for n in nodes)
+
+
+def _adaptations(rep: Any) -> tuple[Change, ...]:
+    changes = getattr(rep, "adaptations", ())
+    return tuple(Change(c.pass_name, str(c.node or ""), str(c.change), str(c.reason)) for c in changes)
