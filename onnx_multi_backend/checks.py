@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is it a valid model, and one that the installed onnx knows?"""
+"""Whether a model is valid, and one that the installed onnx knows."""
 
 from __future__ import annotations
 

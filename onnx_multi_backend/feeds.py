@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.tensors import OBJECT, TensorInfo
 
 _WEAK = (bool, int, float, complex, str, bytes)
 
@@ -27,7 +27,7 @@ class Slot:
         The dtype that the engine takes instead of the declared one, or None when it is the same.
     """
 
-    __slots__ = ("dtype", "engine_dtype", "engine_name", "fast", "fixed", "info", "kind", "name", "rank")
+    __slots__ = ("dtype", "engine_dtype", "engine_name", "exact", "fast", "fixed", "info", "kind", "name", "rank")
 
     def __init__(self, info: TensorInfo, engine_name: str, engine_dtype: np.dtype[Any] | None) -> None:
         self.info = info
@@ -38,11 +38,15 @@ class Slot:
         self.kind = info.onnx_type.partition("(")[0]
         self.rank = -1 if info.shape is None else len(info.shape)
         self.fixed = tuple((i, d) for i, d in enumerate(info.shape or ()) if isinstance(d, int))
+        #: The one shape that fits, where every dimension is fixed.
+        self.exact = info.shape if len(self.fixed) == self.rank else None
         #: Whether an ndarray of the right dtype and shape can go to the engine as it is.
-        self.fast = self.kind == "tensor" and engine_dtype is None and self.dtype is not None and self.dtype != object
+        self.fast = self.kind == "tensor" and engine_dtype is None and self.dtype is not None and self.dtype != OBJECT
 
     def shape_fits(self, shape: tuple[int, ...]) -> bool:
         """Whether a shape has the declared rank and the declared fixed dimensions."""
+        if shape == self.exact:
+            return True
         if self.rank != len(shape):
             return self.rank < 0
         for axis, size in self.fixed:
@@ -82,10 +86,16 @@ class FeedMaker:
             model has no optional.
         """
         kind = type(inputs)
-        if kind is np.ndarray:
-            only = self._only
-            if only is not None and inputs.dtype is only.dtype and only.shape_fits(inputs.shape):
-                return {only.engine_name: inputs}
+        only = self._only
+        if only is not None:
+            if kind is np.ndarray:
+                value = inputs
+            elif kind is dict:
+                value = inputs.get(only.name) if len(inputs) == 1 else None
+            else:
+                value = inputs[0] if kind in (list, tuple) and len(inputs) == 1 else None
+            if type(value) is np.ndarray and value.dtype is only.dtype and only.shape_fits(value.shape):
+                return {only.engine_name: value}
         elif self._all_fast and kind in (list, tuple, dict) and len(inputs) == len(self._slots):
             feeds = {}
             for i, slot in enumerate(self._slots):
@@ -154,7 +164,7 @@ def convert(value: Any, slot: Slot, label: str) -> Any:
 def _tensor(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     array = _as_array(value, slot, where)
     dtype = slot.dtype
-    if dtype is not None and array.dtype is not dtype:
+    if dtype is not None and (array.dtype is not dtype or dtype == OBJECT):  # object: not all of it need be text
         array = _as_dtype(array, dtype, where)
     if not slot.shape_fits(array.shape):
         declared = slot.info.shape or ()
@@ -196,21 +206,21 @@ def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
 
 
 def _as_dtype(array: np.ndarray[Any, Any], dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
+    if dtype == OBJECT and array.dtype.kind in "USTO":
+        return array if _all_text(array) else _text(array, where)
     if array.dtype == dtype:
-        return array if dtype == object and _all_text(array) else _text(array, where) if dtype == object else array
-    if dtype == object and array.dtype.kind in "USTO":
-        return _text(array, where)
+        return array
     if array.dtype.newbyteorder("=") == dtype:
         return array.astype(dtype)
-    wanted = "strings" if dtype == object else dtype.name
+    wanted = "strings" if dtype == OBJECT else dtype.name
     raise InputError(
         f"{where}: dtype {array.dtype.name} given, the model wants {wanted}. Convert it, for example with "
-        f"array.astype({'object' if dtype == object else dtype.name!r})."
+        f"array.astype({'object' if dtype == OBJECT else dtype.name!r})."
     )
 
 
 def _all_text(array: np.ndarray[Any, Any]) -> bool:
-    return all(type(v) is str for v in array.flat)
+    return array.dtype == OBJECT and all(type(v) is str for v in array.flat)
 
 
 def _text(array: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:

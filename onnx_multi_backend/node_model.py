@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Limits
 from onnx_multi_backend.errors import InputError, InvalidModelError
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.tensors import OBJECT, numpy_dtype
 
 _ML = "ai.onnx.ml"
 
@@ -77,7 +77,7 @@ def _type_of(value: Any, name: str) -> TypeProto:
 
 
 def _elem_type(dtype: np.dtype[Any]) -> int:
-    if dtype == object or dtype.kind in "UST":
+    if dtype == OBJECT or dtype.kind in "UST":
         return int(onnx.TensorProto.STRING)
     for elem_type in onnx.TensorProto.DataType.values():
         if elem_type not in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING) and numpy_dtype(elem_type) == dtype:

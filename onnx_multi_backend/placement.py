@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from onnx_multi_backend.errors import FallbackWarning, UnsupportedModelError
+from onnx_multi_backend.user_warnings import warn
 
 Fallback = Literal["partial", "none", "full"]
 FALLBACKS: tuple[str, ...] = ("partial", "none", "full")
@@ -91,4 +91,4 @@ def judge(
             operators=operators,
             reasons=reasons,
         )
-    warnings.warn(text, FallbackWarning, stacklevel=6)
+    warn(text, FallbackWarning)

@@ -94,7 +94,7 @@ class PreparedModel(BackendRep):
         overridable = [slot(tensor_info(v)) for v in graph.input if v.name in defaults]
         self._feeds = FeedMaker([slot(i) for i in self._inputs], overridable, payload.loaded.label)
         self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in adapted.outputs]
-        self._named = namedtupledict("Outputs", [o.name for o in self._outputs])
+        self._make_outputs = namedtupledict("Outputs", [o.name for o in self._outputs])._make  # type: ignore[attr-defined]
         self._lock = threading.Lock()
         self._label = payload.loaded.label
         self._reload = reload
@@ -147,11 +147,12 @@ class PreparedModel(BackendRep):
             results = list(results)
             for i, dtype in self._narrow:
                 results[i] = results[i].astype(dtype)
-        return self._named._make(results)  # type: ignore[no-any-return, attr-defined]
+        return self._make_outputs(results)  # type: ignore[no-any-return]
 
     def _for_shapes(self, feeds: Mapping[str, Value]) -> Session:
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
-        assert self._by_shape is not None and self._payload is not None
+        assert self._by_shape is not None
+        assert self._payload is not None
         shapes = {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
         key = tuple(shapes.items())
         with self._lock:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from importlib.metadata import entry_points
 
 from onnx_multi_backend.errors import OptionError, PresetWarning
 from onnx_multi_backend.preset import Availability, Preset
+from onnx_multi_backend.user_warnings import warn
 
 ENTRY_POINT_GROUP = "onnx_multi_backend.presets"
 
@@ -42,7 +42,7 @@ def presets() -> dict[str, type[Preset]]:
             continue
         try:
             preset = entry.load()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever another package's import raises, the others go on
             _warn(entry.name, f"{entry.value} cannot be loaded: {type(error).__name__}: {error}")
             continue
         if not (isinstance(preset, type) and issubclass(preset, Preset)):
@@ -80,4 +80,4 @@ def _built_in(name: str) -> type[Preset]:
 
 
 def _warn(name: str, why: str) -> None:
-    warnings.warn(f"preset {name!r} is left out: {why}", PresetWarning, stacklevel=3)
+    warn(f"preset {name!r} is left out: {why}", PresetWarning)

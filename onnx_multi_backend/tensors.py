@@ -34,6 +34,9 @@ PACKED_BITS: dict[int, int] = {
     TensorProto.UINT2: 2,
 }
 
+#: The dtype of string tensors.
+OBJECT = np.dtype(object)
+
 Shape = tuple[int | str | None, ...]
 
 
@@ -93,7 +96,7 @@ def innermost(proto: TypeProto) -> TypeProto:
 
 def numpy_dtype(elem_type: int) -> np.dtype[Any]:
     """The numpy (or ml_dtypes) dtype of an ONNX element type; ``object`` for strings."""
-    return np.dtype(object) if elem_type == TensorProto.STRING else np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+    return OBJECT if elem_type == TensorProto.STRING else np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
 
 
 def tensor_info(value: ValueInfoProto) -> TensorInfo:

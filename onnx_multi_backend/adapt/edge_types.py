@@ -76,7 +76,7 @@ def _record(work: Work, where: str, node: str, elem_type: int, wide: int) -> Non
 
 def _fresh(work: Work, wanted: str) -> str:
     graph = work.model.graph
-    taken = {v.name for v in (*graph.input, *graph.output, *graph.initializer)} | work.inserted
+    taken = {v.name for v in (*graph.input, *graph.output)} | {t.name for t in graph.initializer} | work.inserted
     taken.update(name for node in graph.node for name in (node.name, *node.input, *node.output))
     while wanted in taken:
         wanted += "_"

@@ -19,8 +19,7 @@ REVIEWED: dict[tuple[str, str, int], tuple[int, str]] = {
 
 
 def unchanged(op_type: str, domain: str, given: int, wanted: int) -> bool:
-    """Whether every use of an operator that is valid in opset `given` and that the schema of opset `wanted` allows
-    means the same there.
+    """Whether every use of an operator in opset `given` that opset `wanted` allows means the same there.
 
     So it is when both resolve to one version of the operator, or to versions that differ in their allowed types alone
     (same attributes with the same defaults, same inputs and outputs, same documentation), or in a `REVIEWED` way. The

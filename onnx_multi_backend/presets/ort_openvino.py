@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from onnx_multi_backend.graph_walk import all_nodes
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import Option, anything, provider_options, threads
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
+from onnx_multi_backend.user_warnings import warn
 
 _PROVIDER_OPTIONS = Option("provider_options", provider_options, doc="options of the OpenVINO execution provider")
 _EXAMPLE = Option("input_example", anything, doc="one example of the inputs, in any of the three forms")
@@ -23,6 +23,7 @@ _ORT_THREADS = (
     Option("inter_op_num_threads", threads, doc="ONNX Runtime's threads that run nodes side by side"),
     Option("intra_op_num_threads", threads, doc="ONNX Runtime's threads inside one node"),
 )
+
 _OPENVINO_THREADS = Option("openvino_num_threads", threads, doc="OpenVINO's threads")
 
 
@@ -85,11 +86,10 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
     @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> Any:
         if loaded is not None and not any(n.op_type == "QuantizeLinear" for n in all_nodes(loaded.proto)):
-            warnings.warn(
+            warn(
                 f"{cls.name}: {loaded.label} has no QuantizeLinear nodes, so nothing of it runs in int8. Quantize it "
                 "first (onnxruntime.quantization.quantize_static), or use OrtOpenvinoFloat.",
                 PresetWarning,
-                stacklevel=4,
             )
         return super()._target(settings, device, loaded)
 

@@ -18,8 +18,9 @@ from onnx_multi_backend.engines.openvino import folding, runtime
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession
+from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.tensors import tensor_info
 
@@ -55,6 +56,10 @@ class OpenvinoTarget:
                 renamed, extra = with_identities(_with_weights(payload))
                 read = runtime.core().read_model(renamed.SerializeToString())
             compiled = self._compile(read, payload.shapes)
+            if (words := why_unsafe(compiled)) is not None:
+                raise UnsupportedModelError(
+                    f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
+                )
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
             return OpenvinoSession(compiled, outputs, folding.placement(proto, _kept(compiled)), extra)
         except OnnxMultiBackendError:
@@ -69,10 +74,9 @@ class OpenvinoTarget:
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""
         try:
-            self._compile(runtime.core().read_model(model.SerializeToString()), None)
+            return why_unsafe(self._compile(runtime.core().read_model(model.SerializeToString()), None))
         except runtime.all_errors() as error:
             return runtime.first_line(error)
-        return None
 
     def _compile(self, read: Any, shapes: Mapping[str, tuple[int, ...]] | None) -> Any:
         if shapes is not None:

@@ -32,11 +32,18 @@ def not_implemented() -> type[Exception]:
     return error
 
 
+#: A place in the engine's sources, with the signature of a C++ function.
+_SIGNATURE = re.compile(r"/\S+\.(?:cc|h):\d+ .*?\)(?:::<lambda\(\)>| const| \[with [^\]]*\])*\s")
+
+#: Lines that say where in the engine's sources, not what.
+_NOISE = re.compile(r"^(Exception from |Check '|\[with |Stacktrace|$)")
+
+
 def first_line(error: BaseException) -> str:
-    """ONNX Runtime's message without its code, its source positions, and the stack that some builds append."""
+    """ONNX Runtime's message on one line: without its code, its source positions, and stacks."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)).strip()
     text = re.sub(r"^Exception during (initialization|loading): ", "", text)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    line = lines[0] if lines else type(error).__name__
-    line = re.sub(r"/\S+\.(?:cc|h):\d+ .*?\)\s(?=[A-Z\[])", "", line)
-    return line[:500]
+    text = _SIGNATURE.sub("", text)
+    text = re.sub(r"Exception from src/\S+:\d+:", "", text)
+    told = [line.strip() for line in text.splitlines() if not _NOISE.match(line.strip())]
+    return " ".join(" ".join(told).split())[:500].rstrip(". ") or type(error).__name__

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import warnings
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from packaging.version import Version
 
 from onnx_multi_backend.errors import EngineNotInstalledError, EnvironmentWarning
+from onnx_multi_backend.user_warnings import warn
 
 #: Since this version sessions tell which node was assigned to which execution provider.
 MIN_VERSION = "1.24"
@@ -87,7 +87,7 @@ def load() -> Any:
     if (reason := why_missing()) is not None:
         raise EngineNotInstalledError(f"{reason}. {INSTALL_HINT}.")
     if (sentence := conflict()) is not None:
-        warnings.warn(sentence, EnvironmentWarning, stacklevel=3)
+        warn(sentence, EnvironmentWarning)
     return importlib.import_module("onnxruntime")
 
 

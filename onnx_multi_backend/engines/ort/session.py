@@ -92,6 +92,11 @@ def make_run_options(options: Mapping[str, Any]) -> Any:
 
 def _run_error(error: Exception) -> Exception:
     text = errors.first_line(error)
+    if "Failed to construct locale" in text:
+        return UnsupportedModelError(
+            f"ONNX Runtime needs a locale that this host lacks: {text}. Install it, on Debian with `locale-gen`, or give "
+            "StringNormalizer another locale."
+        )
     if isinstance(error, errors.not_implemented()):
         return UnsupportedModelError(f"ONNX Runtime cannot run the model on these inputs: {text}")
     return RunError(f"ONNX Runtime failed while it ran the model: {text}")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +24,7 @@ from onnx_multi_backend.errors import (
     UnsupportedModelError,
 )
 from onnx_multi_backend.placement import Fallback, judge
+from onnx_multi_backend.user_warnings import warn
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,10 @@ class OrtTarget:
             session = self._session(payload, ())
         except errors.all_errors():
             raise self._refusal(payload, error) from error
-        warnings.warn(
+        warn(
             f"{self.preset}: {self.requested[0]} fails to compile {payload.loaded.label}, all of it runs on "
             f"{providers.CPU}: {errors.first_line(error)}",
             FallbackWarning,
-            stacklevel=5,
         )
         return session
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled models that OpenVINO's CPU plugin runs only to break the process's memory.
+
+Both were seen with OpenVINO 2026.4.1 and end in an abort of the process, sooner or later: a string is copied byte by
+byte and then freed twice, and a plain copy of 4-bit elements takes a byte for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_multi_backend.engines.openvino import runtime
+
+_PACKED = ("i4", "u4", "f4e2m1", "u1", "u2", "u3", "u6", "nf4")
+
+
+def why_unsafe(compiled: Any) -> str | None:
+    """Why a compiled model must not run; None: it may."""
+    known = runtime.load().Type
+    ports = (*compiled.inputs, *compiled.outputs)
+    strings = [port.any_name for port in ports if port.element_type == known.string and port.names]
+    if strings:
+        return f"OpenVINO computes nothing with strings ({', '.join(strings)})"
+    packed = [getattr(known, name) for name in _PACKED if hasattr(known, name)]
+    if not any(port.element_type in packed for port in ports):
+        return None
+    for op in compiled.get_runtime_model().get_ops():
+        layer = op.get_rt_info()["layerType"]
+        kind = layer.value if hasattr(layer, "value") else layer
+        if str(kind) == "Identity" and any(value.get_element_type() in packed for value in op.input_values()):
+            return f"OpenVINO cannot pass 4-bit elements on as they are (Identity {op.friendly_name!r})"
+    return None
