@@ -64,17 +64,30 @@ _ROUTES: dict[str, tuple[type[Preset], str]] = {
 }
 
 
+class _Default(str):
+    """The default of ``device``: tells a device that was not given from a "CPU" that was."""
+
+    __slots__ = ()
+
+
+_CPU = _Default("CPU")
+
+
 def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None]:
     if preset is not None:
         chosen = get_preset(preset)
-        if device is None or chosen.family.knows(device):
-            return chosen, device if isinstance(device, str) else None
+        if device is None or device is _CPU:
+            return chosen, None
+        if isinstance(device, str) and chosen.family.knows(device):
+            return chosen, device
         routed, own = _route(device, None)  # "OPENVINO:GPU" with preset="Openvino"
         if routed.family is not chosen.family:
             raise DeviceError(
                 f"{chosen.name} knows no device {device!r}. Its devices are written {chosen.family.examples}."
             )
         return chosen, own
+    if device is None:
+        device = _CPU
     head, _, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
     if head not in _ROUTES:
         raise DeviceError(
@@ -87,7 +100,7 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     return chosen, f"{prefix}:{rest}" if rest else prefix
 
 
-def prepare(model: ModelLike, device: str | None = "CPU", preset: str | None = None, **options: Any) -> PreparedModel:
+def prepare(model: ModelLike, device: str | None = _CPU, preset: str | None = None, **options: Any) -> PreparedModel:
     """Prepare a model on the preset that a device, or a name, stands for.
 
     Parameters
@@ -106,12 +119,12 @@ def prepare(model: ModelLike, device: str | None = "CPU", preset: str | None = N
     OnnxMultiBackendError
         As `Preset.prepare`.
     """
-    chosen, own = _route(None if preset is not None and device == "CPU" else device, preset)
+    chosen, own = _route(device, preset)
     return chosen.prepare(model, own, **options)
 
 
 def run_model(
-    model: ModelLike, inputs: Any, device: str | None = "CPU", preset: str | None = None, **options: Any
+    model: ModelLike, inputs: Any, device: str | None = _CPU, preset: str | None = None, **options: Any
 ) -> tuple[Any, ...]:
     """Prepare a model and run it once."""
     return prepare(model, device, preset, **options).run(inputs)
@@ -124,19 +137,19 @@ run = run_model
 def run_node(
     node: NodeProto,
     inputs: Any,
-    device: str | None = "CPU",
+    device: str | None = _CPU,
     outputs_info: Sequence[tuple[Any, Sequence[int]]] | None = None,
     preset: str | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
     """Run one operator; see `Preset.run_node`."""
-    chosen, own = _route(None if preset is not None and device == "CPU" else device, preset)
+    chosen, own = _route(device, preset)
     return chosen.run_node(node, inputs, own, outputs_info, **options)
 
 
-def is_compatible(model: ModelLike, device: str | None = "CPU", preset: str | None = None, **options: Any) -> bool:
+def is_compatible(model: ModelLike, device: str | None = _CPU, preset: str | None = None, **options: Any) -> bool:
     """Whether the preset can run the model. Never raises on a broken model."""
-    chosen, own = _route(None if preset is not None and device == "CPU" else device, preset)
+    chosen, own = _route(device, preset)
     return chosen.is_compatible(model, own, **options)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.graph_walk import all_tensors
+from onnx_multi_backend.tensors import PACKED_BITS, numpy_dtype
 
 
 def has_external_data(model: ModelProto) -> bool:
@@ -45,14 +47,25 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
         file = folder / location
         if not file.is_file():
             raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
+        needed = _bytes_of(tensor)
         try:
-            end = int(fields.get("offset", 0)) + int(fields.get("length", 0))
+            offset, length = int(fields.get("offset", 0)), int(fields.get("length", needed))
         except ValueError:
             raise InvalidModelError(f"{where} has an offset or length that is no number. Export it again.") from None
+        if offset < 0 or length < needed:
+            raise InvalidModelError(
+                f"{where} has offset {offset} and length {length}; its shape and type need {needed} bytes. Export it again."
+            )
+        end = offset + length
         if end > file.stat().st_size:
             raise InvalidModelError(
                 f"{where} is truncated: it ends at byte {end} of '{file}', which has {file.stat().st_size} bytes."
             )
+
+
+def _bytes_of(tensor: TensorProto) -> int:
+    bits = PACKED_BITS.get(tensor.data_type) or 8 * numpy_dtype(tensor.data_type).itemsize
+    return -(-math.prod(tensor.dims) * bits // 8)
 
 
 def _inside(model_path: Path, location: str) -> bool:

@@ -93,6 +93,8 @@ def _read(path: Path) -> bytes:
         raise InvalidModelError(f"'{path}' is a directory. Pass the .onnx file inside it.") from None
     except OSError as error:
         raise InvalidModelError(f"'{path}' cannot be read: {error.strerror}.") from error
+    except ValueError as error:  # a null byte in the path
+        raise InvalidModelError(f"{str(path)!r} cannot be read: {error}.") from error
 
 
 def _parse(data: bytes, where: str) -> ModelProto:

@@ -16,7 +16,7 @@ from onnx.backend.base import BackendRep, namedtupledict
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.session import Payload, Session, Target, Value
-from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.feeds import FeedMaker, Slot
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.tensors import TensorInfo, numpy_dtype, tensor_info
@@ -38,13 +38,13 @@ class Recipe:
     prepare : callable
         A preset's ``prepare``.
     source : str or bytes
-    device : str
+    device : str or None
     options : mapping of str to value
     """
 
     prepare: Callable[..., PreparedModel]
     source: str | bytes
-    device: str
+    device: str | None
     options: Mapping[str, Any]
 
     def __call__(self) -> PreparedModel:
@@ -59,7 +59,8 @@ class PreparedModel(BackendRep):
     ----------
     preset : str
         Name of the preset.
-    device : str
+    device : str or None
+        None where the execution provider has no devices to choose from.
     provider : str
         The execution provider that was asked for, as `NodePlacement` names it.
     adaptations : tuple of Adaptation
@@ -207,9 +208,7 @@ class PreparedModel(BackendRep):
             A provider cannot be used here; the model stays as it was.
         """
         self._ort_session()
-        self._adopt(self._target.with_providers(names, options))  # type: ignore[attr-defined]
-
-    def _adopt(self, target: Target) -> None:
+        target: Target = self._target.with_providers(names, options)  # type: ignore[attr-defined]
         session = target.compile(self._payload or self._reload())
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
@@ -226,6 +225,12 @@ class PreparedModel(BackendRep):
         return f"<PreparedModel {self._label} on {self.preset} {self.device}: ({inputs}) -> ({outputs})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        for name, value in self._recipe.options.items():
+            if type(value).__module__.startswith("onnxruntime"):
+                raise OptionTypeError(
+                    f"{self._label} on {self.preset} cannot be pickled: {name} is an onnxruntime.{type(value).__name__}, "
+                    f"whose content cannot be read back. Pass {name} as a mapping of names to values."
+                )
         return _prepare_again, (self._recipe,)
 
 

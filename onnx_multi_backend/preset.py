@@ -142,6 +142,16 @@ class Preset(Backend):
         """Checks that need the engine or several options at once; raises OptionError."""
 
     @classmethod
+    def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
+        """Read a device string; raises DeviceError."""
+        return cls.family.parse(device, cls.name)
+
+    @classmethod
+    def _needs_fixed_shapes(cls, device: Device) -> bool:
+        """Whether the engine compiles for fixed shapes on this device."""
+        return cls.fixed_shapes
+
+    @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
         """None when the preset can run on the device here."""
         raise NotImplementedError
@@ -197,9 +207,9 @@ class Preset(Backend):
             cls.name,
             target,
             payload(loaded),
-            Recipe(cls.prepare, source, parsed.text, given),
+            Recipe(cls.prepare, source, parsed.text or None, given),
             reload=lambda: payload(load(source)),
-            fixed_shapes=cls.fixed_shapes,
+            fixed_shapes=cls._needs_fixed_shapes(parsed),
             input_example=settings["input_example"],
         )
 
@@ -258,7 +268,7 @@ class Preset(Backend):
         if not cls.family.knows(device):
             return False
         try:
-            return cls._why_unusable(Device(device), {**{o.name: o.default for o in cls.options}, **cls.bound}) is None
+            return cls._why_unusable(Device(device), dict(cls.bound)) is None
         except OnnxMultiBackendError:
             return False
 
@@ -278,7 +288,7 @@ class Preset(Backend):
         others: Check | None = cls._check_engine_option if cls.takes_engine_options else None
         settings = settle({**options, **cls.bound}, known, preset=cls.name, others=others)
         cls._check_settings(settings)
-        return cls.family.parse(device, cls.name), settings
+        return cls._parse_device(device, settings), settings
 
     @classmethod
     def _require(cls, device: Device, settings: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ def presets() -> dict[str, type[Preset]]:
             continue
         try:
             preset = entry.load()
-        except Exception as error:  # noqa: BLE001 - whatever another package's import raises, the others go on
+        except Exception as error:  # whatever another package's import raises, the other presets go on
             _warn(entry.name, f"{entry.value} cannot be loaded: {type(error).__name__}: {error}")
             continue
         if not (isinstance(preset, type) and issubclass(preset, Preset)):

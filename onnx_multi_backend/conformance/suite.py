@@ -93,7 +93,7 @@ class Suite:
             logger.debug("%s on %s", name, self.name, exc_info=True)
         try:
             adaptations, placement = _adaptations(self._recorder.rep), _placement(self._recorder.rep)
-        except Exception:  # noqa: BLE001 - a foreign backend's own reporting must not change the case's label
+        except Exception:  # a foreign backend's own reporting must not change the case's label
             adaptations, placement = (), ()
         self._recorder.rep = None
         return CaseResult(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import onnx
-from onnx import AttributeProto, ModelProto, NodeProto, TypeProto, helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.engines.session import Payload
@@ -86,7 +86,9 @@ def _single_node_models(model: ModelProto) -> Iterator[tuple[NodeProto, ModelPro
         inferred = model
     graph = inferred.graph
     types = {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}
-    constants = {t.name: t for t in graph.initializer if t.ByteSize() < 4096}
+    constants = {  # what lies in another file cannot be read from a model in memory
+        t.name: t for t in graph.initializer if t.ByteSize() < 4096 and t.data_location != TensorProto.EXTERNAL
+    }
     for t in graph.initializer:
         types.setdefault(t.name, helper.make_tensor_type_proto(t.data_type, list(t.dims)))
     for node in model.graph.node:

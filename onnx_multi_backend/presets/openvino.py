@@ -63,6 +63,10 @@ class OpenvinoBackend(Preset):
         return OpenvinoTarget(cls.name, device, properties)
 
     @classmethod
+    def _needs_fixed_shapes(cls, device: Device) -> bool:
+        return device.kind == "NPU"
+
+    @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
         return runtime.why_unusable(device)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -116,12 +115,15 @@ class OrtBackend(OrtPreset):
         return OrtTarget(cls.name, chosen, device, settings["fallback"], settings["session_options"])
 
     @classmethod
+    def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
+        return providers.family(settings["provider_name"][0]).parse(device, settings["provider_name"][0])
+
+    @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
-        for i, name in enumerate(settings.get("provider_name") or (providers.CPU,)):
-            family = _family_of(name)
-            if i == 0 and device.text and not family.knows(device.text):
-                return Problem(f"{name} knows no device {device.text!r}", f"Its devices are written {family.examples}")
-            problem = providers.why_unusable(name, device if i == 0 and device.text else Device(family.default))
+        names = settings.get("provider_name") or (_usual_provider(device),)
+        for i, name in enumerate(names):
+            first = i == 0 and device.text
+            problem = providers.why_unusable(name, device if first else Device(providers.default_device(name)))
             if problem is not None:
                 return problem
         return None
@@ -130,19 +132,13 @@ class OrtBackend(OrtPreset):
     def _usable_devices(cls) -> tuple[str, ...]:
         found: list[str] = []
         for name in (providers.CPU, providers.CUDA, providers.OPENVINO):
-            with contextlib.suppress(KeyError):
-                found += [d for d in providers.usable_devices(name) if d not in found]
+            found += [d for d in providers.usable_devices(name) if d not in found]
         return tuple(found)
 
 
-def _family_of(provider: str) -> devices.DeviceFamily:
-    known = {
-        providers.CPU: devices.CPU,
-        providers.CUDA: devices.CUDA,
-        providers.TENSORRT: devices.CUDA,
-        providers.OPENVINO: devices.OPENVINO,
-    }
-    return known.get(provider, devices.ANY)
+def _usual_provider(device: Device) -> str:
+    """The provider that a device makes think of, where none was named."""
+    return {"": providers.CPU, "CPU": providers.CPU, "CUDA": providers.CUDA}.get(device.kind, providers.OPENVINO)
 
 
 def _device_option(provider: str, device: Device) -> dict[str, str]:

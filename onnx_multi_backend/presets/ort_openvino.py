@@ -27,6 +27,11 @@ _ORT_THREADS = (
 _OPENVINO_THREADS = Option("openvino_num_threads", threads, doc="OpenVINO's threads")
 
 
+def _num_threads(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    chosen = settings.get("openvino_num_threads")
+    return {} if chosen is None else {name: str(chosen)}
+
+
 class OrtOpenvinoBackend(OrtPreset):
     """ONNX Runtime's OpenVINO execution provider with its own defaults and the options you pass."""
 
@@ -39,21 +44,25 @@ class OrtOpenvinoBackend(OrtPreset):
     def _provider_options(
         cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None
     ) -> dict[str, str]:
-        chosen: dict[str, str] = {}
-        config = cls._load_config(settings, device)
-        if config:
-            chosen["load_config"] = json.dumps({device.kind: config})
-        if providers.built_in(cls.provider):  # the plugin has neither: its device is an OrtEpDevice
-            chosen["device_type"] = device.text
+        if not providers.built_in(cls.provider):  # the plugin takes its device from an OrtEpDevice
+            config = cls._plugin_config(settings)
+            chosen = {"load_config": json.dumps({device.kind: config})} if config else {}
+        else:
+            chosen = {"device_type": device.text, **cls._built_in_options(settings, device)}
             folder = cache.resolve(settings["cache_dir"], slow_builds=False)
             if folder is not None:
                 chosen["cache_dir"] = str(folder / "ort_openvino")
         return {**chosen, **settings.get("provider_options", {})}
 
     @classmethod
-    def _load_config(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
-        """OpenVINO properties for the device."""
-        return {}
+    def _built_in_options(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
+        """Options of the built-in execution provider."""
+        return _num_threads("num_of_threads", settings)
+
+    @classmethod
+    def _plugin_config(cls, settings: Mapping[str, Any]) -> dict[str, str]:
+        """OpenVINO's own properties, for the plugin."""
+        return _num_threads("INFERENCE_NUM_THREADS", settings)
 
     @classmethod
     def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,11 +76,14 @@ class OrtOpenvinoFloatBackend(OrtOpenvinoBackend):
     options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)
 
     @classmethod
-    def _load_config(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
-        config = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
-        if settings["openvino_num_threads"] is not None:
-            config["INFERENCE_NUM_THREADS"] = str(settings["openvino_num_threads"])
-        return config
+    def _built_in_options(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
+        # FP32 is offered on these two alone; ACCURACY keeps the model's own types.
+        precision = "FP32" if device.kind in ("CPU", "GPU") else "ACCURACY"
+        return {"precision": precision, **super()._built_in_options(settings, device)}
+
+    @classmethod
+    def _plugin_config(cls, settings: Mapping[str, Any]) -> dict[str, str]:
+        return {"INFERENCE_PRECISION_HINT": "f32", **super()._plugin_config(settings)}
 
 
 class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
@@ -92,13 +104,6 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
                 PresetWarning,
             )
         return super()._target(settings, device, loaded)
-
-    @classmethod
-    def _load_config(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
-        config = {"PERFORMANCE_HINT": "LATENCY"}
-        if settings["openvino_num_threads"] is not None:
-            config["INFERENCE_NUM_THREADS"] = str(settings["openvino_num_threads"])
-        return config
 
     @classmethod
     def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 
 OpenVINO's ONNX frontend removes nodes that only pass a value on (Dropout outside training, Sum of one input, ...) and
 then calls the graph input by the name of the removed node's output: nothing tells any more which input it is. An
-Identity between the input and its consumers keeps the input's own name.  See https://github.com/openvinotoolkit/openvino/issues/21615.
+Identity between the input and its consumers keeps the input's own name. Reported upstream as
+https://github.com/openvinotoolkit/openvino/issues/21615.
 """
 
 from __future__ import annotations

@@ -76,6 +76,12 @@ def why_unusable(device: Device) -> Problem | None:
     return None
 
 
+def settable_properties(device: Device) -> list[str]:
+    """Names of the properties that a device lets one set."""
+    supported: dict[str, str] = core().get_property(device.kind, "SUPPORTED_PROPERTIES")
+    return sorted(name for name, access in supported.items() if access != "RO")
+
+
 def first_line(error: BaseException) -> str:
     """OpenVINO's message without its source positions."""
     lines = [line.strip() for line in str(error).splitlines()]

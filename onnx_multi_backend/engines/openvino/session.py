@@ -75,6 +75,14 @@ class OpenvinoSession:
         self._idle.append(request)
         return results
 
+    def contradicts_declared_types(self) -> bool:
+        """Whether an output comes in another type of numpy's than the model declares."""
+        made = runtime.load().Type
+        return any(
+            dtype is not None and dtype.isbuiltin == 1 and dtype != object and ports.element_type != made(dtype)
+            for ports, dtype in ((self.native.outputs[i], dtype) for i, dtype in self._outputs)
+        )
+
     def placement(self) -> tuple[NodePlacement, ...]:
         """Every node that was not folded; OpenVINO compiles a model whole or not at all."""
         return self._placement

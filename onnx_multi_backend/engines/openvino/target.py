@@ -11,6 +11,7 @@ from typing import Any
 from onnx import ModelProto
 from onnx.external_data_helper import load_external_data_for_model
 
+from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -61,13 +62,17 @@ class OpenvinoTarget:
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
                 )
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
-            return OpenvinoSession(compiled, outputs, folding.placement(proto, _kept(compiled)), extra)
+            session = OpenvinoSession(compiled, outputs, folding.placement(proto, _kept(compiled)), extra)
+            if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
+                checks.check(payload.loaded, full=True)
+            return session
         except OnnxMultiBackendError:
             raise
         except runtime.all_errors() as error:
             words = runtime.first_line(error)
-            if "Unsupported property" in str(error):
-                raise OptionError(f"{self.preset}: {words}. Correct the property's name or value.") from error
+            if self._options_refused():
+                known = ", ".join(runtime.settable_properties(self.device))
+                raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.") from error
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise refusal(payload, words, self.accepts, who=self.preset, lacks_kernel=lacks) from error
 
@@ -77,6 +82,16 @@ class OpenvinoTarget:
             return why_unsafe(self._compile(runtime.core().read_model(model.SerializeToString()), None))
         except runtime.all_errors() as error:
             return runtime.first_line(error)
+
+    def _options_refused(self) -> bool:
+        """Whether the properties are to blame: then the simplest model is refused too."""
+        ov = runtime.load()
+        value = ov.opset8.parameter([1], ov.Type.f32)
+        try:
+            self._compile(ov.Model([ov.opset8.relu(value)], [value], "probe"), None)
+        except runtime.all_errors():
+            return True
+        return False
 
     def _compile(self, read: Any, shapes: Mapping[str, tuple[int, ...]] | None) -> Any:
         if shapes is not None:

@@ -20,6 +20,9 @@ from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.errors import CalibrationTableError, OptionTypeError
 from onnx_multi_backend.model import LoadedModel
 
+#: Removed when the process ends: the execution provider reads its table whenever it builds an engine.
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
 FILE_NAME = "calibration.flatbuffers"
 
 _HOW = "Make one with onnxruntime.quantization (create_calibrator, compute_data, write_calibration_table)."
@@ -134,7 +137,10 @@ def write(ranges: Mapping[str, float], folder: str | None) -> str:
     TrtTable.TrtTableStart(builder)
     TrtTable.TrtTableAddDict(builder, entries)
     builder.Finish(TrtTable.TrtTableEnd(builder))
-    target = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="onnx_multi_backend_"))
+    if folder is None:
+        _FOLDERS.append(tempfile.TemporaryDirectory(prefix="onnx_multi_backend_"))
+        folder = _FOLDERS[-1].name
+    target = Path(folder)
     partial = target / f"{FILE_NAME}.{os.getpid()}"
     partial.write_bytes(bytes(builder.Output()))
     partial.replace(target / FILE_NAME)

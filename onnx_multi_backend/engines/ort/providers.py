@@ -8,10 +8,12 @@ import functools
 import importlib
 import importlib.util
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend import devices
 from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines import nvidia
 from onnx_multi_backend.engines.ort import errors, runtime
@@ -27,10 +29,8 @@ PLUGIN_PACKAGES = {
     "NvTensorRTRTXExecutionProvider": "onnxruntime_ep_nv_tensorrt_rtx",
 }
 
-_NVIDIA_LIBRARIES = {
-    CUDA: "libonnxruntime_providers_cuda.so",
-    TENSORRT: "libonnxruntime_providers_tensorrt.so",
-}
+_LIBRARY = "onnxruntime_providers_{}.dll" if sys.platform == "win32" else "libonnxruntime_providers_{}.so"
+_NVIDIA_LIBRARIES = {CUDA: _LIBRARY.format("cuda"), TENSORRT: _LIBRARY.format("tensorrt")}
 
 #: What to install for a provider that the wheel lacks.
 _CURES = {
@@ -39,6 +39,20 @@ _CURES = {
     OPENVINO: "Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
     "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
 }
+
+
+#: How each provider writes its devices.
+_FAMILIES = {CPU: devices.CPU, CUDA: devices.CUDA, TENSORRT: devices.CUDA, OPENVINO: devices.OPENVINO}
+
+
+def family(provider: str) -> devices.DeviceFamily:
+    """How a provider writes its devices."""
+    return _FAMILIES.get(provider, devices.ANY)
+
+
+def default_device(provider: str) -> str:
+    """A provider's default device; empty where it has none to choose from."""
+    return family(provider).default
 
 
 @contextlib.contextmanager

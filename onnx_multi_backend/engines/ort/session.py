@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.session import Feeds, Value
-from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
+from onnx_multi_backend.errors import OptionError, OptionTypeError, RunError, UnsupportedModelError
 from onnx_multi_backend.placement import NodePlacement
 
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
@@ -81,7 +81,12 @@ def make_run_options(options: Mapping[str, Any]) -> Any:
         if "." in name:
             made.add_run_config_entry(name, str(value))
         elif name in _RUN_OPTIONS:
-            setattr(made, name, value)
+            try:
+                setattr(made, name, value)
+            except TypeError as error:
+                raise OptionTypeError(
+                    f"run option {name!r} is a {type(getattr(made, name)).__name__}; {value!r} was given."
+                ) from error
         else:
             raise OptionError(
                 f"ONNX Runtime has no run option {name!r}. Known: {', '.join(_RUN_OPTIONS)}, and configuration entries "

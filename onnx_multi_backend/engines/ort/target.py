@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -21,10 +21,23 @@ from onnx_multi_backend.errors import (
     FallbackWarning,
     OnnxMultiBackendError,
     OptionError,
+    OptionTypeError,
     UnsupportedModelError,
 )
 from onnx_multi_backend.placement import Fallback, judge
 from onnx_multi_backend.user_warnings import warn
+
+#: A model that every provider compiles unless its options are wrong.
+_SIMPLEST = helper.make_model(
+    helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "simplest",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+    ),
+    opset_imports=[helper.make_opsetid("", 13)],
+    ir_version=7,
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,12 @@ class OrtTarget:
         except OnnxMultiBackendError:
             raise
         except errors.all_errors() as error:
+            if any(given for _, given in self.providers) and self.accepts(_SIMPLEST) is not None:
+                options = {name: dict(given) for name, given in self.providers}
+                raise OptionError(
+                    f"{self.preset}: not even a Relu can be prepared with these options, {options}: "
+                    f"{errors.first_line(error)}. Correct the name or the value of the option."
+                ) from error
             if self.fallback == "full" and self.requested != (providers.CPU,):
                 return self._on_cpu(payload, error)
             raise self._refusal(payload, error) from error
@@ -76,6 +95,27 @@ class OrtTarget:
             preset=self.preset,
         )
         return session
+
+    def with_providers(self, names: Sequence[str], options: Sequence[Mapping[str, Any]] | None) -> OrtTarget:
+        """The same target on other providers.
+
+        Raises
+        ------
+        DeviceUnavailableError
+            A provider cannot be used here.
+        OptionError
+            `options` does not have one mapping a provider.
+        """
+        if isinstance(names, str) or not names:
+            raise OptionTypeError(f"Execution providers are a list of names; {names!r} was given.")
+        if options is not None and len(options) != len(names):
+            raise OptionError(f"{len(options)} mappings of options were given for {len(names)} execution providers.")
+        for name in names:
+            problem = providers.why_unusable(name, Device(providers.default_device(name)))
+            if problem is not None:
+                raise DeviceUnavailableError(f"{self.preset} cannot run on {name}: {problem}")
+        texts = [{k: str(v) for k, v in given.items()} for given in options or [{} for _ in names]]
+        return replace(self, providers=tuple(zip(names, texts, strict=True)), shape_options=None)
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
