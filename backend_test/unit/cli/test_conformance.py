@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``onnx-multi-backend conformance``, on a few of its cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.cli.conftest import Cli
+from onnx_multi_backend.cli import progress
+from onnx_multi_backend.prepared import PreparedModel
+
+
+@pytest.fixture
+def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes every result wrong."""
+    run = PreparedModel.run
+    monkeypatch.setattr(PreparedModel, "run", lambda self, inputs: [value + 1 for value in run(self, inputs)])
+
+
+@pytest.fixture
+def expectations(tmp_path: Path) -> Path:
+    folder = tmp_path / "backend_test" / "expectations"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _expect(folder: Path, name: str, *, action: str = "xfail", file: str = "ort_cpu") -> None:
+    entry = f'[[{action}]]\nname = "{name}"\nreason = "the reason"\nkind = "defect"\n'
+    (folder / f"{file}.toml").write_text(entry, encoding="utf-8")
+
+
+def test_counts_and_coverage_are_printed(cli: Cli) -> None:
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+    assert done.code == 0
+    engine = omb.availability()["OrtCpu"].engine
+    assert done.out.startswith(f"OrtCpu on CPU, {engine}\n")
+    assert "  result        1 case, 1 passed: 1 native\n" in done.out
+    assert "Operators (passed/loaded/total): 1/1/" in done.out
+    assert "\nRelu " in done.out
+    summary = done.out.split("Summary\n")[1].splitlines()
+    assert summary[0].split()[:4] == ["Preset", "Device", "Cases", "Passed"]
+    assert summary[1].split()[:2] == ["OrtCpu", "CPU"]
+
+
+def test_every_usable_preset_is_run_and_the_others_named_with_their_reason(cli: Cli) -> None:
+    done = cli("conformance", "-k", "test_relu_cpu")
+    assert done.code == 0
+    summary, _, left_out = done.out.split("Summary\n")[1].partition("\nNot run\n")
+    run = {line.split()[0] for line in summary.splitlines()[1:]}
+    usable = {name for name, state in omb.availability().items() if state.usable} - {"OrtTensorrtInt8"}
+    assert run == usable
+    named = {name for line in left_out.splitlines() for name in line.split(": ")[0].strip().split(", ")}
+    assert named == set(omb.presets()) - usable
+    assert "OrtTensorrtInt8: needs --option calibration_table=VALUE" in left_out
+
+
+def test_a_failure_that_nobody_expects_is_shown_and_is_exit_code_1(cli: Cli, wrong: None) -> None:
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+    assert done.code == 1
+    assert "  not as expected: 1\n" in done.out
+    assert "    test_relu_cpu: fail: AssertionError: Not equal to tolerance" in done.out
+
+
+def test_an_expected_failure_is_an_xfail(cli: Cli, expectations: Path, wrong: None) -> None:
+    _expect(expectations, "test_relu_cpu")
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+    assert done.code == 0
+    assert "1 case, 0 passed: 1 xfail" in done.out
+    assert str(Path("backend_test/expectations/ort_cpu.toml")) in done.out
+
+
+def test_a_case_to_skip_is_not_run(cli: Cli, expectations: Path) -> None:
+    _expect(expectations, "test_relu_cpu", action="skip")
+    assert "0 passed: 1 skip" in cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu").out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("test_relu_cpu", "test_relu_cpu: unexpected pass (native): remove it from "),
+        ("test_nothing_cpu", "[[xfail]] number 1: no case is named 'test_nothing_cpu'"),
+    ],
+)
+def test_an_expectation_that_does_not_hold_is_exit_code_1(
+    cli: Cli, expectations: Path, name: str, message: str
+) -> None:
+    _expect(expectations, name)
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+    assert done.code == 1
+    assert message in done.out
+
+
+def test_other_options_may_mend_a_known_failure(cli: Cli, expectations: Path) -> None:
+    _expect(expectations, "test_relu_cpu")
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--fallback", "full")
+    assert done.code == 0
+    assert "OrtCpu (fallback=full) on CPU" in done.out
+    _expect(expectations, "test_relu_cpu", file="ort_cpu_full")  # unless the file is meant for them
+    assert cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--fallback", "full").code == 1
+
+
+def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("conformance", "--preset", "OrtCpu", "-k", "test_relu").err.count("\n") == 1
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    err = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu").err
+    assert "OrtCpu: 1 of 1 cases in " in err
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "Nope"], "There is no preset 'Nope'."),
+        (["--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE"),
+        (["--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu knows no device 'CUDA'."),
+        (["--preset", "OrtCpu", "--option", "speed=9"], "OrtCpu has no option 'speed'."),
+        (["--preset", "OrtCpu", "-k", "nosuchcase"], "-k nosuchcase: no case has this in its name."),
+        (["--expectations-dir", "nowhere"], "--expectations-dir nowhere: there is no such folder."),
+    ],
+)
+def test_wrong_use_is_an_error(cli: Cli, arguments: list[str], message: str) -> None:
+    done = cli("conformance", *arguments)
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith(f"error: {message}")
+
+
+def test_a_damaged_file_of_expectations_is_an_error(cli: Cli, expectations: Path) -> None:
+    (expectations / "ort_cpu.toml").write_text("[[xfail]]\n", encoding="utf-8")
+    assert "give one of name, names and glob" in cli("conformance", "--preset", "OrtCpu").error()
+
+
+def test_a_device_that_is_not_there_is_an_error(cli: Cli, no_gpu: None) -> None:
+    assert cli("conformance", "--preset", "OrtCuda").error().startswith("OrtCuda cannot run on CUDA:0: ")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``onnx-multi-backend inspect``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from backend_test.unit.cli.conftest import Cli
+
+Save = Callable[..., Path]
+
+
+@pytest.fixture
+def newest() -> onnx.ModelProto:
+    """A model that ONNX Runtime takes only when its IR version is lowered."""
+    model = models.one_node("Relu", [models.tensor("x")], [models.tensor("y")], ir_version=onnx.IR_VERSION)
+    model.producer_name, model.producer_version = "hand", "1.0"
+    return model
+
+
+def test_the_facts_of_a_model(cli: Cli, saved: Save) -> None:
+    model = models.linear()
+    model.graph.input.append(models.tensor("b", [2]))
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    path = saved(model)
+    done = cli("inspect", path, "--preset", "OrtCpu")
+    assert done.code == 0
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert lines[0] == str(path)
+    assert f"size {path.stat().st_size} bytes" in lines
+    assert f"IR version {models.IR_VERSION}" in lines
+    assert f"opsets ai.onnx {models.OPSET}, ai.onnx.ml 3" in lines
+    assert "operators MatMul 1, Add 1" in lines
+    assert lines[lines.index("Inputs") + 1] == "x tensor(float) [N, 3]"
+    assert lines[lines.index("Inputs with a default") + 1] == "b tensor(float) [2]"
+    assert lines[lines.index("Outputs") + 1] == "y tensor(float) [N, 2]"
+
+
+def test_the_presets_say_how_they_run_it(cli: Cli, saved: Save, newest: onnx.ModelProto) -> None:
+    done = cli("inspect", saved(newest), "--preset", "OrtCpu")
+    assert done.code == 0
+    row = next(line for line in done.out.splitlines() if line.startswith("OrtCpu "))
+    assert row.split() == ["OrtCpu", "yes", "1", "on", "CPUExecutionProvider", "1"]
+    assert "OrtCpu adapts it\n  ir_version: " in done.out
+
+
+def test_a_preset_that_cannot_run_it_says_why(cli: Cli, saved: Save, openvino: object) -> None:
+    strings = [models.tensor(name, ["N"], TensorProto.STRING) for name in "aby"]
+    path = saved(models.one_node("StringConcat", strings[:2], strings[2:]))
+    done = cli("inspect", path, "--preset", "Openvino")
+    assert done.code == 1  # none of those asked runs it
+    assert "Openvino does not run it\n  StringConcat 'the_StringConcat': " in done.out
+    done = cli("inspect", path, "--preset", "Openvino", "--preset", "OrtCpu")
+    assert done.code == 0
+
+
+def test_nodes_elsewhere_are_listed(cli: Cli, saved: Save, openvino_ep: object) -> None:
+    strings = [models.tensor(name, ["N"], TensorProto.STRING) for name in "aby"]
+    nodes = [models.node("StringConcat", ["a", "b"], ["y"]), models.node("Relu", ["x"], ["z"])]
+    path = saved(models.model(nodes, [*strings[:2], models.tensor("x")], [strings[2], models.tensor("z")]))
+    done = cli("inspect", path, "--preset", "OrtOpenvino")
+    assert "OrtOpenvino runs 1 of 2 nodes elsewhere\n  CPUExecutionProvider: StringConcat 'the_Str" in done.out
+    assert cli("inspect", path, "--preset", "OrtOpenvino", "--fallback", "none").code == 1
+
+
+def test_json_holds_the_same(cli: Cli, saved: Save, newest: onnx.ModelProto) -> None:
+    content = json.loads(cli("inspect", saved(newest), "--preset", "OrtCpu", "--json").out)
+    facts = content["model"]
+    assert facts["inputs"] == [{"name": "x", "type": "tensor(float)", "shape": ["N", 3], "has_default": False}]
+    assert (facts["producer"], facts["opsets"], facts["operators"]) == ("hand 1.0", {"ai.onnx": 20}, {"Relu": 1})
+    preset = content["presets"]["OrtCpu"]
+    assert preset["runs"]
+    assert preset["nodes"] == {"CPUExecutionProvider": 1}
+    assert [a["pass"] for a in preset["adaptations"]] == ["ir_version"]
+    assert (preset["elsewhere"], preset["reasons"]) == ([], [])
+
+
+def test_every_usable_preset_is_asked_unless_some_are_named(cli: Cli, saved: Save) -> None:
+    content = json.loads(cli("inspect", saved(models.relu()), "--json").out)
+    usable = {name for name, state in omb.availability().items() if state.usable} - {"OrtTensorrtInt8"}
+    assert set(content["presets"]) == usable
+    assert all(answer["runs"] for answer in content["presets"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "Nope"], "There is no preset 'Nope'. Presets: Ort, OrtCpu,"),
+        (["--preset", "OrtCpu", "--device", "QPU"], "OrtCpu knows no device 'QPU'."),
+        (["--preset", "OrtCpu", "--option", "threads=2"], "OrtCpu has no option 'threads'. Its options are"),
+        (["--preset", "OrtCpu", "--option", "intra_op_num_threads=0"], "intra_op_num_threads is at least 1"),
+        (["--preset", "OrtCpu", "--option", "adapt"], "--option is written NAME=VALUE"),
+        (["--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE: "),
+        (["--option", "adapt=false"], "--option goes with --preset"),
+        (["--device", "QPU"], "No preset knows a device 'QPU'."),
+    ],
+)
+def test_wrong_use_is_an_error(cli: Cli, saved: Save, arguments: list[str], message: str) -> None:
+    assert cli("inspect", saved(models.relu()), *arguments).error().startswith(message)
+
+
+@pytest.mark.parametrize("arguments", [["--preset", "OrtCuda"], ["--device", "CUDA:0"]])
+def test_a_device_that_is_not_there_is_an_error_with_its_cure(
+    cli: Cli, saved: Save, no_gpu: None, arguments: list[str]
+) -> None:
+    assert cli("inspect", saved(models.relu()), *arguments).error().startswith("OrtCuda cannot run on CUDA:0: ")
+
+
+def test_a_broken_model_is_an_error(cli: Cli, saved: Save, tmp_path: Path) -> None:
+    assert cli("inspect", tmp_path).error() == f"'{tmp_path}' is a directory. Pass the .onnx file inside it."
+    (tmp_path / "empty.onnx").touch()
+    assert "is empty: 0 bytes" in cli("inspect", tmp_path / "empty.onnx").error()
+    unknown = models.one_node("Frobnicate", [models.tensor("x")], [models.tensor("y")])
+    done = cli("inspect", saved(unknown))
+    assert "Frobnicate" in done.error()
+    assert "Frobnicate 1" in done.out  # what the file says is still told

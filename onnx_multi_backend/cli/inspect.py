@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``onnx-multi-backend inspect``: what a model is, and which presets run it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from onnx_multi_backend import checks
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.cli import arguments, console, facts
+from onnx_multi_backend.cli.arguments import Choice
+from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
+from onnx_multi_backend.model import load
+from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.registry import get_preset
+
+EXAMPLES = """\b
+Examples:
+  onnx-multi-backend inspect model.onnx
+  onnx-multi-backend inspect model.onnx --preset OrtOpenvino --preset Openvino
+  onnx-multi-backend inspect model.onnx --device CUDA:1 --fallback none
+"""
+
+
+def inspect(
+    model: arguments.Model,
+    *,
+    preset: arguments.PresetNames = None,
+    device: arguments.DeviceName = None,
+    fallback: arguments.FallbackPolicy = None,
+    option: arguments.Options = None,
+    json: arguments.Json = False,
+) -> None:
+    """Show what a model is, which presets run it, and how.
+
+    Each preset that is usable here prepares the model: what would be adapted, and on which execution provider each
+    node runs. Nothing is computed. Exit code 1: none of the presets runs the model.
+    """
+    loaded = load(model)
+    known = facts.of(loaded)
+    options = arguments.parse_options(option, fallback)
+    for name in preset or ():
+        get_preset(name)  # a wrong name is told before anything else
+    if not json:
+        facts.show(known)
+    checks.check(loaded)
+    choices = arguments.choose(preset, device, options)
+    answers = [_ask(choice, model) for choice in choices if not choice.why_not]
+    if json:
+        console.as_json({"model": facts.to_json(known), "presets": {a.preset: a.to_json() for a in answers}})
+    else:
+        _show(answers)
+    if not any(a.runs for a in answers):
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What one preset says about the model."""
+
+    preset: str
+    label: str
+    reasons: Sequence[str] = ()
+    adaptations: Sequence[Adaptation] = ()
+    placement: Sequence[NodePlacement] = ()
+    provider: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def runs(self) -> bool:
+        return not self.reasons
+
+    @property
+    def providers(self) -> dict[str, int]:
+        return dict(Counter(n.provider for n in self.placement).most_common())
+
+    @property
+    def elsewhere(self) -> list[NodePlacement]:
+        return [n for n in self.placement if n.provider != self.provider]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "runs": self.runs,
+            "reasons": list(self.reasons),
+            "notes": list(self.notes),
+            "adaptations": [
+                {"pass": a.pass_name, "node": a.node, "change": a.change, "reason": a.reason} for a in self.adaptations
+            ],
+            "provider": self.provider,
+            "nodes": self.providers,
+            "elsewhere": [n._asdict() for n in self.elsewhere],
+        }
+
+
+def _ask(choice: Choice, model: str) -> _Answer:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            prepared = choice.preset.prepare(model, choice.device, **choice.options)
+        except OnnxMultiBackendError as error:
+            reasons = error.reasons if isinstance(error, UnsupportedModelError) else (str(error),)
+            return _Answer(choice.preset.name, choice.label, reasons)
+    notes = [str(w.message) for w in caught if not issubclass(w.category, FallbackWarning | DeprecationWarning)]
+    return _Answer(
+        choice.preset.name,
+        choice.label,
+        (),
+        prepared.adaptations,
+        prepared.placement(),
+        prepared.provider,
+        notes,
+    )
+
+
+def _show(answers: Sequence[_Answer]) -> None:
+    console.line()
+    console.heading("Presets")
+    rows = []
+    for a in answers:
+        nodes = ", ".join(f"{count} on {provider}" for provider, count in a.providers.items())
+        folded = "all folded at load" if a.runs else "-"
+        rows.append([a.label, "yes" if a.runs else "no", nodes or folded, str(len(a.adaptations)) if a.runs else "-"])
+    console.table(["Preset", "Runs", "Nodes", "Adaptations"], rows)
+    for a in answers:
+        _detail(f"{a.label} does not run it", a.reasons)
+        _detail(f"{a.label}, note", a.notes)
+        _detail(f"{a.label} adapts it", _adaptations(a.adaptations))
+        _detail(f"{a.label} runs {len(a.elsewhere)} of {len(a.placement)} nodes elsewhere", _elsewhere(a.elsewhere))
+
+
+def _detail(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        console.line()
+        console.heading(title)
+        for text in lines:
+            console.line(console.one_line(text), indent=2)
+
+
+def _adaptations(adaptations: Sequence[Adaptation]) -> list[str]:
+    """One line for each kind of change, with the nodes that have it."""
+    nodes: dict[tuple[str, str, str], list[str]] = {}
+    for a in adaptations:
+        nodes.setdefault((a.pass_name, a.change, a.reason), []).append(str(a.node or ""))
+    return [
+        f"{pass_name}: {change} ({reason})" + (f": {console.shorten(named)}" if (named := [*filter(None, on)]) else "")
+        for (pass_name, change, reason), on in nodes.items()
+    ]
+
+
+def _elsewhere(nodes: Sequence[NodePlacement]) -> list[str]:
+    by_provider: dict[str, list[str]] = {}
+    for node in nodes:
+        by_provider.setdefault(node.provider, []).append(str(node))
+    return [f"{provider}: {console.shorten(listed)}" for provider, listed in by_provider.items()]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``onnx-multi-backend run``: a model, its inputs, its outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onnx_multi_backend import backend
+from onnx_multi_backend.cli import arguments, console, inputs, outputs, random_inputs
+from onnx_multi_backend.errors import InputError
+from onnx_multi_backend.prepared import PreparedModel
+from onnx_multi_backend.registry import get_preset
+
+EXAMPLES = """\b
+Examples:
+  onnx-multi-backend run model.onnx --input image.npy
+  onnx-multi-backend run model.onnx --input ids=ids.npy --input mask=mask.pb --save out.npz
+  onnx-multi-backend run model.onnx --random --seed 7 --dim batch=4 --device CUDA:0
+  onnx-multi-backend run model.onnx --random --preset OrtCpu --option intra_op_num_threads=2
+"""
+
+
+def run(
+    model: arguments.Model,
+    *,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="[NAME=]FILE",
+            help="An input from a .npy, .npz or .pb file; repeat it for several. A .npz without a name gives each of "
+            "its arrays to the input of that name.",
+            show_default=False,
+        ),
+    ] = None,
+    random: Annotated[
+        bool, typer.Option("--random", help="Draw the inputs that no file gives: floats in [0, 1), integers below 10.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="For --random.")] = 0,
+    dim: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dim",
+            metavar="NAME=SIZE",
+            help="For --random: the size of a symbolic dimension; 1 unless given. Repeat it for several.",
+            show_default=False,
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE.npz", help="Save the outputs by name.", show_default=False),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", metavar="NAME", help="The preset; by default the device's own.", show_default=False),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="DEVICE",
+            help="CPU (the default), CUDA[:N], TENSORRT[:N], OPENVINO[:dev] or ORT_OPENVINO[:dev]; with --preset a "
+            "device as that preset calls it.",
+            show_default=False,
+        ),
+    ] = None,
+    fallback: arguments.FallbackPolicy = None,
+    option: arguments.Options = None,
+) -> None:
+    """Run a model once and show its outputs."""
+    files = given or []
+    inputs.check_files(files)
+    if dim and not random:
+        raise InputError("--dim goes with --random.")
+    if save is not None:
+        outputs.check_target(save)
+    prepared = _prepare(model, preset, device, arguments.parse_options(option, fallback))
+    infos = prepared.get_inputs()
+    values = inputs.read(files, infos)
+    missing = [info for info in infos if info.name not in values]
+    if random:
+        values.update(random_inputs.draw(missing, seed, random_inputs.parse_dims(dim or (), infos)))
+    elif missing and not files:
+        raise InputError(f"Give the inputs with --input NAME=FILE, or --random. {'; '.join(map(str, missing))}.")
+    results = prepared.run(values)
+    named = dict(zip((info.name for info in prepared.get_outputs()), results, strict=True))
+    if save is not None:
+        outputs.save(save, named)
+    _show(prepared, named)
+    if save is not None:
+        console.line(f"Saved {save}")
+
+
+def _prepare(model: str, preset: str | None, device: str | None, options: dict[str, Any]) -> PreparedModel:
+    if preset is None:
+        return backend.prepare(model, device or "CPU", **options)
+    chosen = get_preset(preset)
+    return chosen.prepare(model, device, **{**arguments.SUPPLIED.get(preset, {}), **options})
+
+
+def _show(prepared: PreparedModel, named: dict[str, Any]) -> None:
+    device = f" on {prepared.device}" if prepared.device else ""
+    adapted = f", {count} adaptation{'s' if count > 1 else ''}" if (count := len(prepared.adaptations)) else ""
+    console.heading(f"{prepared.preset}{device}{adapted}")
+    rows = [row for name, value in named.items() for row in outputs.rows(name, value)]
+    console.table(["Output", "Type", "Shape", "Values"], rows)
