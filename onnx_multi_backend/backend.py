@@ -88,8 +88,8 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
         return chosen, own
     if device is None:
         device = _CPU
-    head, _, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if head not in _ROUTES:
+    head, colon, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
             f"There is no device {device!r}. Devices: CPU, CUDA[:N], TENSORRT[:N], OPENVINO[:dev], ORT_OPENVINO[:dev]; "
             "for another preset pass preset=NAME."
@@ -148,8 +148,11 @@ def run_node(
 
 
 def is_compatible(model: ModelLike, device: str | None = _CPU, preset: str | None = None, **options: Any) -> bool:
-    """Whether the preset can run the model. Never raises on a broken model."""
-    chosen, own = _route(device, preset)
+    """Whether the preset can run the model. Never raises on a broken model or an unknown device."""
+    try:
+        chosen, own = _route(device, preset)
+    except DeviceError:
+        return False
     return chosen.is_compatible(model, own, **options)
 
 

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Limits
+from onnx_multi_backend.engines.session import Target
 from onnx_multi_backend.errors import InputError, InvalidModelError
+from onnx_multi_backend.graph_walk import nodes_within, operator_name
 from onnx_multi_backend.tensors import OBJECT, numpy_dtype
 
 _ML = "ai.onnx.ml"
@@ -22,7 +24,7 @@ def build(
     inputs: Any,
     outputs_info: Sequence[tuple[Any, Sequence[int]]] | None,
     opset_version: int | None,
-    limits: Limits,
+    target: Target,
 ) -> tuple[ModelProto, dict[str, Any]]:
     """Wrap a node in a model, its types taken from the inputs.
 
@@ -38,7 +40,8 @@ def build(
     InvalidModelError
         The node is not valid.
     """
-    feeds = _feeds(node, inputs)
+    limits = target.limits
+    node, feeds = _feeds(node, inputs)
     graph_inputs = [onnx.ValueInfoProto(name=name, type=_type_of(value, name)) for name, value in feeds.items()]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
     if outputs_info is not None:
@@ -49,21 +52,34 @@ def build(
     graph = onnx.GraphProto(name=node.op_type or "node", node=[node], input=graph_inputs, output=outputs)
     model = ModelProto(ir_version=_ir_version(limits), graph=graph, opset_import=_opsets(node, opset_version, limits))
     if outputs_info is None:
-        _infer_outputs(model)
+        _infer_outputs(model, target)
     return model, feeds
 
 
-def _feeds(node: NodeProto, inputs: Any) -> dict[str, Any]:
+def _feeds(node: NodeProto, inputs: Any) -> tuple[NodeProto, dict[str, Any]]:
+    """Name the inputs; the node loses those that are None."""
+    present = list(dict.fromkeys(name for name in node.input if name))
+    listed = ", ".join(present) or "none"
     if isinstance(inputs, Mapping):
-        return dict(inputs)
-    names = list(node.input)
-    values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    if len(values) == len(names):
-        return {name: value for name, value in zip(names, values, strict=True) if name and value is not None}
-    present = [name for name in names if name]
-    if len(values) != len(present):
-        raise InputError(f"{node.op_type} has the inputs {', '.join(present) or 'none'}; {len(values)} values given.")
-    return dict(zip(present, values, strict=True))
+        named = dict(inputs)
+        outer = {name for inner in nodes_within(node) for name in inner.input}  # a subgraph reads outer names too
+        if unknown := [name for name in named if name not in outer]:
+            raise InputError(f"{node.op_type} has no input {', '.join(map(repr, unknown))}. Its inputs are {listed}.")
+        if missing := [name for name in present if name not in named]:
+            raise InputError(f"{node.op_type}: {', '.join(map(repr, missing))} missing. Its inputs are {listed}.")
+    else:
+        values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        names = list(node.input) if len(values) == len(node.input) else present
+        if len(values) != len(names):
+            raise InputError(f"{node.op_type} has the inputs {listed}; {len(values)} values given.")
+        named = {name: value for name, value in zip(names, values, strict=True) if name}
+    left_out = {name for name, value in named.items() if value is None}
+    if left_out:
+        kept = [("" if name in left_out else name) for name in node.input]
+        node = NodeProto.FromString(node.SerializeToString())
+        del node.input[:]
+        node.input.extend(kept)
+    return node, {name: value for name, value in named.items() if value is not None}
 
 
 def _type_of(value: Any, name: str) -> TypeProto:
@@ -100,7 +116,7 @@ def _opsets(node: NodeProto, version: int | None, limits: Limits) -> list[onnx.O
     return [helper.make_opsetid(d, v) for d, v in wanted.items()]
 
 
-def _infer_outputs(model: ModelProto) -> None:
+def _infer_outputs(model: ModelProto, target: Target) -> None:
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
@@ -108,3 +124,18 @@ def _infer_outputs(model: ModelProto) -> None:
     for value, found in zip(model.graph.output, inferred.graph.output, strict=True):
         if found.type.WhichOneof("value") is not None:
             value.type.CopyFrom(found.type)
+        elif (known := target.output_type(model, value.name)) is not None:
+            value.type.CopyFrom(known)
+        else:
+            _explain_unknown_type(model, value.name)
+
+
+def _explain_unknown_type(model: ModelProto, name: str) -> NoReturn:
+    node = model.graph.node[0]
+    try:
+        onnx.shape_inference.infer_shapes(model, strict_mode=True)
+        if node.domain in ("", "ai.onnx", _ML):
+            onnx.defs.get_schema(node.op_type, model.opset_import[0].version, node.domain)
+    except (onnx.shape_inference.InferenceError, onnx.defs.SchemaError) as error:
+        raise InvalidModelError(f"{operator_name(node)} is not valid: {error}") from error
+    raise InputError(f"The type of {operator_name(node)}'s output {name!r} cannot be inferred: pass outputs_info.")

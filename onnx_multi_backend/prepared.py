@@ -155,7 +155,7 @@ class PreparedModel(BackendRep):
         assert self._by_shape is not None
         assert self._payload is not None
         shapes = {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
-        key = tuple(shapes.items())
+        key = tuple(sorted(shapes.items()))  # a mapping may come in any order
         with self._lock:
             session = self._by_shape.get(key)
             if session is None:

@@ -258,8 +258,8 @@ class Preset(Backend):
         """
         parsed, settings = cls._settle(device, options)
         cls._require(parsed, settings)
-        limits = cls._target(settings, parsed, None).limits
-        model, feeds = node_model.build(node, inputs, outputs_info, opset_version, limits)
+        target = cls._target(settings, parsed, None)
+        model, feeds = node_model.build(node, inputs, outputs_info, opset_version, target)
         return cls.prepare(model, device, **options).run(feeds)
 
     @classmethod

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +86,12 @@ def onnx_type_string(proto: TypeProto) -> str:
     if kind == "sparse_tensor_type":
         return f"sparse_tensor({element_name(proto.sparse_tensor_type.elem_type)})"
     return "undefined"
+
+
+def type_from_string(text: str, shape: Sequence[int | str | None]) -> TypeProto | None:
+    """Undo `onnx_type_string` for tensors; None for anything else."""
+    names = {f"tensor({element_name(t)})": t for t in TensorProto.DataType.values()}
+    return helper.make_tensor_type_proto(names[text], list(shape)) if text in names else None
 
 
 def innermost(proto: TypeProto) -> TypeProto:

@@ -25,7 +25,7 @@ def edge_types(work: Work) -> None:
             _cast_input(work, i, value.name, value.type.tensor_type.elem_type)
     for i, value in enumerate(work.model.graph.output):
         if _needs_cast(work, value):
-            _cast_output(work, i, value.name, value.type.tensor_type.elem_type)
+            _cast_output(work, i, value.name)
 
 
 def _needs_cast(work: Work, value: ValueInfoProto) -> bool:
@@ -37,41 +37,37 @@ def _needs_cast(work: Work, value: ValueInfoProto) -> bool:
 
 
 def _cast_input(work: Work, index: int, name: str, elem_type: int) -> None:
-    model = work.edit()
-    wide, engine_name, node = WIDER[elem_type], _fresh(work, name + _SUFFIX), _fresh(work, f"{name}{_SUFFIX}_cast")
-    value = model.graph.input[index]
-    value.name = engine_name
-    value.type.tensor_type.elem_type = wide
-    cast = helper.make_node("Cast", [engine_name], [name], name=node, to=elem_type)
+    edge, node = _widen(work, f"input {name}", work.edit().graph.input[index])
+    cast = helper.make_node("Cast", [edge.engine_name], [name], name=node, to=elem_type)
     if element_name(elem_type).startswith("float8") and elem_type != TensorProto.FLOAT8E8M0:
         cast.attribute.append(helper.make_attribute("saturate", 0))
-    model.graph.node.insert(0, cast)
-    work.inputs[name] = Edge(engine_name, wide)
-    _record(work, f"input {name}", node, elem_type, wide)
+    work.edit().graph.node.insert(0, cast)
+    work.inputs[name] = edge
 
 
-def _cast_output(work: Work, index: int, name: str, elem_type: int) -> None:
-    model = work.edit()
-    wide, engine_name, node = WIDER[elem_type], _fresh(work, name + _SUFFIX), _fresh(work, f"{name}{_SUFFIX}_cast")
-    value = model.graph.output[index]
-    value.name = engine_name
-    value.type.tensor_type.elem_type = wide
-    model.graph.node.append(helper.make_node("Cast", [name], [engine_name], name=node, to=wide))
-    work.outputs[name] = Edge(engine_name, wide)
-    _record(work, f"output {name}", node, elem_type, wide)
+def _cast_output(work: Work, index: int, name: str) -> None:
+    edge, node = _widen(work, f"output {name}", work.edit().graph.output[index])
+    work.edit().graph.node.append(helper.make_node("Cast", [name], [edge.engine_name], name=node, to=edge.elem_type))
+    work.outputs[name] = edge
 
 
-def _record(work: Work, where: str, node: str, elem_type: int, wide: int) -> None:
+def _widen(work: Work, where: str, value: ValueInfoProto) -> tuple[Edge, str]:
+    """Give a graph input or output its wider type and a name of its own; returns these, and a name for the Cast."""
+    narrow, name = value.type.tensor_type.elem_type, value.name
+    edge = Edge(_fresh(work, name + _SUFFIX), WIDER[narrow])
+    node = _fresh(work, f"{name}{_SUFFIX}_cast")
+    value.name = edge.engine_name
+    value.type.tensor_type.elem_type = edge.elem_type
     work.inserted.add(node)
-    narrow_name, wide_name = element_name(elem_type), element_name(wide)
     work.changes.append(
         Adaptation(
             "edge_types",
             where,
-            f"crosses the boundary as {wide_name}, cast inside",
-            f"the engine exchanges no {narrow_name} arrays with numpy",
+            f"crosses the boundary as {element_name(edge.elem_type)}, cast inside",
+            f"the engine exchanges no {element_name(narrow)} arrays with numpy",
         )
     )
+    return edge, node
 
 
 def _fresh(work: Work, wanted: str) -> str:

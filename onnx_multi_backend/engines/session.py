@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from onnx import ModelProto
+from onnx import ModelProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted, Limits
 from onnx_multi_backend.model import LoadedModel
@@ -51,6 +51,9 @@ class Target(Protocol):
         UnsupportedModelError
             The engine refuses the model, or the model's placement breaks the ``fallback`` policy.
         """
+
+    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
+        """The type that the engine itself infers for an output without one; None: it cannot tell."""
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when the engine compiles this (small) model, else its first line of complaint."""

@@ -64,7 +64,7 @@ class OpenvinoBackend(Preset):
 
     @classmethod
     def _needs_fixed_shapes(cls, device: Device) -> bool:
-        return device.kind == "NPU"
+        return cls.fixed_shapes or device.kind == "NPU"
 
     @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:

@@ -54,12 +54,18 @@ class OrtTensorrtBackend(OrtPreset):
         folder = cache.resolve(settings["cache_dir"], slow_builds=True)
         if folder is not None and loaded is not None:
             # A folder for each model, version and set of options: an engine is never taken for another.
-            folder = folder / "tensorrt" / cache.key(loaded, runtime.describe(), *sorted(chosen.items()))
+            parts = (runtime.describe(), *sorted(chosen.items()), *cls._cache_parts(settings))
+            folder = folder / "tensorrt" / cache.key(loaded, *parts)
             folder.mkdir(parents=True, exist_ok=True)
             for name in ("engine", "timing"):
                 chosen.setdefault(f"trt_{name}_cache_enable", "True")
                 chosen.setdefault(f"trt_{name}_cache_path", str(folder))
         return chosen
+
+    @classmethod
+    def _cache_parts(cls, settings: Mapping[str, Any]) -> tuple[object, ...]:
+        """What decides about an engine beside the provider's options."""
+        return ()
 
     @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
@@ -101,6 +107,10 @@ class OrtTensorrtInt8Backend(OrtTensorrtBackend):
         _FP16,
     )
     sets: ClassVar[Mapping[str, str]] = {"trt_int8_enable": "True", "trt_int8_use_native_calibration_table": "False"}
+
+    @classmethod
+    def _cache_parts(cls, settings: Mapping[str, Any]) -> tuple[object, ...]:
+        return tuple(sorted(settings["calibration_table"].items()))
 
     @classmethod
     def _provider_options(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnx import ModelProto
+from onnx import ModelProto, TypeProto
 from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
@@ -75,6 +75,10 @@ class OpenvinoTarget:
                 raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.") from error
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise refusal(payload, words, self.accepts, who=self.preset, lacks_kernel=lacks) from error
+
+    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
+        """OpenVINO knows no operator that onnx does not."""
+        return None
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.errors import CalibrationTableError, OptionTypeError
 from onnx_multi_backend.model import LoadedModel
@@ -62,10 +64,11 @@ def _tensor_name(name: Any) -> str:
 
 def _magnitude(name: str, value: Any) -> float:
     try:
-        numbers = [float(v) for v in value] if isinstance(value, (tuple, list)) else [float(value)]
+        pair = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+        numbers = [float(v) for v in value] if pair else [float(value)]
     except (TypeError, ValueError):
         numbers = []
-    if not numbers or not all(map(math.isfinite, numbers)):
+    if len(numbers) not in (1, 2) or not all(map(math.isfinite, numbers)):
         raise CalibrationTableError(
             f"The range of tensor {name!r} is a largest magnitude or a (low, high) pair; {value!r} was given."
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -25,6 +25,7 @@ from onnx_multi_backend.errors import (
     UnsupportedModelError,
 )
 from onnx_multi_backend.placement import Fallback, judge
+from onnx_multi_backend.tensors import type_from_string
 from onnx_multi_backend.user_warnings import warn
 
 #: A model that every provider compiles unless its options are wrong.
@@ -116,6 +117,17 @@ class OrtTarget:
                 raise DeviceUnavailableError(f"{self.preset} cannot run on {name}: {problem}")
         texts = [{k: str(v) for k, v in given.items()} for given in options or [{} for _ in names]]
         return replace(self, providers=tuple(zip(names, texts, strict=True)), shape_options=None)
+
+    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
+        """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
+        try:
+            session = runtime.load().InferenceSession(
+                model.SerializeToString(), make_session_options(None), providers=[providers.CPU]
+            )
+        except errors.all_errors():
+            return None
+        found = next(o for o in session.get_outputs() if o.name == name)
+        return type_from_string(found.type, found.shape)
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
