@@ -70,7 +70,17 @@ def get_preset(name: str) -> type[Preset]:
 
 def availability() -> dict[str, Availability]:
     """Whether each preset can be used here, on which devices, and if not why."""
-    return {name: preset.availability() for name, preset in presets().items()}
+    return {name: _availability(name, preset) for name, preset in presets().items()}
+
+
+def _availability(name: str, preset: type[Preset]) -> Availability:
+    if name in BUILT_IN:
+        return preset.availability()
+    try:
+        return preset.availability()
+    except Exception as error:  # another package's preset is broken: it is not usable, the others are not harmed
+        reason = f"it cannot tell whether it is usable: {type(error).__name__}: {error}"
+        return Availability(False, (), "", reason, f"Ask the makers of {preset.__module__}")
 
 
 def _built_in(name: str) -> type[Preset]:

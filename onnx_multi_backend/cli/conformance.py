@@ -172,7 +172,8 @@ def _first_line(error: str) -> str:
 def _show(report: _Report) -> None:
     plan = report.plan
     console.heading(f"{plan.choice.label} on {plan.device}, {plan.choice.preset.availability().engine}")
-    cases = f"{len(report.results)} case{'' if len(report.results) == 1 else 's'}, {report.passed} passed: {counts(report.labels)}"
+    total = len(report.results)
+    cases = f"{total} case{'' if total == 1 else 's'}, {report.passed} passed: {counts(report.labels)}"
     console.facts([("result", cases), ("expectations", plan.source)])
     if report.problems:
         console.line(f"not as expected: {len(report.problems)}", indent=2)

@@ -32,7 +32,8 @@ def parse_dims(given: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, i
             raise InputError(f"--dim is written NAME=SIZE, for example --dim N=4; {text!r} given.")
         if name not in known:
             raise InputError(
-                f"--dim {text}: no input has a dimension {name!r}. The symbolic dimensions: {', '.join(known) or 'none'}."
+                f"--dim {text}: no input has a dimension {name!r}. The symbolic dimensions: "
+                f"{', '.join(known) or 'none'}."
             )
         dims[name] = int(size)
     return dims

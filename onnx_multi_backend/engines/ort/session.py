@@ -34,8 +34,9 @@ class OrtSession:
         self._exotic = {i.name: t for i in inputs if (t := exotic_type(i.type)) is not None}
         exotic = bool(self._exotic) or any(exotic_type(o.type) is not None for o in native.get_outputs())
         # ONNX Runtime 1.24 hands the caller's own array back where a graph input is a graph output too.
+        # An output that is listed twice is one array too.
         names = {i.name for i in inputs}
-        self._aliased = [i for i, name in enumerate(self._outputs) if name in names]
+        self._aliased = [i for i, name in enumerate(self._outputs) if name in names or name in self._outputs[:i]]
         # The native method: the Python wrapper around it would repeat checks that are done before.
         self._native_run = native._sess.run
         self._errors = errors.all_errors()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The presets that run on the CPU, each skipped with its own reason where it is not usable."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import onnx_multi_backend as omb
+
+CPU_PRESETS = ("OrtCpu", "Openvino", "OrtOpenvino")
+
+_availability = functools.cache(omb.availability)
+
+
+def _usable(name: str) -> type[omb.Preset]:
+    state = _availability()[name]
+    if not state.usable:
+        pytest.skip(f"{name}: {state.reason}. {state.cure}.")
+    return omb.presets()[name]
+
+
+@pytest.fixture(params=CPU_PRESETS)
+def preset(request: pytest.FixtureRequest) -> type[omb.Preset]:
+    """Each preset that computes on the CPU here."""
+    return _usable(request.param)
+
+
+@pytest.fixture(params=("OrtCpu", "Openvino"))
+def engine(request: pytest.FixtureRequest) -> type[omb.Preset]:
+    """One preset for each engine: ONNX Runtime, and OpenVINO without it."""
+    return _usable(request.param)
+
+
+@pytest.fixture
+def ort_cpu() -> type[omb.Preset]:
+    return _usable("OrtCpu")
+
+
+@pytest.fixture
+def openvino() -> type[omb.Preset]:
+    return _usable("Openvino")
+
+
+@pytest.fixture
+def openvino_ep() -> type[omb.Preset]:
+    """The OpenVINO execution provider."""
+    return _usable("OrtOpenvino")
+
+
+@pytest.fixture
+def gpu_wheel() -> Path:
+    """The folder of the installed onnxruntime-gpu."""
+    import onnxruntime
+
+    if "TensorrtExecutionProvider" not in onnxruntime.get_available_providers():
+        pytest.skip("the installed ONNX Runtime is not onnxruntime-gpu")
+    return Path(onnxruntime.__file__).parent
+
+
+@pytest.fixture
+def no_gpu() -> None:
+    from onnx_multi_backend.engines import nvidia
+
+    if nvidia.device_count()[0]:
+        pytest.skip("this host has an NVIDIA GPU; the test is about hosts without one")
+
+
+@pytest.fixture
+def fresh() -> Callable[..., str]:
+    """Runs code in a fresh interpreter, with folders in front of sys.path, and returns what it prints."""
+
+    def run(code: str, *path: Path) -> str:
+        front = f"import sys; sys.path[:0] = {[str(p) for p in path]!r}\n"
+        done = subprocess.run([sys.executable, "-c", front + code], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models above an engine's limits are brought down where that is exact, and every change is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.adapt import adapt
+from onnx_multi_backend.adapt.same_operator import unchanged
+from onnx_multi_backend.engines.ort.limits import OrtLimits
+
+NEWEST = onnx.defs.onnx_opset_version()
+X = np.float32([[-1, 2, 3]])
+
+
+class Limits:
+    """An engine made up for the test."""
+
+    def __init__(self, ir: int | None = None, opset: int | None = None, narrow: bool = True) -> None:
+        self._ir, self._opset, self._narrow = ir, opset, narrow
+
+    def max_ir_version(self) -> int | None:
+        return self._ir
+
+    def max_opset(self, domain: str) -> int | None:
+        return self._opset if domain == "" else None
+
+    def takes_directly(self, elem_type: int) -> bool:
+        return self._narrow
+
+    def can_cast(self, elem_type: int, opset: int) -> bool:
+        return True
+
+
+def newest(made: ModelProto, *, ir: bool = True, opset: bool = True) -> ModelProto:
+    if ir:
+        made.ir_version = onnx.IR_VERSION
+    if opset:
+        made.opset_import[0].version = NEWEST
+    return made
+
+
+def test_a_model_within_the_limits_is_left_as_it_is(preset: type[omb.Preset]) -> None:
+    assert preset.prepare(models.linear()).adaptations == ()
+    assert preset.compatibility(models.linear()).adaptations == ()
+
+
+def test_the_newest_ir_and_opset_run_and_the_changes_are_told(preset: type[omb.Preset]) -> None:
+    rep = preset.prepare(newest(models.relu()))
+    np.testing.assert_array_equal(rep.run(X)[0], np.maximum(X, 0))
+    if preset.name == "Openvino":  # it reads every version
+        assert rep.adaptations == ()
+        return
+    told = {a.pass_name: a for a in rep.adaptations}
+    assert set(told) == {"opset_version", "ir_version"}
+    assert told["ir_version"].change == f"IR version {onnx.IR_VERSION} to {OrtLimits().max_ir_version()}"
+    assert told["opset_version"].change == f"opset {NEWEST} of ai.onnx to {OrtLimits().max_opset('')}"
+    assert "opsets up to" in told["opset_version"].reason
+    assert preset.compatibility(newest(models.relu())).adaptations == rep.adaptations
+
+
+def test_adapt_false_leaves_the_model_to_the_engine(ort_cpu: type[omb.Preset]) -> None:
+    for made in (newest(models.relu(), opset=False), newest(models.relu(), ir=False)):
+        assert ort_cpu.prepare(made).adaptations
+        with pytest.raises(omb.UnsupportedModelError, match="(?i)ir.version|opset"):
+            ort_cpu.prepare(made, adapt=False)
+        assert not ort_cpu.is_compatible(made, adapt=False)
+    assert ort_cpu.prepare(models.relu(), adapt=False).adaptations == ()
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("given", ["relu", "bfloat16", "dropout"])
+def test_the_users_proto_is_never_altered(preset: type[omb.Preset], given: str) -> None:
+    made = {
+        "relu": lambda: newest(models.relu()),
+        "bfloat16": lambda: models.one_node(
+            "Cast", [models.tensor("x", elem_type=TensorProto.BFLOAT16)], [models.tensor("y")], to=models.FLOAT
+        ),
+        "dropout": lambda: newest(models.one_node("Dropout", [models.tensor("x")], [models.tensor("y")])),
+    }[given]()
+    before = made.SerializeToString(deterministic=True)
+    rep = preset.prepare(made, fallback="full")
+    x = X.astype(rep.get_inputs()[0].dtype)
+    rep.run(x)
+    assert made.SerializeToString(deterministic=True) == before
+
+
+def test_the_same_bytes_are_adapted_the_same_way_each_time(ort_cpu: type[omb.Preset]) -> None:
+    data = newest(models.relu()).SerializeToString()
+    assert ort_cpu.prepare(data).adaptations == ort_cpu.prepare(data).adaptations
+
+
+def test_an_opset_that_changed_an_operator_is_not_lowered_and_the_operator_named(ort_cpu: type[omb.Preset]) -> None:
+    limit = OrtLimits().max_opset("")
+    assert limit is not None
+    made = _only_in_the_newest(limit)
+    with pytest.raises(omb.UnsupportedModelError) as raised:
+        ort_cpu.prepare(made)
+    operator = made.graph.node[0].op_type
+    assert operator in raised.value.operators
+    assert operator in str(raised.value)
+
+
+def _only_in_the_newest(limit: int) -> ModelProto:
+    """A model whose operator came with an opset above the limit, with inputs and outputs made from its schema."""
+    for schema in onnx.defs.get_all_schemas():
+        if schema.domain == "" and schema.since_version > limit and not schema.deprecated and not schema.has_function:
+            versions = [s for s in onnx.defs.get_all_schemas_with_history() if s.name == schema.name and s.domain == ""]
+            if len(versions) > 1 or any(a.required for a in schema.attributes.values()):
+                continue
+            inputs = [
+                models.tensor(p.name, None)
+                for p in schema.inputs
+                if p.option == onnx.defs.OpSchema.FormalParameterOption.Single
+            ]
+            outputs = [models.tensor(p.name, None) for p in schema.outputs[:1]]
+            made = models.one_node(schema.name, inputs, outputs, opset=NEWEST)
+            try:
+                onnx.checker.check_model(made, full_check=True)
+            except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+                continue
+            return made
+    pytest.skip(f"the installed onnx has no plain operator that came after opset {limit}")
+
+
+def test_lowering_needs_every_operator_unchanged() -> None:
+    both = models.model(
+        [models.node("Relu", ["x"], ["r"]), models.node("Softmax", ["r"], ["y"])],
+        [models.tensor("x")],
+        [models.tensor("y")],
+    )
+    assert [a.pass_name for a in adapt(both, Limits(opset=14)).changes] == ["opset_version"]
+    assert adapt(both, Limits(opset=12)).changes == ()  # Softmax changed in 13
+    assert adapt(both, Limits(opset=12)).proto is both
+    assert [a.pass_name for a in adapt(models.relu(), Limits(opset=14)).changes] == ["opset_version"]
+
+
+def test_lowering_looks_into_subgraphs() -> None:
+    branch = helper.make_graph([helper.make_node("Softmax", ["x"], ["t"])], "b", [], [models.tensor("t")])
+    made = models.model(
+        [models.node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)],
+        [models.tensor("c", [], 9), models.tensor("x")],
+        [models.tensor("y")],
+    )
+    assert adapt(made, Limits(opset=12)).changes == ()
+
+
+def test_a_local_function_keeps_an_opset_of_its_own(ort_cpu: type[omb.Preset]) -> None:
+    function = helper.make_function(
+        "local", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", NEWEST)]
+    )
+    made = models.model(
+        [models.node("Twice", ["x"], ["y"], domain="local")],
+        [models.tensor("x")],
+        [models.tensor("y")],
+        opsets={"": NEWEST, "local": 1},
+        ir_version=onnx.IR_VERSION,
+        functions=[function],
+    )
+    rep = ort_cpu.prepare(made)
+    np.testing.assert_array_equal(rep.run(X)[0], 2 * X)
+    assert {a.pass_name for a in rep.adaptations} == {"opset_version", "ir_version"}
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "wanted", "same"),
+    [
+        ("Relu", 20, 14, True),  # one version
+        ("Relu", 14, 13, True),  # more types
+        ("Softmax", 13, 12, False),  # another meaning
+        ("Clip", 11, 6, False),  # attributes became inputs
+        ("Gelu", 20, 19, False),  # new
+        ("Nonsense", 20, 19, False),
+    ],
+)
+def test_which_operators_mean_the_same_in_two_opsets(operator: str, given: int, wanted: int, same: bool) -> None:
+    assert unchanged(operator, "", given, wanted) is same
+
+
+def test_a_name_that_a_cast_would_take_is_left_to_the_user() -> None:
+    made = models.model(
+        [models.node("Cast", ["x"], ["x/omb_edge"], to=models.FLOAT), models.node("Neg", ["x/omb_edge"], ["y"])],
+        [models.tensor("x", elem_type=TensorProto.BFLOAT16)],
+        [models.tensor("y")],
+    )
+    adapted = adapt(made, Limits(narrow=False))
+    onnx.checker.check_model(adapted.proto, full_check=True)
+    assert adapted.inputs["x"].engine_name not in ("x", "x/omb_edge", "y")
+
+
+def test_inserted_casts_count_neither_for_nor_against_a_provider(openvino_ep: type[omb.Preset]) -> None:
+    det = models.model(
+        [models.node("Cast", ["x"], ["c"], to=models.FLOAT), models.node("Det", ["c"], ["y"])],
+        [models.tensor("x", [2, 2], TensorProto.BFLOAT16)],
+        [models.tensor("y", [])],
+    )
+    with pytest.raises(omb.UnsupportedModelError):
+        openvino_ep.prepare(det)
+
+
+def test_openvino_tells_of_the_identities_that_it_needs(openvino: type[omb.Preset]) -> None:
+    rep = openvino.prepare(models.one_node("Dropout", [models.tensor("x")], [models.tensor("y")]))
+    assert {a.pass_name for a in rep.adaptations} <= {"input_identity"}
+    np.testing.assert_array_equal(rep.run(X)[0], X)
+
+
+def test_an_adaptation_reads_as_a_sentence(ort_cpu: type[omb.Preset]) -> None:
+    (told,) = ort_cpu.prepare(newest(models.relu(), opset=False)).adaptations
+    limit: Any = OrtLimits().max_ir_version()
+    assert str(told) == (
+        f"ir_version: IR version {onnx.IR_VERSION} to {limit} (the engine reads IR versions up to {limit})"
+    )

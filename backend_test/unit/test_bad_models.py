@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that cannot run is refused with its own typed error that says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+RELU = models.relu()
+BYTES = models.linear(64, 64).SerializeToString()
+
+
+def _file(folder: Path, content: bytes) -> Path:
+    path = folder / "some.onnx"
+    path.write_bytes(content)
+    return path
+
+
+def _link_loop(folder: Path) -> Path:
+    (folder / "loop.onnx").symlink_to(folder / "loop.onnx")
+    return folder / "loop.onnx"
+
+
+#: How to make it, and what the message holds.
+UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "missing file": (lambda f: f / "nowhere.onnx", r"no file '.*nowhere\.onnx'.*Check"),
+    "missing folder": (lambda f: str(f / "no" / "where.onnx"), r"no file '.*where\.onnx'"),
+    "directory": (lambda f: f, "is a directory.*Pass the .onnx file"),
+    "empty path": (lambda f: "", "directory"),
+    "a file as a folder": (lambda f: _file(f, b"x") / "deeper.onnx", "cannot be read: Not a directory"),
+    "link to itself": (_link_loop, "cannot be read"),
+    "path with a null byte": (lambda f: "some\0.onnx", "null byte"),
+    "empty file": (lambda f: _file(f, b""), r"some\.onnx' is empty: 0 bytes.*again"),
+    "empty bytes": (lambda f: b"", "bytes is empty"),
+    "truncated file": (lambda f: _file(f, BYTES[: len(BYTES) // 2]), r"some\.onnx' is no ONNX model, or is truncated"),
+    "truncated bytes": (lambda f: BYTES[:-1], "is no ONNX model, or is truncated"),
+    "random bytes": (lambda f: np.random.default_rng(7).bytes(4096), "is no ONNX model, or is truncated"),
+    "text": (lambda f: _file(f, b"<!DOCTYPE html><html>Not found</html>"), "is no ONNX model"),
+    "zeros": (lambda f: bytes(100), "is no ONNX model"),
+    "an empty ModelProto's bytes": (lambda f: ModelProto(ir_version=8).SerializeToString(), "lacks a graph"),
+    "an empty ModelProto": (lambda f: ModelProto(), "not a valid ONNX model"),
+    "no opset": (lambda f: ModelProto(ir_version=8, graph=RELU.graph), "opset_import"),
+    "a tensor for a model": (lambda f: onnx.numpy_helper.from_array(np.zeros(3)).SerializeToString(), "ONNX model"),
+    "a number for a model": (lambda f: 5, "path, bytes or an onnx.ModelProto; int was given"),
+    "None for a model": (lambda f: None, "NoneType was given"),
+}
+
+
+def assert_refused(preset: type[omb.Preset], model: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as raised:
+        preset.prepare(model)
+    assert isinstance(raised.value, omb.OnnxMultiBackendError)
+    assert preset.is_compatible(model) is False
+    answer = preset.compatibility(model)
+    assert not answer
+    assert all(isinstance(r, str) and r for r in answer.reasons)
+    assert answer.reasons
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_holds_no_model_is_an_invalid_model(engine: type[omb.Preset], tmp_path: Path, name: str) -> None:
+    make, message = UNREADABLE[name]
+    assert_refused(engine, make(tmp_path), omb.InvalidModelError, message)
+
+
+def _cycle() -> ModelProto:
+    nodes = [models.node("Add", ["x", "b"], ["a"]), models.node("Neg", ["a"], ["b"]), models.node("Neg", ["b"], ["y"])]
+    return models.model(nodes, [models.tensor("x")], [models.tensor("y")])
+
+
+def _two(first: tuple[str, str], second: tuple[str, str], **parts: Any) -> ModelProto:
+    nodes = [models.node(op, ["x"], [out], name=out + op) for op, out in (first, second)]
+    return models.model(nodes, [models.tensor("x")], [models.tensor("y")], **parts)
+
+
+def _with_output_of_type(elem_type: int) -> ModelProto:
+    return models.one_node("Relu", [models.tensor("x")], [models.tensor("y", elem_type=elem_type)])
+
+
+def _short_weight() -> ModelProto:
+    made = models.linear()
+    made.graph.initializer[0].raw_data = made.graph.initializer[0].raw_data[:-4]
+    return made
+
+
+WRONG: dict[str, tuple[ModelProto, str]] = {
+    "cycle": (_cycle(), "not a valid ONNX model.*(?i:topological|sorted|cycle|SSA)"),
+    "one name for two node outputs": (_two(("Relu", "y"), ("Neg", "y")), r"not a valid ONNX model.*SSA"),
+    "one name for an input and a node output": (_two(("Relu", "x"), ("Neg", "y")), "not a valid ONNX model.*(SSA|x)"),
+    "one name for two inputs": (
+        models.one_node("Add", [models.tensor("x"), models.tensor("x")], [models.tensor("y")]),
+        "not a valid ONNX model.*x",
+    ),
+    "an input that nothing makes": (
+        models.model([models.node("Relu", ["nowhere"], ["y"])], [models.tensor("x")], [models.tensor("y")]),
+        "not a valid ONNX model.*nowhere",
+    ),
+    "an output that nothing makes": (
+        models.model([models.node("Relu", ["x"], ["z"])], [models.tensor("x")], [models.tensor("y")]),
+        "not a valid ONNX model.*y",
+    ),
+    "inputs of two types": (
+        models.one_node("Add", [models.tensor("x"), models.tensor("z", elem_type=models.INT64)], [models.tensor("y")]),
+        "not a valid ONNX model.*type",
+    ),
+    "a declared output type that is not the computed one": (
+        _with_output_of_type(models.INT64),
+        "not a valid ONNX model.*(?i:type)",
+    ),
+    "a weight with too few bytes": (_short_weight(), "not a valid ONNX model.*w"),
+    "an attribute of a wrong type": (
+        models.one_node("Softmax", [models.tensor("x")], [models.tensor("y")], axis="one"),
+        "not a valid ONNX model.*axis",
+    ),
+    "an attribute that there is not": (
+        models.one_node("Relu", [models.tensor("x")], [models.tensor("y")], slope=0.1),
+        "not a valid ONNX model.*slope",
+    ),
+    "too many node inputs": (
+        models.one_node("Relu", [models.tensor("x"), models.tensor("z")], [models.tensor("y")]),
+        "not a valid ONNX model.*Relu",
+    ),
+    "a shape that cannot be": (
+        models.one_node(
+            "MatMul", [models.tensor("x", [2, 3]), models.tensor("z", [4, 5])], [models.tensor("y", [2, 5])]
+        ),
+        "not a valid ONNX model.*(?i:dimension)",
+    ),
+    "no type for an input": (
+        models.model([models.node("Relu", ["x"], ["y"])], [onnx.ValueInfoProto(name="x")], [models.tensor("y")]),
+        "not a valid ONNX model.*type",
+    ),
+    "an operator of the default domain that there is not": (
+        models.one_node("Reluu", [models.tensor("x")], [models.tensor("y")]),
+        "Reluu",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_graph_is_an_invalid_model(engine: type[omb.Preset], name: str) -> None:
+    made, message = WRONG[name]
+    assert_refused(engine, made, omb.InvalidModelError, message)
+
+
+@pytest.mark.parametrize("form", ["bytes", "path"])
+@pytest.mark.parametrize("name", ["cycle", "a declared output type that is not the computed one"])
+def test_a_wrong_graph_is_refused_in_each_form(engine: type[omb.Preset], tmp_path: Path, name: str, form: str) -> None:
+    made, message = WRONG[name]
+    data = made.SerializeToString()
+    assert_refused(engine, data if form == "bytes" else _file(tmp_path, data), omb.InvalidModelError, message)
+
+
+def test_an_operator_of_an_unknown_domain_is_unsupported_and_named(engine: type[omb.Preset]) -> None:
+    made = models.model(
+        [models.node("Frobnicate", ["x"], ["t"], domain="com.example"), models.node("Relu", ["t"], ["y"])],
+        [models.tensor("x")],
+        [models.tensor("y")],
+        opsets={"com.example": 1},
+    )
+    assert_refused(engine, made, omb.UnsupportedModelError, r"com\.example\.Frobnicate")
+    with pytest.raises(omb.UnsupportedModelError) as raised:
+        engine.prepare(made)
+    assert "com.example.Frobnicate" in raised.value.operators
+    assert any("the_Frobnicate" in r or "Frobnicate" in r for r in raised.value.reasons)
+
+
+def test_a_domain_without_an_opset_import_is_named(engine: type[omb.Preset]) -> None:
+    made = models.model(
+        [models.node("Frobnicate", ["x"], ["y"], domain="com.example")], [models.tensor("x")], [models.tensor("y")]
+    )
+    assert_refused(engine, made, omb.OnnxMultiBackendError, r"com\.example")
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx.ml"])
+def test_an_opset_from_the_future_is_refused_with_the_highest_known_one(engine: type[omb.Preset], domain: str) -> None:
+    known = onnx.defs.onnx_opset_version() if domain == "" else onnx.defs.onnx_ml_opset_version()
+    made = models.relu()
+    if domain:
+        made.opset_import.append(helper.make_opsetid(domain, 999))
+    else:
+        made.opset_import[0].version = 999
+    assert_refused(engine, made, omb.UnsupportedModelError, rf"opset 999 of .*up to {known}.*Upgrade onnx")
+
+
+def test_an_ir_version_from_the_future_is_refused_with_the_highest_known_one(engine: type[omb.Preset]) -> None:
+    made = models.relu()
+    made.ir_version = 999
+    assert_refused(engine, made, omb.UnsupportedModelError, rf"IR version 999.*up to {onnx.IR_VERSION}.*Upgrade onnx")
+
+
+def test_an_opset_of_nothing_is_refused(engine: type[omb.Preset]) -> None:
+    made = models.relu()
+    made.opset_import[0].version = 0
+    assert_refused(engine, made, omb.InvalidModelError, "Relu with domain_version of 0")
+
+
+def test_an_error_can_be_pickled_with_what_it_says(ort_cpu: type[omb.Preset]) -> None:
+    error = omb.UnsupportedModelError("no", operators=["Relu"], reasons=["why"])
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.operators, again.reasons) == ("no", ("Relu",), ("why",))
+
+
+@pytest.mark.parametrize(
+    ("error", "built_in"),
+    [
+        (omb.InvalidModelError, ValueError),
+        (omb.UnsupportedModelError, NotImplementedError),
+        (omb.DeviceError, ValueError),
+        (omb.DeviceUnavailableError, RuntimeError),
+        (omb.EngineNotInstalledError, ImportError),
+        (omb.OptionError, ValueError),
+        (omb.OptionTypeError, TypeError),
+        (omb.CalibrationTableError, ValueError),
+        (omb.InputError, ValueError),
+        (omb.RunError, RuntimeError),
+    ],
+)
+def test_each_error_is_also_a_fitting_built_in(error: type[Exception], built_in: type[Exception]) -> None:
+    assert issubclass(error, omb.OnnxMultiBackendError)
+    assert issubclass(error, built_in)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_that_may_not_be_read(engine: type[omb.Preset], tmp_path: Path) -> None:
+    path = _file(tmp_path, BYTES)
+    path.chmod(0)
+    assert_refused(engine, path, omb.InvalidModelError, "cannot be read: Permission denied")
