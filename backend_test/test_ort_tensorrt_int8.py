@@ -4,5 +4,7 @@
 from backend_test.suite import plug_preset
 
 globals().update(
-    plug_preset("OrtTensorrtInt8", __name__, devices=["CUDA"], skip="each case would need a calibration table of its own")
+    plug_preset(
+        "OrtTensorrtInt8", __name__, devices=["CUDA"], skip="each case would need a calibration table of its own"
+    )
 )

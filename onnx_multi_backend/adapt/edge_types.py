@@ -21,19 +21,19 @@ def edge_types(work: Work) -> None:
     graph = work.model.graph
     initializers = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
     for i, value in enumerate(graph.input):
-        if value.name not in initializers and _needs_cast(work, value):
+        if value.name not in initializers and _needs_cast(work, value, out=False):
             _cast_input(work, i, value.name, value.type.tensor_type.elem_type)
     for i, value in enumerate(work.model.graph.output):
-        if _needs_cast(work, value):
+        if _needs_cast(work, value, out=True):
             _cast_output(work, i, value.name)
 
 
-def _needs_cast(work: Work, value: ValueInfoProto) -> bool:
+def _needs_cast(work: Work, value: ValueInfoProto, *, out: bool) -> bool:
     elem_type = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else TensorProto.UNDEFINED
     if elem_type not in WIDER or work.limits.takes_directly(elem_type):
         return False
     opset = next((o.version for o in work.model.opset_import if o.domain in ("", "ai.onnx")), None)
-    return opset is not None and work.limits.can_cast(elem_type, opset)
+    return opset is not None and work.limits.can_cast(elem_type, opset, out=out)
 
 
 def _cast_input(work: Work, index: int, name: str, elem_type: int) -> None:

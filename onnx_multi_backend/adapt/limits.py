@@ -18,5 +18,5 @@ class Limits(Protocol):
     def takes_directly(self, elem_type: int) -> bool:
         """Whether arrays of this element type pass the engine's boundary as they are."""
 
-    def can_cast(self, elem_type: int, opset: int) -> bool:
-        """Whether the engine has Cast from and to this element type's wider one, at this opset."""
+    def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
+        """Whether the engine casts this element type to its wider one (`out`) or from it, at this opset."""

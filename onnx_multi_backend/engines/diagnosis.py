@@ -9,6 +9,7 @@ import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend import checks
+from onnx_multi_backend.adapt import Limits, adapt
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
 from onnx_multi_backend.graph_walk import operator_name
@@ -21,7 +22,7 @@ _MOST_REASONS = 20
 
 
 def refusal(
-    payload: Payload, complaint: str, accepts: Accepts, *, who: str, lacks_kernel: bool
+    payload: Payload, complaint: str, accepts: Accepts, *, limits: Limits, who: str, lacks_kernel: bool
 ) -> UnsupportedModelError:
     """The error for a model that an engine refused.
 
@@ -31,6 +32,9 @@ def refusal(
         The engine's own words.
     accepts : callable
         Tries one node on the engine.
+    limits : Limits
+        Each node is tried after the adaptations that it allows by itself, so that one operator which cannot be brought
+        down does not make the others look guilty.
     who : str
         The preset, for the message.
     lacks_kernel : bool
@@ -45,7 +49,7 @@ def refusal(
         checks.check(payload.loaded, full=True)
     reasons: list[str] = []
     operators: list[str] = []
-    for node, words in _refused_nodes(payload.adapted.proto, accepts):
+    for node, words in _refused_nodes(payload.adapted.proto, accepts, limits):
         operator = operator_name(node)
         named = f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
         reasons.append(f"{named}: {words}")
@@ -63,17 +67,14 @@ def refusal(
     )
 
 
-def _refused_nodes(model: ModelProto, accepts: Accepts) -> Iterator[tuple[NodeProto, str]]:
+def _refused_nodes(model: ModelProto, accepts: Accepts, limits: Limits) -> Iterator[tuple[NodeProto, str]]:
     answers: dict[bytes, str | None] = {}
     for node, single in _single_node_models(model):
-        probe = NodeProto()
-        probe.CopyFrom(node)
-        probe.name = ""
         key = single.SerializeToString(deterministic=True)
         if key not in answers:
             if len(answers) >= _MOST_PROBES:
                 return
-            answers[key] = accepts(single)
+            answers[key] = accepts(adapt(single, limits).proto)
         words = answers[key]
         if words is not None:
             yield node, words

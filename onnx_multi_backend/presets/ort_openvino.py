@@ -70,7 +70,10 @@ class OrtOpenvinoBackend(OrtPreset):
 
 
 class OrtOpenvinoFloatBackend(OrtOpenvinoBackend):
-    """ONNX Runtime's OpenVINO execution provider, computing float32 in float32 on every device."""
+    """ONNX Runtime's OpenVINO execution provider, computing float32 in float32 on every device.
+
+    A model with Q/DQ nodes keeps what they ask for: OpenVINO computes int8 from them here too.
+    """
 
     name = "OrtOpenvinoFloat"
     options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)

@@ -20,5 +20,5 @@ class OpenvinoLimits:
     def takes_directly(self, elem_type: int) -> bool:
         return True
 
-    def can_cast(self, elem_type: int, opset: int) -> bool:
+    def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         return False

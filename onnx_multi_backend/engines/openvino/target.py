@@ -74,7 +74,9 @@ class OpenvinoTarget:
                 known = ", ".join(runtime.settable_properties(self.device))
                 raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.") from error
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
-            raise refusal(payload, words, self.accepts, who=self.preset, lacks_kernel=lacks) from error
+            raise refusal(
+                payload, words, self.accepts, limits=self.limits, who=self.preset, lacks_kernel=lacks
+            ) from error
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """OpenVINO knows no operator that onnx does not."""

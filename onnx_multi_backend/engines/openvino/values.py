@@ -22,8 +22,6 @@ def to_tensor(array: np.ndarray[Any, Any], element_type: Any) -> tuple[Any, np.n
     ov = runtime.load()
     if array.size == 0:
         return ov.Tensor(element_type, ov.Shape(list(array.shape))), array
-    if array.dtype == object:
-        return ov.Tensor(array.astype(np.str_)), array  # strings are copied
     elem_type = _EXOTIC.get(array.dtype)
     if elem_type is not None:
         bits = PACKED_BITS.get(elem_type)
@@ -42,8 +40,6 @@ def to_array(tensor: Any, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     dtype : numpy.dtype or None
         The declared dtype, which tells the types that numpy lacks from the integers that carry them.
     """
-    if tensor.element_type == runtime.load().Type.string:
-        return np.array(tensor.str_data, dtype=object).reshape(tuple(tensor.shape))
     elem_type = _EXOTIC.get(dtype) if dtype is not None else None
     if elem_type is None or dtype is None:
         return np.array(tensor.data)

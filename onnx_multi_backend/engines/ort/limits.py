@@ -9,7 +9,7 @@ import onnx
 from onnx import ModelProto, TensorProto, helper
 
 from onnx_multi_backend.engines.ort import errors, runtime
-from onnx_multi_backend.tensors import WIDER
+from onnx_multi_backend.tensors import PACKED_BITS, WIDER
 
 
 def _accepts(model: ModelProto) -> bool:
@@ -50,14 +50,23 @@ def _max_opset(domain: str) -> int | None:
 
 
 @functools.cache
-def _can_cast(elem_type: int, opset: int) -> bool:
-    ir_version = _max_ir_version()
-    pairs = ((elem_type, WIDER[elem_type]), (WIDER[elem_type], elem_type))
-    return all(_accepts(_tiny(ir_version, {"": opset}, pair)) for pair in pairs)
+def _can_cast(elem_type: int, opset: int, out: bool) -> bool:
+    wider = WIDER[elem_type]
+    return _accepts(_tiny(_max_ir_version(), {"": opset}, (elem_type, wider) if out else (wider, elem_type)))
 
 
 class OrtLimits:
-    """`onnx_multi_backend.adapt.Limits` of the installed ONNX Runtime; every answer is probed once a process."""
+    """`onnx_multi_backend.adapt.Limits` of the installed ONNX Runtime; every answer is probed once a process.
+
+    Parameters
+    ----------
+    packed_outputs : bool
+        Whether casts from packed types (4 and 2 bits) are to be trusted. The probe runs on the CPU execution provider;
+        the OpenVINO one takes such a Cast and computes negative values wrongly (seen with version 1.24.1).
+    """
+
+    def __init__(self, *, packed_outputs: bool = True) -> None:
+        self._packed_outputs = packed_outputs
 
     def max_ir_version(self) -> int | None:
         return _max_ir_version()
@@ -68,6 +77,8 @@ class OrtLimits:
     def takes_directly(self, elem_type: int) -> bool:
         return elem_type not in WIDER
 
-    def can_cast(self, elem_type: int, opset: int) -> bool:
+    def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
+        if out and elem_type in PACKED_BITS and not self._packed_outputs:
+            return False
         limit = _max_opset("")
-        return _can_cast(elem_type, opset if limit is None else min(opset, limit))
+        return _can_cast(elem_type, opset if limit is None else min(opset, limit), out)

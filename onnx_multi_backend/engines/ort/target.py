@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onnx import ModelProto, TensorProto, TypeProto, helper
@@ -15,6 +15,7 @@ from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession
+from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import (
     DeviceUnavailableError,
@@ -25,7 +26,7 @@ from onnx_multi_backend.errors import (
     UnsupportedModelError,
 )
 from onnx_multi_backend.placement import Fallback, judge
-from onnx_multi_backend.tensors import type_from_string
+from onnx_multi_backend.tensors import PACKED_BITS, type_from_string
 from onnx_multi_backend.user_warnings import warn
 
 #: A model that every provider compiles unless its options are wrong.
@@ -65,7 +66,11 @@ class OrtTarget:
     fallback: Fallback = "partial"
     session_options: Any = None
     shape_options: Any = None
-    limits: OrtLimits = field(default_factory=OrtLimits)
+
+    @property
+    def limits(self) -> OrtLimits:
+        """What ONNX Runtime takes with these providers."""
+        return OrtLimits(packed_outputs=providers.OPENVINO not in self.requested)
 
     @property
     def requested(self) -> tuple[str, ...]:
@@ -95,7 +100,17 @@ class OrtTarget:
             fallback=self.fallback,
             preset=self.preset,
         )
+        self._check_packed_outputs(session)
         return session
+
+    def _check_packed_outputs(self, session: OrtSession) -> None:
+        """Refuse what the OpenVINO execution provider (1.24.1) computes wrongly without a word: it returns zeros."""
+        packed = [o.name for o in session.native.get_outputs() if exotic_type(o.type) in PACKED_BITS]
+        if packed and any(node.provider == providers.OPENVINO for node in session.placement()):
+            raise UnsupportedModelError(
+                f"{self.preset}: {providers.OPENVINO} does not write outputs of 4-bit and 2-bit types "
+                f"({', '.join(packed)}). Cast them inside the model, or choose OrtCpu."
+            )
 
     def with_providers(self, names: Sequence[str], options: Sequence[Mapping[str, Any]] | None) -> OrtTarget:
         """The same target on other providers.
@@ -204,6 +219,7 @@ class OrtTarget:
             payload,
             errors.first_line(error),
             self.accepts,
+            limits=self.limits,
             who=self.preset,
             lacks_kernel=isinstance(error, errors.not_implemented()),
         )
