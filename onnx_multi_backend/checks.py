@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
-from onnx import GraphProto, ModelProto, TensorProto
+from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
+from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import all_nodes, operator_name
 from onnx_multi_backend.model import LoadedModel
 
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
 _CHECKED_INITIALIZER_BYTES = 64 * 1024
+
+#: The other name of the default domain, which engines take for it and the checker does not.
+_ALIAS = "ai.onnx"
 
 
 def check_versions(model: LoadedModel) -> None:
@@ -59,17 +65,44 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
     InvalidModelError
         With the checker's own words.
     """
+    skeleton = _skeleton(model.proto)
+    # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
+    source = str(model.path) if model.path is not None and has_external_data(skeleton) else skeleton
+    shapeless = [v for v in (*skeleton.graph.input, *skeleton.graph.output) if _is_shapeless(v)]
     try:
-        onnx.checker.check_model(_skeleton(model.proto), full_check=full)
+        if not shapeless:
+            onnx.checker.check_model(source, full_check=full)
+        else:  # engines run values of unknown rank; the checker wants a shape of every input and output
+            if full:
+                onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
+            _check_with_shapes(skeleton)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         words = " ".join(str(error).split())[:600]
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}") from error
 
 
+def _is_shapeless(value: ValueInfoProto) -> bool:
+    tensor = value.type.tensor_type
+    return value.type.HasField("tensor_type") and tensor.elem_type != 0 and not tensor.HasField("shape")
+
+
+def _check_with_shapes(skeleton: ModelProto) -> None:
+    copy = ModelProto()
+    copy.CopyFrom(skeleton)
+    for value in (*copy.graph.input, *copy.graph.output):
+        if _is_shapeless(value):
+            value.type.tensor_type.shape.SetInParent()
+    onnx.checker.check_model(copy)
+
+
 def _skeleton(proto: ModelProto) -> ModelProto:
-    """The model with its large and external initializers turned into graph inputs of the same type."""
+    """The model as the checker can read it, its weights left out.
+
+    Large and external initializers become graph inputs of the same type, and the default domain goes by one name.
+    """
     heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
-    if not heavy:
+    aliased = any(n.domain == _ALIAS for n in all_nodes(proto)) or any(o.domain == _ALIAS for o in proto.opset_import)
+    if not heavy and not aliased:
         return proto
     skeleton = ModelProto()
     for field, value in proto.ListFields():
@@ -85,6 +118,10 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     skeleton.graph.input.extend(
         onnx.helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in heavy if t.name not in declared
     )
+    named: Any
+    for named in (*all_nodes(skeleton), *skeleton.opset_import):
+        if named.domain == _ALIAS:
+            named.domain = ""
     return skeleton
 
 

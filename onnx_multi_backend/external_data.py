@@ -39,7 +39,11 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
                 "look in. Pass the model's path, or load its weights first (onnx.load_external_data_for_model)."
             )
         folder = path.parent
-        if not location or os.path.isabs(location) or ".." in Path(location).parts or not _inside(path, location):
+        try:
+            inside = location != "" and _inside(path, location)
+        except (OSError, ValueError, RuntimeError) as error:  # no file can have this name; a loop of links
+            raise InvalidModelError(f"{where} cannot be found: {location[:80]!r}: {error}. Export it again.") from error
+        if not location or os.path.isabs(location) or ".." in Path(location).parts or not inside:
             raise InvalidModelError(
                 f"{where} points outside the model's folder: {location!r}. Only files below '{folder}' are read; move "
                 "the file there and correct the location (onnx.save writes it right)."

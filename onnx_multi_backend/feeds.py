@@ -179,24 +179,28 @@ def _tensor(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
 
 
 def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(f"{where}: engines know no masks. Fill the masked elements first (array.filled(value)).")
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic):
         return np.asarray(value)
     if isinstance(value, _WEAK):  # Python's own numbers have no dtype to hold against them
         try:
-            return np.array(value, dtype=slot.dtype)
+            if _fits(value, slot.dtype):
+                return np.array(value, dtype=slot.dtype)
+            raise TypeError(f"a {type(value).__name__} is not converted to it")
         except (OverflowError, ValueError, TypeError) as error:
             raise InputError(f"{where}: {value!r} is no {slot.info.onnx_type}: {error}.") from error
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError):
+        except (BufferError, RuntimeError, TypeError, ValueError, AttributeError):
             pass  # on another device, read-only, or of a type that DLPack or numpy lacks: __array__ may know
     if hasattr(value, "__array__"):
         try:
             return np.asarray(value)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, RuntimeError, AttributeError) as error:
             raise InputError(
                 f"{where}: numpy cannot read this {type(value).__name__}: {error}. Copy it to the CPU first."
             ) from error
@@ -205,11 +209,24 @@ def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     )
 
 
+def _fits(value: Any, dtype: np.dtype[Any] | None) -> bool:
+    """Whether a Python scalar is of a kind that a dtype holds: no float for integers, no text for numbers."""
+    if dtype is None or dtype == OBJECT:
+        return isinstance(value, (str, bytes))
+    if isinstance(value, (str, bytes)):
+        return False
+    kinds: tuple[type, ...] = {"b": (bool,), "i": (int,), "u": (int,), "c": (int, float, complex)}.get(
+        dtype.kind, (int, float)
+    )
+    integer = "int" in dtype.name  # ml_dtypes' int4 and its like have the kind V
+    return isinstance(value, (int,) if integer else kinds)
+
+
 def _as_dtype(array: np.ndarray[Any, Any], dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
     if dtype == OBJECT and array.dtype.kind in "USTO":
         return array if _all_text(array) else _text(array, where)
     if array.dtype == dtype:
-        return array
+        return array.view(dtype)  # longlong is int64 by another number, and engines go by the number
     if array.dtype.newbyteorder("=") == dtype:
         return array.astype(dtype)
     wanted = "strings" if dtype == OBJECT else dtype.name
@@ -227,7 +244,10 @@ def _text(array: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
     made = np.empty(array.shape, dtype=object)
     for index, value in np.ndenumerate(array):
         if isinstance(value, bytes):
-            value = value.decode("utf-8")
+            try:
+                value = value.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(f"{where}: element {index} is no text in UTF-8: {error}.") from error
         if not isinstance(value, str):
             raise InputError(f"{where}: element {index} is a {type(value).__name__}, not a string.")
         made[index] = str(value)

@@ -37,6 +37,12 @@ def operator_name(node: NodeProto) -> str:
     return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
 
 
+def defaults_of(graph: GraphProto) -> frozenset[str]:
+    """Names of the graph inputs that have a default: an initializer of the same name."""
+    stored = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+    return frozenset(value.name for value in graph.input if value.name in stored)
+
+
 def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """Every tensor stored in a model: initializers and attributes."""
 

@@ -29,11 +29,27 @@ class LoadedModel:
         The file, when the model was given as one.
     data : bytes or None
         The serialized model, when it was given as bytes or as a ModelProto.
+    stamp : tuple of int or None
+        Size and time of change of the file.
     """
 
     proto: ModelProto
     path: Path | None
     data: bytes | None
+    stamp: tuple[int, int] | None = None
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on with a file that is another one by now.
+
+        Raises
+        ------
+        InvalidModelError
+        """
+        if self.path is not None and _stamp(self.path) != self.stamp:
+            raise InvalidModelError(
+                f"{self.label} was changed or removed after it was prepared. Prepare it again; to be safe from that, "
+                "give the model as bytes."
+            )
 
     @property
     def label(self) -> str:
@@ -73,8 +89,9 @@ def load(model: ModelLike) -> LoadedModel:
         data = bytes(model)
         loaded = LoadedModel(_parse(data, "the model's bytes"), None, data)
     elif isinstance(model, (str, os.PathLike)):
-        path = Path(os.fspath(model)).absolute()
-        loaded = LoadedModel(_parse(_read(path), f"'{path}'"), path, None)
+        path = Path(os.fsdecode(model)).absolute()
+        stamp = _stamp(path)
+        loaded = LoadedModel(_parse(_read(path), f"'{path}'"), path, None, stamp)
     else:
         raise InvalidModelError(
             f"A model is a path, bytes or an onnx.ModelProto; {type(model).__name__} was given. "
@@ -82,6 +99,14 @@ def load(model: ModelLike) -> LoadedModel:
         )
     check_external_data(loaded.proto, path=loaded.path, label=loaded.label)
     return loaded
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # reading the file tells what is wrong
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _read(path: Path) -> bytes:

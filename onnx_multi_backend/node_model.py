@@ -72,7 +72,12 @@ def _feeds(node: NodeProto, inputs: Any) -> tuple[NodeProto, dict[str, Any]]:
         names = list(node.input) if len(values) == len(node.input) else present
         if len(values) != len(names):
             raise InputError(f"{node.op_type} has the inputs {listed}; {len(values)} values given.")
-        named = {name: value for name, value in zip(names, values, strict=True) if name}
+        named = {}
+        for name, value in zip(names, values, strict=True):
+            if name and name in named and not (value is named[name] or np.array_equal(value, named[name])):
+                raise InputError(f"{node.op_type} reads {name!r} twice; two different values were given for it.")
+            if name:
+                named[name] = value
     left_out = {name for name, value in named.items() if value is None}
     if left_out:
         kept = [("" if name in left_out else name) for name in node.input]

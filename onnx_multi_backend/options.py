@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -69,11 +70,11 @@ def threads(name: str, value: Any) -> int | None:
     """A check for a number of threads; None leaves it to the engine."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise OptionTypeError(f"{name} is a number of threads or None; {value!r} was given.")
     if value < 1:
         raise OptionError(f"{name} is at least 1; {value} was given. None leaves it to the engine.")
-    return value
+    return int(value)
 
 
 def provider_options(name: str, value: Any) -> dict[str, str]:
@@ -82,6 +83,8 @@ def provider_options(name: str, value: Any) -> dict[str, str]:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
         raise OptionTypeError(f"{name} is a mapping of option names to values; {value!r} was given.")
+    if none := [k for k, v in value.items() if v is None]:
+        raise OptionTypeError(f"{name} has no value for {', '.join(none)}: None was given. Leave the option out.")
     return {k: str(v) for k, v in value.items()}
 
 

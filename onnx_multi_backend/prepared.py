@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -18,6 +19,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.session import Payload, Session, Target, Value
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.feeds import FeedMaker, Slot
+from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.tensors import TensorInfo, numpy_dtype, tensor_info
 
@@ -40,16 +42,22 @@ class Recipe:
     source : str or bytes
     device : str or None
     options : mapping of str to value
+    providers : tuple of (str, mapping)
+        What `PreparedModel.set_providers` chose afterwards.
     """
 
     prepare: Callable[..., PreparedModel]
     source: str | bytes
     device: str | None
     options: Mapping[str, Any]
+    providers: tuple[tuple[str, Mapping[str, str]], ...] = ()
 
     def __call__(self) -> PreparedModel:
         """Prepare the model."""
-        return self.prepare(self.source, self.device, **self.options)
+        prepared = self.prepare(self.source, self.device, **self.options)
+        if self.providers:
+            prepared.set_providers([name for name, _ in self.providers], [given for _, given in self.providers])
+        return prepared
 
 
 class PreparedModel(BackendRep):
@@ -84,7 +92,7 @@ class PreparedModel(BackendRep):
         self._recipe = recipe
         self._target = target
         graph, adapted = payload.loaded.proto.graph, payload.adapted
-        defaults = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+        defaults = defaults_of(graph)
         self._inputs = [tensor_info(v) for v in graph.input if v.name not in defaults]
         self._outputs = [tensor_info(v) for v in graph.output]
 
@@ -95,7 +103,7 @@ class PreparedModel(BackendRep):
         overridable = [slot(tensor_info(v)) for v in graph.input if v.name in defaults]
         self._feeds = FeedMaker([slot(i) for i in self._inputs], overridable, payload.loaded.label)
         self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in adapted.outputs]
-        self._make_outputs = namedtupledict("Outputs", [o.name for o in self._outputs])._make  # type: ignore[attr-defined]
+        self._make_outputs = _outputs_type(tuple(o.name for o in self._outputs))._make  # type: ignore[attr-defined]
         self._lock = threading.Lock()
         self._label = payload.loaded.label
         self._reload = reload
@@ -159,6 +167,7 @@ class PreparedModel(BackendRep):
         with self._lock:
             session = self._by_shape.get(key)
             if session is None:
+                self._payload.loaded.check_unchanged()
                 started = time.perf_counter_ns()
                 session = self._target.compile(replace(self._payload, shapes=shapes))
                 milliseconds = (time.perf_counter_ns() - started) / 1e6
@@ -193,12 +202,13 @@ class PreparedModel(BackendRep):
             options.setdefault(name, {}).update(given)
         return options
 
-    def set_providers(self, names: Sequence[str], options: Sequence[Mapping[str, Any]] | None = None) -> None:
+    def set_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Prepare the model again on other execution providers, by priority, and go on with these.
 
         Parameters
         ----------
-        names : sequence of str
+        names : sequence of str, or of (str, mapping)
+            As ONNX Runtime's session takes them.
         options : sequence of mapping, optional
             One mapping a provider.
 
@@ -212,6 +222,8 @@ class PreparedModel(BackendRep):
         session = target.compile(self._payload or self._reload())
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
+            self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]
+            self.device = target.device.text or None  # type: ignore[attr-defined]
             if self._by_shape is not None:
                 self._by_shape.clear()
 
@@ -232,6 +244,22 @@ class PreparedModel(BackendRep):
                     f"whose content cannot be read back. Pass {name} as a mapping of names to values."
                 )
         return _prepare_again, (self._recipe,)
+
+
+@functools.cache
+def _outputs_type(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    """The named tuple for these outputs; its values can be pickled, though no module holds the class."""
+    made = namedtupledict("Outputs", names)
+
+    def reduce(self: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _outputs_again, (names, tuple(self))
+
+    setattr(made, "__reduce__", reduce)  # noqa: B010 - a method of a class that has no body to write it in
+    return made
+
+
+def _outputs_again(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return _outputs_type(names)._make(values)  # type: ignore[no-any-return, attr-defined]
 
 
 def _prepare_again(recipe: Recipe) -> PreparedModel:

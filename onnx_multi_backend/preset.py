@@ -6,7 +6,8 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from onnx import NodeProto
@@ -198,7 +199,7 @@ class Preset(Backend):
         cls._require(parsed, settings)
         target = cls._target(settings, parsed, loaded)
         given = {k: v for k, v in options.items() if k in settings}
-        source = loaded.source
+        source, path, stamp = loaded.source, loaded.path, loaded.stamp
 
         def payload(fresh: LoadedModel) -> Payload:
             return Payload(fresh, adapt(fresh.proto, target.limits) if settings["adapt"] else untouched(fresh.proto))
@@ -208,7 +209,7 @@ class Preset(Backend):
             target,
             payload(loaded),
             Recipe(cls.prepare, source, parsed.text or None, given),
-            reload=lambda: payload(load(source)),
+            reload=lambda: payload(_reload(path, stamp, source)),
             fixed_shapes=cls._needs_fixed_shapes(parsed),
             input_example=settings["input_example"],
         )
@@ -295,6 +296,13 @@ class Preset(Backend):
         problem = cls._why_unusable(device, settings)
         if problem is not None:
             raise DeviceUnavailableError(f"{cls.name} cannot run on {device.text or 'this host'}: {problem}")
+
+
+def _reload(path: Path | None, stamp: tuple[int, int] | None, source: str | bytes) -> LoadedModel:
+    """Load the same model again; refuses a file that was changed meanwhile. Holds nothing of the first one."""
+    fresh = load(source)
+    replace(fresh, path=path, stamp=stamp).check_unchanged()
+    return fresh
 
 
 def _parameter(option: Option) -> inspect.Parameter:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from importlib.metadata import entry_points
 
-from onnx_multi_backend.errors import OptionError, PresetWarning
+from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.preset import Availability, Preset
 from onnx_multi_backend.user_warnings import warn
 
@@ -60,6 +60,8 @@ def get_preset(name: str) -> type[Preset]:
     OptionError
         Names the known ones.
     """
+    if not isinstance(name, str):
+        raise OptionTypeError(f"A preset is given by its name; {name!r} was given.")
     if name in BUILT_IN:
         return _built_in(name)
     known = presets()

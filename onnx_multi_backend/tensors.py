@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, TypeProto, ValueInfoProto, helper
 
+from onnx_multi_backend.errors import InvalidModelError
+
 #: Types that numpy has no dtype for (ml_dtypes supplies one), mapped to the next wider type that numpy and every
 #: engine know and that holds each of their values exactly.
 WIDER: dict[int, int] = {
@@ -103,6 +105,8 @@ def innermost(proto: TypeProto) -> TypeProto:
 
 def numpy_dtype(elem_type: int) -> np.dtype[Any]:
     """The numpy (or ml_dtypes) dtype of an ONNX element type; ``object`` for strings."""
+    if elem_type not in TensorProto.DataType.values() or elem_type == TensorProto.UNDEFINED:
+        raise InvalidModelError(f"There is no ONNX element type {elem_type}: the model is damaged. Export it again.")
     return OBJECT if elem_type == TensorProto.STRING else np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
 
 
@@ -116,7 +120,10 @@ def tensor_info(value: ValueInfoProto) -> TensorInfo:
         if tensor.elem_type:
             dtype = numpy_dtype(tensor.elem_type)
         if tensor.HasField("shape"):
-            shape = tuple(d.dim_value if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim)
+            shape = tuple(
+                d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else (d.dim_param or None)
+                for d in tensor.shape.dim
+            )
     return TensorInfo(value.name, dtype, shape, onnx_type_string(value.type))
 
 

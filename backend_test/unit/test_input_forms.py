@@ -32,7 +32,9 @@ def test_two_inputs_by_order_or_by_name(preset: type[omb.Preset], form: Callable
     np.testing.assert_array_equal(preset.prepare(models.subtract()).run(form())[0], A - B)
 
 
-@pytest.mark.parametrize("form", [lambda: A, lambda: [A], lambda: (A,), lambda: {"x": A}], ids=str)
+@pytest.mark.parametrize(
+    "form", [lambda: A, lambda: [A], lambda: (A,), lambda: {"x": A}], ids=["alone", "list", "tuple", "dict"]
+)
 def test_one_input_alone_in_a_sequence_or_by_name(preset: type[omb.Preset], form: Callable[[], Any]) -> None:
     np.testing.assert_array_equal(preset.prepare(models.relu()).run(form())[0], A)
 

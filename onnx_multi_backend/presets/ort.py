@@ -99,6 +99,8 @@ class OrtBackend(OrtPreset):
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
         names, options = settings["provider_name"], settings["provider_options"]
+        if len(set(names)) != len(names):
+            raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
         if isinstance(options, list) and len(options) != len(names):
             raise OptionError(f"provider_options has {len(options)} mappings for {len(names)} providers.")
         if settings["session_options"] is not None:

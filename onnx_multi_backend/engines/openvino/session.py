@@ -35,6 +35,7 @@ class OpenvinoSession:
         outputs: Sequence[tuple[str, np.dtype[Any] | None]],
         placement: tuple[NodePlacement, ...],
         adaptations: tuple[Adaptation, ...] = (),
+        defaults: frozenset[str] = frozenset(),
     ) -> None:
         self.native = native
         self.adaptations = adaptations
@@ -47,6 +48,7 @@ class OpenvinoSession:
         missing = [name for name, _ in outputs if name not in ports]
         if missing:
             raise UnsupportedModelError(f"OpenVINO compiled the model without its outputs {', '.join(missing)}.")
+        self._fixed = defaults - {name for name, _, _ in self._inputs}
         self._outputs = [(ports[name], dtype) for name, dtype in outputs]
         self._idle: deque[Any] = deque()
         self._errors = runtime.all_errors()
@@ -56,6 +58,12 @@ class OpenvinoSession:
         if run_options:
             raise OptionError(
                 f"OpenVINO has no run options; {', '.join(run_options)} given. Set properties in prepare."
+            )
+        if self._fixed and not self._fixed.isdisjoint(feeds):
+            names = ", ".join(sorted(self._fixed & feeds.keys()))
+            raise UnsupportedModelError(
+                f"OpenVINO fixes inputs with a default ({names}) while it loads a model. Remove their initializers, or "
+                "choose an ONNX Runtime preset."
             )
         try:
             request = self._idle.popleft()

@@ -16,6 +16,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.openvino import folding, runtime
+from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession
@@ -23,6 +24,7 @@ from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
+from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.tensors import tensor_info
 
 _NO_WORK = ("Input", "Output", "Const", "Reorder", "MemoryInput", "MemoryOutput")
@@ -51,18 +53,15 @@ class OpenvinoTarget:
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
-            read = runtime.core().read_model(payload.path or payload.bytes())
-            extra: tuple[Adaptation, ...] = ()
-            if lost_inputs(read, proto.graph):
-                renamed, extra = with_identities(_with_weights(payload))
-                read = runtime.core().read_model(renamed.SerializeToString())
+            read, extra = _read(payload)
             compiled = self._compile(read, payload.shapes)
             if (words := why_unsafe(compiled)) is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
                 )
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
-            session = OpenvinoSession(compiled, outputs, folding.placement(proto, _kept(compiled)), extra)
+            placement = folding.placement(proto, _kept(compiled))
+            session = OpenvinoSession(compiled, outputs, placement, extra, defaults_of(proto.graph))
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
             return session
@@ -104,6 +103,21 @@ class OpenvinoTarget:
             names = {name for port in read.inputs for name in port.names}
             read.reshape({name: list(shape) for name, shape in shapes.items() if name in names})
         return runtime.core().compile_model(read, self.device.text, dict(self.properties))
+
+
+def _read(payload: Payload) -> tuple[Any, tuple[Adaptation, ...]]:
+    """Read the model, around what OpenVINO's frontend gets wrong."""
+    source: str | bytes = payload.path or payload.bytes()
+    model = payload.adapted.proto
+    changes: tuple[Adaptation, ...] = ()
+    if misread(model):
+        model, changes = with_raw_data(_with_weights(payload))
+        source = model.SerializeToString()
+    read = runtime.core().read_model(source)
+    if lost_inputs(read, model.graph):
+        model, more = with_identities(model if changes else _with_weights(payload))
+        read, changes = runtime.core().read_model(model.SerializeToString()), (*changes, *more)
+    return read, changes
 
 
 def _with_weights(payload: Payload) -> ModelProto:

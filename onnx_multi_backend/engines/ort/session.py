@@ -49,13 +49,13 @@ class OrtSession:
         except self._errors as error:
             raise _run_error(error) from error
         for i in self._aliased:
-            results[i] = np.array(results[i])
+            results[i] = _copied(results[i])
         return results
 
     def _run_exotic(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
-        if any(value is not None and not isinstance(value, np.ndarray) for value in feeds.values()):
+        if not all(isinstance(value, np.ndarray) for value in feeds.values()):
             raise UnsupportedModelError(
-                "ONNX Runtime takes no sequences or maps in a run that also exchanges types which numpy lacks "
+                "ONNX Runtime takes no sequences, maps or empty optionals in a run that also exchanges types which numpy lacks "
                 f"({', '.join(self._exotic)}). Prepare with adapt=True, or split the model."
             )
         options = make_run_options(run_options) if run_options else None
@@ -73,6 +73,12 @@ class OrtSession:
             for subgraph in self.native.get_provider_graph_assignment_info()
             for node in subgraph.get_nodes()
         )
+
+
+def _copied(value: Value) -> Value:
+    if isinstance(value, list):
+        return [_copied(v) for v in value]
+    return np.array(value) if isinstance(value, np.ndarray) else value
 
 
 def make_run_options(options: Mapping[str, Any]) -> Any:

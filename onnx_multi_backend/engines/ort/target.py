@@ -95,7 +95,8 @@ class OrtTarget:
             raise self._refusal(payload, error) from error
         judge(
             session.placement(),
-            requested=self.requested,
+            requested=[n for n in self.requested if n != providers.CPU]
+            or self.requested,  # named last, it is a fallback
             inserted=payload.adapted.inserted,
             fallback=self.fallback,
             preset=self.preset,
@@ -112,7 +113,7 @@ class OrtTarget:
                 f"({', '.join(packed)}). Cast them inside the model, or choose OrtCpu."
             )
 
-    def with_providers(self, names: Sequence[str], options: Sequence[Mapping[str, Any]] | None) -> OrtTarget:
+    def with_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None) -> OrtTarget:
         """The same target on other providers.
 
         Raises
@@ -122,16 +123,24 @@ class OrtTarget:
         OptionError
             `options` does not have one mapping a provider.
         """
-        if isinstance(names, str) or not names:
+        if options is None and isinstance(names, (list, tuple)) and all(isinstance(n, tuple) for n in names):
+            names, options = [n for n, _ in names], [o for _, o in names]
+        if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
             raise OptionTypeError(f"Execution providers are a list of names; {names!r} was given.")
-        if options is not None and len(options) != len(names):
-            raise OptionError(f"{len(options)} mappings of options were given for {len(names)} execution providers.")
+        if len(set(names)) != len(names):
+            raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
+        given_options = list(options) if options is not None else [{} for _ in names]
+        if len(given_options) != len(names):
+            raise OptionError(f"{len(given_options)} mappings of options were given for {len(names)} providers.")
+        if not all(isinstance(o, Mapping) for o in given_options):
+            raise OptionTypeError(f"options is one mapping a provider; {options!r} was given for {', '.join(names)}.")
         for name in names:
             problem = providers.why_unusable(name, Device(providers.default_device(name)))
             if problem is not None:
                 raise DeviceUnavailableError(f"{self.preset} cannot run on {name}: {problem}")
-        texts = [{k: str(v) for k, v in given.items()} for given in options or [{} for _ in names]]
-        return replace(self, providers=tuple(zip(names, texts, strict=True)), shape_options=None)
+        texts = [{k: str(v) for k, v in given.items()} for given in given_options]
+        device = Device(providers.default_device(names[0]))
+        return replace(self, providers=tuple(zip(names, texts, strict=True)), device=device, shape_options=None)
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
@@ -169,6 +178,7 @@ class OrtTarget:
         else:
             self._add_providers(options, wanted, payload.shapes)
             native = ort.InferenceSession(payload.path or payload.bytes(), options, enable_fallback=0)
+        native._model_bytes = None  # kept for its own set_providers, it would hold the weights a second time
         held = native.get_providers()
         for name, _ in wanted:
             if name not in held:
@@ -192,7 +202,8 @@ class OrtTarget:
                 chosen.update(self.shape_options(shapes))
             if providers.built_in(name):
                 try:
-                    options.add_provider(name, chosen)
+                    with providers.quiet():
+                        options.add_provider(name, chosen)
                 except errors.all_errors() as error:
                     raise OptionError(
                         f"{self.preset}: {name} refuses its options {chosen}: {errors.first_line(error)}. "
