@@ -30,19 +30,15 @@ class OrtSession:
         self.native = native
         self.adaptations: tuple[Adaptation, ...] = ()
         self._outputs = [o.name for o in native.get_outputs()]
-        inputs = [*native.get_inputs(), *native.get_overridable_initializers()]
-        self._exotic = {i.name: t for i in inputs if (t := exotic_type(i.type)) is not None}
-        exotic = bool(self._exotic) or any(exotic_type(o.type) is not None for o in native.get_outputs())
         # ONNX Runtime 1.24 hands the caller's own array back where a graph input is a graph output too.
         # An output that is listed twice is one array too.
-        names = {i.name for i in inputs}
+        names = {i.name for i in _inputs(native)}
         self._aliased = [i for i, name in enumerate(self._outputs) if name in names or name in self._outputs[:i]]
         # The native method: the Python wrapper around it would repeat checks that are done before.
         self._native_run = native._sess.run
         self._errors = errors.all_errors()
-        self.run = self._run_exotic if exotic else self._run_plain
 
-    def _run_plain(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+    def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         options = make_run_options(run_options) if run_options else None
         try:
             results: list[Value] = self._native_run(self._outputs, feeds, options)
@@ -52,7 +48,23 @@ class OrtSession:
             results[i] = _copied(results[i])
         return results
 
-    def _run_exotic(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+    def placement(self) -> tuple[NodePlacement, ...]:
+        """Where each node that was not folded runs, in ONNX Runtime's own order."""
+        return tuple(
+            NodePlacement(node.name, node.op_type, node.domain, subgraph.ep_name)
+            for subgraph in self.native.get_provider_graph_assignment_info()
+            for node in subgraph.get_nodes()
+        )
+
+
+class ExoticOrtSession(OrtSession):
+    """One that exchanges types which numpy lacks, as OrtValues, byte by byte: exact and slow."""
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        self._exotic = {i.name: t for i in _inputs(native) if (t := exotic_type(i.type)) is not None}
+
+    def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         if not all(isinstance(value, np.ndarray) for value in feeds.values()):
             raise UnsupportedModelError(
                 "ONNX Runtime takes no sequences, maps or empty optionals in a run that also exchanges types which numpy lacks "
@@ -66,13 +78,15 @@ class OrtSession:
         except self._errors as error:
             raise _run_error(error) from error
 
-    def placement(self) -> tuple[NodePlacement, ...]:
-        """Where each node that was not folded runs, in ONNX Runtime's own order."""
-        return tuple(
-            NodePlacement(node.name, node.op_type, node.domain, subgraph.ep_name)
-            for subgraph in self.native.get_provider_graph_assignment_info()
-            for node in subgraph.get_nodes()
-        )
+
+def make_session(native: Any) -> OrtSession:
+    """Wrap an InferenceSession by the types it exchanges."""
+    exotic = any(exotic_type(v.type) is not None for v in [*_inputs(native), *native.get_outputs()])
+    return ExoticOrtSession(native) if exotic else OrtSession(native)
+
+
+def _inputs(native: Any) -> list[Any]:
+    return [*native.get_inputs(), *native.get_overridable_initializers()]
 
 
 def _copied(value: Value) -> Value:

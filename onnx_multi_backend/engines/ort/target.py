@@ -14,7 +14,7 @@ from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
-from onnx_multi_backend.engines.ort.session import OrtSession
+from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import (
@@ -186,7 +186,7 @@ class OrtTarget:
                     f"{self.preset}: ONNX Runtime built the session without {name} (it holds {', '.join(held)}). "
                     "Set session_options={'log_severity_level': 0} to see why."
                 )
-        return OrtSession(native)
+        return make_session(native)
 
     def _add_providers(
         self,
