@@ -9,8 +9,8 @@ from onnx_multi_backend.conformance.cases import Case
 from onnx_multi_backend.conformance.coverage import write_coverage
 from onnx_multi_backend.conformance.expectations import Expectation, ExpectationError, Expectations, Verdict
 from onnx_multi_backend.conformance.labels import Label
-from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
-from onnx_multi_backend.conformance.run import run_suite, summarize
+from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode, summarize
+from onnx_multi_backend.conformance.run import run_suite
 from onnx_multi_backend.conformance.suite import Suite
 
 __all__ = [

@@ -24,8 +24,7 @@ from onnx_multi_backend.conformance.coverage import write_coverage
 from onnx_multi_backend.conformance.expectations import installed_version
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.pytest_suite import Options
-from onnx_multi_backend.conformance.results import CaseResult
-from onnx_multi_backend.conformance.run import summarize
+from onnx_multi_backend.conformance.results import CaseResult, summarize
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,7 +54,9 @@ class CaseResult:
     duration_ms : float
         Wall time in milliseconds of prepare, run and compare together.
     error : str
-        ``Type: message`` of the exception behind a ``fail``.
+        ``Type: message`` of the exception behind a ``fail``; the last words of a process that died.
+    unexpected : str
+        Why this is not what was expected, in one line; empty when it is.
     """
 
     backend: str
@@ -65,6 +68,7 @@ class CaseResult:
     placement: tuple[PlacedNode, ...] = ()
     duration_ms: float = 0.0
     error: str = ""
+    unexpected: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON has it; `from_dict` is the way back."""
@@ -78,6 +82,7 @@ class CaseResult:
             "placement": [n._asdict() for n in self.placement],
             "duration_ms": self.duration_ms,
             "error": self.error,
+            "unexpected": self.unexpected,
         }
 
     @classmethod
@@ -91,3 +96,9 @@ class CaseResult:
                 "placement": tuple(PlacedNode(**n) for n in values["placement"]),
             }
         )
+
+
+def summarize(results: Iterable[CaseResult]) -> Counter[Label]:
+    """Count results by label, in the order of `Label`."""
+    counts = Counter(r.label for r in results)
+    return Counter({label: counts[label] for label in Label if counts[label]})

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onnx_multi_backend.conformance.cases import Case
 from onnx_multi_backend.conformance.expectations import Expectations
-from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.suite import Suite
 
@@ -59,9 +57,3 @@ def run_suite(
         if on_result is not None:
             on_result(result)
     return results
-
-
-def summarize(results: Iterable[CaseResult]) -> Counter[Label]:
-    """Count results by label, in the order of `Label`."""
-    counts = Counter(r.label for r in results)
-    return Counter({label: counts[label] for label in Label if counts[label]})
