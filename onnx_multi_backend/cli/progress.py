@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a suite is: a bar on a terminal, else a line now and then."""
+"""How far a run of the suite is: a bar on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterator
-from types import TracebackType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from onnx_multi_backend.cli.console import console, on_terminal
 from onnx_multi_backend.cli.messages import say
-from onnx_multi_backend.conformance import CaseResult, Label
+from onnx_multi_backend.conformance import CaseResult, Label, Observer, Plan
 
 #: Seconds between two lines, where there is no terminal.
 _PAUSE = 15.0
@@ -24,28 +21,29 @@ def counts(labels: Counter[Label]) -> str:
     return ", ".join(f"{labels[label]} {label}" for label in Label if labels[label]) or "nothing yet"
 
 
-@contextlib.contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Say on stderr what is waited for."""
-    if on_terminal(stderr=True):
-        with console(stderr=True).status(text):
-            yield
-    else:
-        say("note", text)
-        yield
+class RunProgress(Observer):
+    """Shows on stderr how far the run is."""
 
-
-class SuiteProgress:
-    """Shows on stderr how far the suite of one preset is. A context manager; `advance` with each result."""
-
-    def __init__(self, title: str, total: int) -> None:
-        self._title = title
-        self._total = total
-        self._labels: Counter[Label] = Counter()
+    def __init__(self) -> None:
         self._bar: Progress | None = None
-        self._started = self._told = time.monotonic()
+        text = "collecting ONNX's cases, which takes some seconds"
+        self._waiting = console(stderr=True).status(text) if on_terminal(stderr=True) else None
+        if self._waiting is not None:
+            self._waiting.start()
+        else:
+            say("note", text)
 
-    def __enter__(self) -> SuiteProgress:
+    def collected(self) -> None:
+        """The waiting for ONNX's cases is over."""
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+
+    def started(self, plan: Plan, total: int) -> None:
+        self.collected()
+        self._title, self._total = plan.backend.name, total
+        self._labels: Counter[Label] = Counter()
+        self._started = self._told = time.monotonic()
         if on_terminal(stderr=True):
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -56,18 +54,10 @@ class SuiteProgress:
                 console=console(stderr=True),
                 transient=True,
             )
-            self._task = self._bar.add_task(self._title, total=self._total, labels="")
+            self._task = self._bar.add_task(self._title, total=total, labels="")
             self._bar.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def advance(self, result: CaseResult) -> None:
-        """Count a result."""
+    def result(self, result: CaseResult) -> None:
         self._labels[result.label] += 1
         done = self._labels.total()
         if self._bar is not None:
@@ -78,3 +68,8 @@ class SuiteProgress:
                 f"{self._title}: {done} of {self._total} cases in {now - self._started:.0f} s: {counts(self._labels)}"
             )
             console(stderr=True).print(text)
+
+    def finished(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

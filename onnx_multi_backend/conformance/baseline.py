@@ -58,7 +58,7 @@ class Baseline:
             labels = {name: Label(label) for name, label in content["cases"].items()}
             return cls(str(content["backend"]), dict(content["engines"]), labels)
         except (ValueError, KeyError, TypeError, AttributeError) as e:
-            raise BaselineError(f"{path}: not a baseline ({e!r}); write it anew with --update-baselines") from e
+            raise BaselineError(f"{path}: not a baseline ({e!r}); write it anew with --onnx-update-baselines") from e
 
     def write(self, path: Path) -> None:
         """Write the baseline, one case a line, sorted by name, so that a difference reads well."""

@@ -16,6 +16,16 @@ from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
+
+#: The stock runner's test class for each kind, so that a case goes by the same name here as there.
+STOCK_CLASSES: Mapping[str, str] = {
+    "node": "OnnxBackendNodeModelTest",
+    "real": "OnnxBackendRealModelTest",
+    "simple": "OnnxBackendSimpleModelTest",
+    "pytorch-converted": "OnnxBackendPyTorchConvertedModelTest",
+    "pytorch-operator": "OnnxBackendPyTorchOperatorModelTest",
+}
+
 _LIGHT = "onnx/backend/test/data/light/"
 
 
@@ -64,13 +74,18 @@ def load_model(name: str) -> onnx.ModelProto:
     case = find_case(name)
     if case is None:
         raise KeyError(f"no official ONNX case is named {name!r}")
+    return model_of(case)
+
+
+def model_of(case: TestCase) -> onnx.ModelProto:
+    """Return the model of one of ONNX's cases; see `load_model`."""
     if case.model is not None:
         return case.model
     if case.model_dir is not None:
         return onnx.load(os.path.join(case.model_dir, "model.onnx"))
     if is_light(case):
         return onnx.load(Path(onnx.__file__).parent.parent / str(case.url))
-    raise FileNotFoundError(f"the model of {name!r} is not part of the onnx package: {case.url}")
+    raise FileNotFoundError(f"the model of {case.name!r} is not part of the onnx package: {case.url}")
 
 
 def is_light(case: TestCase) -> bool:

@@ -35,12 +35,18 @@ class Label(StrEnum):
         """Whether the results were right."""
         return self in _PASSES
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether it says neither that the results were right nor that there were to be none."""
+        return self in _FAILURES
+
     def is_worse_than(self, other: Label) -> bool:
         """Whether going from ``other`` to this label loses something; labels of one rank are equally good."""
         return _RANK[self] > _RANK[other]
 
 
 _PASSES = frozenset({Label.NATIVE, Label.ADAPTED, Label.FALLBACK, Label.PASS})
+_FAILURES = frozenset({Label.FAIL, Label.CRASH, Label.TIMEOUT})
 _BEST_FIRST = (
     (Label.NATIVE, Label.PASS),
     (Label.ADAPTED,),

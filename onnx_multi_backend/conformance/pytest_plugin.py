@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin: labels, baselines and ONNX's coverage report, for each backend apart.
+"""The pytest plugin: the backend to test, and reports on each backend apart.
 
-Register it in the root ``conftest.py``::
+It is there wherever the package is installed; from a checkout, register it in the root ``conftest.py``::
 
     pytest_plugins = ["onnx_multi_backend.conformance.pytest_plugin"]
 
@@ -10,8 +10,6 @@ A case's result travels on its test report, so that pytest-xdist carries it to t
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -19,24 +17,36 @@ from typing import Any
 import pytest
 
 from onnx_multi_backend.conformance.baseline import Baseline, worse
+from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import find_case
-from onnx_multi_backend.conformance.coverage import write_coverage
-from onnx_multi_backend.conformance.expectations import installed_version
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.pytest_suite import Options
+from onnx_multi_backend.conformance.report.document import BackendRun, Report
+from onnx_multi_backend.conformance.report.environment import Environment
+from onnx_multi_backend.conformance.report.text import coverage_headline, coverage_text
+from onnx_multi_backend.conformance.report.write import write_reports
 from onnx_multi_backend.conformance.results import CaseResult, summarize
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--update-baselines`` and ``--results``."""
-    group = parser.getgroup("onnx conformance")
-    group.addoption("--update-baselines", action="store_true", help="write the labels of this run to the baselines")
-    group.addoption("--results", type=Path, metavar="FILE", help="write the result of every case to FILE, as JSON")
+    """Add the options, all of which begin with ``--onnx-``."""
+    group = parser.getgroup("onnx conformance", "ONNX conformance")
+    add = group.addoption
+    add("--onnx-backend", metavar="PATH", help="dotted path of the module or class to test")
+    add("--onnx-device", action="append", metavar="DEVICE", help="run each case on it; repeatable, by default CPU")
+    add("--onnx-expectations", type=Path, metavar="FILE", help="the backend's known failures, as TOML")
+    add("--onnx-baseline", type=Path, metavar="FILE", help="labels that must not get worse")
+    add("--onnx-update-baselines", action="store_true", help="write the labels of this run to the baselines")
+    add("--onnx-report", type=Path, metavar="DIR", help="write the reports of this run to DIR")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options on, and report where reports are printed."""
-    Options.compare_with_baseline = not config.getoption("--update-baselines")
+    Options.compare_with_baseline = not config.getoption("--onnx-update-baselines")
+    Options.backend = config.getoption("--onnx-backend")
+    Options.devices = config.getoption("--onnx-device") or ("CPU",)
+    Options.expectations = config.getoption("--onnx-expectations")
+    Options.baseline = config.getoption("--onnx-baseline")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporter(config), "onnx-conformance-reporter")
 
@@ -55,10 +65,11 @@ def pytest_runtest_makereport(
 class _Backend:
     """The results of one backend so far."""
 
-    def __init__(self, baseline: str | None, engines: list[str]) -> None:
+    def __init__(self, baseline: str | None, run: dict[str, Any]) -> None:
         self.results: dict[str, CaseResult] = {}
+        self.facts: dict[str, CaseFacts] = {}
         self.baseline = Path(baseline) if baseline else None
-        self.engines = engines
+        self.run = run
 
     @property
     def labels(self) -> dict[str, Label]:
@@ -68,25 +79,30 @@ class _Backend:
 class _Reporter:
     def __init__(self, config: pytest.Config) -> None:
         self._backends: dict[str, _Backend] = {}
-        self._update: bool = config.getoption("--update-baselines")
-        self._results: Path | None = config.getoption("--results")
+        self._update: bool = config.getoption("--onnx-update-baselines")
+        self._folder: Path | None = config.getoption("--onnx-report")
+        self._command = ["pytest", *map(str, config.invocation_params.args)]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         case: dict[str, Any] | None = getattr(report, "onnx_case", None)
         if case:
             result = CaseResult.from_dict(case["result"])
-            backend = self._backends.setdefault(result.backend, _Backend(case["baseline"], case["engines"]))
+            backend = self._backends.setdefault(result.backend, _Backend(case["baseline"], case["run"]))
             backend.results[result.name] = result
+            backend.facts[result.name] = CaseFacts.from_dict(case["facts"])
 
     def pytest_sessionfinish(self) -> None:
-        if self._results:
-            results = [r.to_dict() for b in self._backends.values() for r in b.results.values()]
-            self._results.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        for name, backend in self._backends.items():
-            if self._update and backend.baseline:
-                _update(name, backend, backend.baseline)
+        if self._update:
+            for name, backend in self._backends.items():
+                if backend.baseline:
+                    _update(name, backend, backend.baseline)
+        if self._folder and self._backends:
+            write_reports(self._report(), self._folder)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._backends:
+            return
+        report = self._report()
         for name, backend in sorted(self._backends.items()):
             results = backend.results.values()
             counts = ", ".join(f"{count} {label}" for label, count in summarize(results).items())
@@ -94,34 +110,33 @@ class _Reporter:
             terminalreporter.write_line(f"{len(results)} cases: {counts}")
             if backend.baseline:
                 terminalreporter.write_line(_compared(backend, backend.baseline, self._update))
-            terminalreporter.write(_coverage(backend, headline_only=terminalreporter.verbosity < 0))
+            coverage = coverage_headline if terminalreporter.verbosity < 0 else coverage_text
+            terminalreporter.write(coverage(report, name))
+        if self._folder:
+            terminalreporter.write_line(f"reports: {self._folder}")
+
+    def _report(self) -> Report:
+        environment = Environment.current(self._command)
+        described = {"problems": [], "environment": environment.to_dict()}
+        runs = {name: BackendRun.from_dict(name, {**b.run, **described}) for name, b in self._backends.items()}
+        cases = [result for backend in self._backends.values() for result in backend.results.values()]
+        models = {name: facts for backend in self._backends.values() for name, facts in backend.facts.items()}
+        return Report(environment, runs, tuple(cases), models)
 
 
 def _update(name: str, backend: _Backend, path: Path) -> None:
     """Write what this run knows; cases it did not run keep their label, cases ONNX no longer has go."""
     kept = Baseline.read(path).labels if path.exists() else {}
     labels = {n: label for n, label in {**kept, **backend.labels}.items() if find_case(n)}
-    versions = {engine: installed_version(engine) or "not installed" for engine in backend.engines}
-    Baseline(name, versions, labels).write(path)
+    Baseline(name, backend.run["versions"], labels).write(path)
 
 
 def _compared(backend: _Backend, path: Path, updated: bool) -> str:
     if updated:
         return f"baseline written: {path}"
     if not path.exists():
-        return f"no baseline yet: write {path} with --update-baselines"
+        return f"no baseline yet: write {path} with --onnx-update-baselines"
     old = Baseline.read(path).labels
     lost, gained = len(worse(old, backend.labels)), len(worse(backend.labels, old))
-    hint = "; keep it with --update-baselines" if gained else ""
+    hint = "; keep it with --onnx-update-baselines" if gained else ""
     return f"against the baseline: {lost} worse, {gained} better{hint}"
-
-
-def _coverage(backend: _Backend, *, headline_only: bool) -> str:
-    text = io.StringIO()
-    try:
-        write_coverage(backend.results.values(), text)
-    except ImportError as e:
-        return f"no coverage report: {e}\n"
-    if headline_only:
-        return "".join(line for line in text.getvalue().splitlines(keepends=True) if line.startswith("Operators"))
-    return text.getvalue()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The official suite as pytest tests; the reports are printed by `pytest_plugin`.
+"""The official suite as pytest tests; `pytest_plugin` prints and writes the reports.
 
 In a test module::
 
@@ -10,34 +10,58 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline
-from onnx_multi_backend.conformance.cases import Case
-from onnx_multi_backend.conformance.expectations import Expectations, installed_version
+from onnx_multi_backend.conformance.case_facts import CaseFacts, operators_of
+from onnx_multi_backend.conformance.cases import STOCK_CLASSES, Case
+from onnx_multi_backend.conformance.expectation_file import ExpectationError
+from onnx_multi_backend.conformance.expectations import Expectations
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.suite import Suite
+from onnx_multi_backend.conformance.versions import installed_version, versions_of
 
 Test = Callable[[Any], None]
-
-# The stock runner's names, so that a test is selected here as it is there.
-_CLASSES = {
-    "node": "OnnxBackendNodeModelTest",
-    "real": "OnnxBackendRealModelTest",
-    "simple": "OnnxBackendSimpleModelTest",
-    "pytorch-converted": "OnnxBackendPyTorchConvertedModelTest",
-    "pytorch-operator": "OnnxBackendPyTorchOperatorModelTest",
-}
 
 
 class Options:
     """What the command line asked for; set by `pytest_plugin`."""
 
     compare_with_baseline = True
+    backend: str | None = None
+    devices: Sequence[str] = ("CPU",)
+    expectations: Path | None = None
+    baseline: Path | None = None
+
+
+def plug_chosen(module: str) -> dict[str, type[unittest.TestCase]]:
+    """Make the test classes for the backend that the command line names.
+
+    Raises
+    ------
+    pytest.UsageError
+        It names none, or one that cannot be loaded; or a file that it names is malformed.
+    """
+    if Options.backend is None:
+        raise pytest.UsageError("name the backend: --onnx-backend package.module, or package.module.Class")
+    try:
+        ref = BackendRef(Options.backend, devices=tuple(Options.devices))
+        return plug(
+            ref.load(),
+            module=module,
+            name=ref.name,
+            devices=ref.devices,
+            expectations=Options.expectations,
+            baseline=Options.baseline,
+        )
+    except (BackendLoadError, ExpectationError, OSError) as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def plug(
@@ -72,7 +96,7 @@ def plug(
     expectations : Path, optional
         A file as `onnx_multi_backend.conformance.expectations` describes it.
     baseline : Path, optional
-        A file that ``--update-baselines`` writes; nothing is compared while it does not exist.
+        A file that ``--onnx-update-baselines`` writes; nothing is compared while it does not exist.
     engines : sequence of str
         Import names of the packages, besides onnx, whose versions the baseline records.
     unusable : str, optional
@@ -93,10 +117,22 @@ def plug(
     known = Expectations.load(expectations) if expectations else Expectations()
     before = Baseline.read(baseline) if baseline and baseline.exists() and Options.compare_with_baseline else None
     suite = Suite(backend, devices, name, options)
-    origin = {"baseline": str(baseline) if baseline else None, "engines": ["onnx", *engines]}
-    bodies: dict[str, dict[str, Test]] = {class_name: {} for class_name in _CLASSES.values()}
+    ref = BackendRef.of(backend, devices=tuple(devices), options=options or {})
+    computing = {name: installed_version(name) or "" for name in engines} or versions_of(ref.path.split(".")[0])
+    origin = {
+        "baseline": str(baseline) if baseline else None,
+        "run": {
+            "path": ref.path,
+            "preset": "",
+            "devices": list(ref.devices),
+            "options": {key: repr(value) for key, value in ref.options.items()},
+            "versions": {"onnx": installed_version("onnx") or "", **computing},
+            "expectations": str(expectations) if expectations else "",
+        },
+    }
+    bodies: dict[str, dict[str, Test]] = {class_name: {} for class_name in STOCK_CLASSES.values()}
     for case in suite.cases:
-        bodies[_CLASSES[case.kind]][case.name] = _test(suite, case, known, before, origin)
+        bodies[STOCK_CLASSES[case.kind]][case.name] = _test(suite, case, known, before, origin)
     bodies["OnnxBackendExpectationsTest"] = {"test_every_expectation_matches_a_case": _no_stale(suite, known)}
     return {class_name: _class(class_name, module, tests) for class_name, tests in bodies.items()}
 
@@ -123,23 +159,22 @@ def _no_stale(suite: Suite, known: Expectations) -> Test:
 
 def _test(suite: Suite, case: Case, known: Expectations, before: Baseline | None, origin: dict[str, Any]) -> Test:
     def test(self: Any) -> None:
-        skipped = known.skipped(suite.name, case.name, case.kind)
-        result, failure = (skipped, None) if skipped else known.judge(suite.run(case.name))
-        self.onnx_case = {**origin, "result": result.to_dict()}
-        if before is not None and failure is None:
-            failure = _worse_than(before, result)
-        if failure:
-            pytest.fail(f"{result.backend} {result.name}: {failure}", pytrace=False)
+        result = known.skipped(suite.name, case.name, case.kind) or known.judge(suite.run(case.name))
+        if before is not None and not result.unexpected:
+            result = replace(result, unexpected=_worse_than(before, result))
+        model = suite.model(case.name)
+        facts = CaseFacts(case.kind, model.graph.name, operators_of(model))
+        self.onnx_case = {**origin, "result": result.to_dict(), "facts": facts.to_dict()}
         _conclude(result)
 
     test.__name__ = case.name
     return test
 
 
-def _worse_than(before: Baseline, result: CaseResult) -> str | None:
+def _worse_than(before: Baseline, result: CaseResult) -> str:
     old = before.labels.get(result.name)
     if old is None or not result.label.is_worse_than(old):
-        return None
+        return ""
     now = {name: installed_version(name) for name in before.engines}
     moved = [f"{n} {v}, now {now[n]}" for n, v in before.engines.items() if now[n] != v]
     made_with = f" (the baseline was made with {'; '.join(moved)})" if moved else ""
@@ -147,12 +182,12 @@ def _worse_than(before: Baseline, result: CaseResult) -> str | None:
 
 
 def _conclude(result: CaseResult) -> None:
-    if result.label.is_pass:
-        return
+    if result.unexpected:
+        details = f"\n{result.error}" if result.error else ""
+        pytest.fail(f"{result.backend} {result.name}: {result.unexpected}{details}", pytrace=False)
     if result.label == Label.SKIP:
         pytest.skip(result.reason)
     if result.label == Label.UNSUPPORTED:
         pytest.skip(f"unsupported: {result.reason}")
     if result.label == Label.XFAIL:
         pytest.xfail(result.reason)
-    pytest.fail(f"{result.backend} {result.name}: {result.label}: {result.error or result.reason}", pytrace=False)

@@ -70,6 +70,12 @@ class CaseResult:
     error: str = ""
     unexpected: str = ""
 
+    @property
+    def headline(self) -> str:
+        """What went wrong, in one line: numpy's AssertionErrors begin with an empty one."""
+        lines = [" ".join(line.split()) for line in (self.error or self.reason).splitlines() if line.strip()]
+        return " ".join(lines[: 2 if lines and lines[0].endswith("Error:") else 1])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON has it; `from_dict` is the way back."""
         return {

@@ -1,59 +1,161 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running the official suite in this process, one case after the other."""
+"""Running the official suite on several backends, into one report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from onnx_multi_backend.conformance.backend_ref import BackendRef
+from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import Case
 from onnx_multi_backend.conformance.expectations import Expectations
+from onnx_multi_backend.conformance.report.document import BackendRun, Report
+from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult
-from onnx_multi_backend.conformance.suite import Suite
+from onnx_multi_backend.conformance.selection import Selection
+from onnx_multi_backend.conformance.versions import installed_version, versions_of
+from onnx_multi_backend.conformance.workers import TIMEOUT, describe_cases, run_in_workers
+
+#: The devices that ONNX's own suite knows.
+STANDARD_DEVICES = ("CPU", "CUDA")
 
 
-def run_suite(
-    backend: Any,
-    name: str | None = None,
-    *,
-    devices: Sequence[str] = ("CPU",),
-    options: Mapping[str, Any] | None = None,
-    select: Callable[[Case], bool] | None = None,
-    on_result: Callable[[CaseResult], None] | None = None,
-    expectations: Expectations | None = None,
-) -> list[CaseResult]:
-    """Run the official suite on a backend.
+@dataclass(frozen=True)
+class Plan:
+    """One backend to run, and what is expected of it.
 
     Parameters
     ----------
-    backend : type[Backend] or module
-        Anything with ONNX's backend interface.
-    name : str, optional
-        The backend's name in the results; by default that of the class without ``Backend``.
-    devices : sequence of str, default ("CPU",)
-        The devices to run each case on.
-    options : mapping, optional
-        Passed to every ``prepare``.
-    select : callable, optional
-        Whether to run a case; by default all are run.
-    on_result : callable, optional
-        Called with each result as it comes.
-    expectations : Expectations, optional
-        Cases they skip are not run, failures they expect are labelled `xfail`.
+    backend : BackendRef
+    expectations : Expectations
+    source : str
+        The file of the expectations; empty without one.
+    strict : bool, default True
+        Whether an expectation that does not hold is a failure of the run.
+    preset : str
+        The preset's name; empty for a backend that is none.
+    versions : mapping of str to str, optional
+        Of the packages that compute; by default of the distribution that the backend's module comes from.
+    """
+
+    backend: BackendRef
+    expectations: Expectations = field(default_factory=Expectations)
+    source: str = ""
+    strict: bool = True
+    preset: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+class Observer:
+    """Is told how far a run is; this one keeps quiet."""
+
+    def started(self, plan: Plan, total: int) -> None:
+        """`total` cases of a backend are run next."""
+
+    def result(self, result: CaseResult) -> None:
+        """A case is done."""
+
+    def finished(self) -> None:
+        """The backend is done, or the run was stopped."""
+
+
+def run_conformance(
+    plans: Sequence[Plan],
+    selection: Selection | None = None,
+    *,
+    jobs: int | None = None,
+    timeout: float = TIMEOUT,
+    observer: Observer | None = None,
+) -> Report:
+    """Run the official suite on backends, one after the other, each case in a worker process.
+
+    A script that calls this must be importable without running it again: ``if __name__ == "__main__":``, as for
+    everything that starts processes in Python.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        Their backends' names must differ.
+    selection : Selection, optional
+        The cases to run; all of them when None.
+    jobs : int, optional
+        Processes at once; the number of cores when None.
+    timeout : float
+        Seconds that a case may take.
+    observer : Observer, optional
 
     Returns
     -------
-    list of CaseResult
-        In ONNX's order.
+    Report
+        After a keyboard interrupt it holds what was known by then, and is marked ``interrupted``.
+
+    Raises
+    ------
+    OptionError
+        The selection is malformed, or selects nothing.
+    BackendLoadError
+        A backend cannot be loaded.
     """
-    suite, expected = Suite(backend, devices, name, options), expectations or Expectations()
-    results = []
-    for case in suite.cases:
-        if select is not None and not select(case):
-            continue
-        skipped = expected.skipped(suite.name, case.name, case.kind)
-        result = skipped or expected.judge(suite.run(case.name)).result
-        results.append(result)
-        if on_result is not None:
-            on_result(result)
-    return results
+    observer = observer or Observer()
+    environment = Environment.current()
+    backends: dict[str, BackendRun] = {}
+    results: list[CaseResult] = []
+    models: dict[str, CaseFacts] = {}
+    interrupted = False
+    try:
+        facts = describe_cases()
+        for plan in plans:
+            known = {f"{name}_{d.lower()}": case for name, case in facts.items() for d in plan.backend.devices}
+            cases = {name: Case(name, known[name].kind) for name in (selection or Selection()).choose(known)}
+            models |= {name: known[name] for name in cases}
+            backends[plan.backend.name] = _describe(plan, facts, environment)
+            found: dict[str, CaseResult] = {}
+            observer.started(plan, len(cases))
+            try:
+                _run(plan, list(cases.values()), found, jobs, timeout, observer)
+            finally:
+                observer.finished()
+                results += [found[name] for name in cases if name in found]
+    except KeyboardInterrupt:
+        interrupted = True
+    return Report(environment, backends, tuple(results), models, interrupted)
+
+
+def _run(
+    plan: Plan,
+    cases: Sequence[Case],
+    found: dict[str, CaseResult],
+    jobs: int | None,
+    timeout: float,
+    observer: Observer,
+) -> None:
+    def note(result: CaseResult) -> None:
+        found[result.name] = result
+        observer.result(result)
+
+    to_run = []
+    for case in cases:
+        skipped = plan.expectations.skipped(plan.backend.name, case.name, case.kind)
+        if skipped:
+            note(skipped)
+        else:
+            to_run.append(case)
+    for result in run_in_workers(plan.backend, to_run, jobs=jobs, timeout=timeout):
+        note(plan.expectations.judge(result, strict=plan.strict))
+
+
+def _describe(plan: Plan, facts: Mapping[str, CaseFacts], environment: Environment) -> BackendRun:
+    ref = plan.backend
+    known = [f"{name}_{d.lower()}" for name in facts for d in {*STANDARD_DEVICES, *ref.devices}]
+    return BackendRun(
+        name=ref.name,
+        path=ref.path,
+        preset=plan.preset,
+        devices=ref.devices,
+        options=ref.options,
+        versions={"onnx": installed_version("onnx") or "", **(plan.versions or versions_of(ref.path.split(".")[0]))},
+        expectations=plan.source,
+        problems=tuple(plan.expectations.stale(known) if plan.strict else ()),
+        environment=environment,
+    )

@@ -10,14 +10,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
 from onnx_multi_backend.cli import progress
-from onnx_multi_backend.prepared import PreparedModel
-
-
-@pytest.fixture
-def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes every result wrong."""
-    run = PreparedModel.run
-    monkeypatch.setattr(PreparedModel, "run", lambda self, inputs: [value + 1 for value in run(self, inputs)])
+from onnx_multi_backend.conformance import Report
 
 
 @pytest.fixture
@@ -32,21 +25,24 @@ def _expect(folder: Path, name: str, *, action: str = "xfail", file: str = "ort_
     (folder / f"{file}.toml").write_text(entry, encoding="utf-8")
 
 
+BAD = ("--backend", "examples.bad_backend.BadBackend")
+
+
 def test_counts_and_coverage_are_printed(cli: Cli) -> None:
-    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node")
     assert done.code == 0
     engine = omb.availability()["OrtCpu"].engine
     assert done.out.startswith(f"OrtCpu on CPU, {engine}\n")
     assert "  result        1 case, 1 passed: 1 native\n" in done.out
     assert "Operators (passed/loaded/total): 1/1/" in done.out
-    assert "\nRelu " in done.out
+    assert "\nai.onnx   Relu " in done.out
     summary = done.out.split("Summary\n")[1].splitlines()
-    assert summary[0].split()[:4] == ["Preset", "Device", "Cases", "Passed"]
+    assert summary[0].split()[:4] == ["Backend", "Device", "Cases", "Passed"]
     assert summary[1].split()[:2] == ["OrtCpu", "CPU"]
 
 
 def test_every_usable_preset_is_run_and_the_others_named_with_their_reason(cli: Cli) -> None:
-    done = cli("conformance", "-k", "test_relu_cpu")
+    done = cli("conformance", "-k", "test_relu_cpu", "--kind", "node")
     assert done.code == 0
     summary, _, left_out = done.out.split("Summary\n")[1].partition("\nNot run\n")
     run = {line.split()[0] for line in summary.splitlines()[1:]}
@@ -57,24 +53,63 @@ def test_every_usable_preset_is_run_and_the_others_named_with_their_reason(cli: 
     assert "OrtTensorrtInt8: needs --option calibration_table=VALUE" in left_out
 
 
-def test_a_failure_that_nobody_expects_is_shown_and_is_exit_code_1(cli: Cli, wrong: None) -> None:
-    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+def test_a_failure_that_nobody_expects_is_shown_and_is_exit_code_1(cli: Cli) -> None:
+    done = cli("conformance", *BAD, "-k", "test_floor_cpu")
     assert done.code == 1
     assert "  not as expected: 1\n" in done.out
-    assert "    test_relu_cpu: fail: AssertionError: Not equal to tolerance" in done.out
+    assert "    test_floor_cpu: fail: AssertionError: Not equal to tolerance" in done.out
 
 
-def test_an_expected_failure_is_an_xfail(cli: Cli, expectations: Path, wrong: None) -> None:
-    _expect(expectations, "test_relu_cpu")
-    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+def test_an_expected_failure_is_an_xfail(cli: Cli, tmp_path: Path) -> None:
+    _expect(tmp_path, "test_floor_cpu", file="bad")
+    options = ("--expectations", str(tmp_path / "bad.toml"), "-k", "test_floor_cpu")
+    done = cli("conformance", *BAD, *options)
     assert done.code == 0
     assert "1 case, 0 passed: 1 xfail" in done.out
-    assert str(Path("backend_test/expectations/ort_cpu.toml")) in done.out
+    assert str(tmp_path / "bad.toml") in done.out
+    both = cli("conformance", *BAD, "--backend", "examples.toy_backend.ToyBackend", *options)
+    assert "write NAME=FILE, with NAME one of examples.bad_backend.BadBackend, examples.toy" in both.error()
+    named = (f"{BAD[1]}={tmp_path / 'bad.toml'}", "-k", "test_floor_cpu")
+    both = cli("conformance", *BAD, "--backend", "examples.toy_backend.ToyBackend", "--expectations", *named)
+    assert both.code == 0
+
+
+def test_a_draft_of_expectations_makes_the_next_run_as_expected(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    options = (*BAD, "-k", "test_floor or test_sin_ or test_abs or test_cos_", "--jobs", "2")
+    assert cli("conformance", *options, "--write-expectations", str(file)).code == 1
+    done = cli("conformance", *options, "--expectations", str(file))
+    assert done.code == 0, done.out
+    assert "the file exists" in cli("conformance", *options, "--write-expectations", str(file)).error()
+
+
+def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compared(cli: Cli, tmp_path: Path) -> None:
+    toy = ("--backend", "examples.toy_backend.ToyBackend", "-k", "test_floor_cpu")
+    assert cli("conformance", *toy, "--out", str(tmp_path / "a"), "--scoreboard-dir", str(tmp_path / "board")).code == 0
+    assert cli("conformance", *BAD, "-k", "test_floor_cpu", "--out", str(tmp_path / "b")).code == 1
+    files = {"report.json", "index.html", "summary.md", "junit.xml", "operators.json", "nodes.csv", "models.csv"}
+    assert {f.name for f in (tmp_path / "a").iterdir()} == files
+    board = {"report.json", "ops.json", "trend.json", "nodes.csv", "models.csv", "metadata.csv", "pip-list.json"}
+    assert {f.name for f in (tmp_path / "board").iterdir()} == board
+
+    reports = [str(tmp_path / name / "report.json") for name in "ab"]
+    done = cli("conformance", "--merge", *reports, "--out", str(tmp_path / "all"))
+    assert done.code == 1
+    assert list(Report.read(tmp_path / "all" / "report.json").backends) == [toy[1], BAD[1]]
+
+    worse = tmp_path / "old.json"
+    worse.write_text(Path(reports[1]).read_text().replace('"label": "fail"', '"label": "pass"'), encoding="utf-8")
+    done = cli("conformance", "--merge", reports[1], "--compare", str(worse), "--fail-on", "regressions")
+    assert done.code == 1
+    assert "1 worse, 0 other changes" in done.out
+    assert f"newly failing: {BAD[1]} test_floor_cpu: pass -> fail: AssertionError" in done.out
+    done = cli("conformance", "--merge", reports[1], "--compare", reports[1], "--fail-on", "regressions")
+    assert done.code == 0
 
 
 def test_a_case_to_skip_is_not_run(cli: Cli, expectations: Path) -> None:
     _expect(expectations, "test_relu_cpu", action="skip")
-    assert "0 passed: 1 skip" in cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu").out
+    assert "0 passed: 1 skip" in cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node").out
 
 
 @pytest.mark.parametrize(
@@ -88,24 +123,27 @@ def test_an_expectation_that_does_not_hold_is_exit_code_1(
     cli: Cli, expectations: Path, name: str, message: str
 ) -> None:
     _expect(expectations, name)
-    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu")
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node")
     assert done.code == 1
     assert message in done.out
 
 
 def test_other_options_may_mend_a_known_failure(cli: Cli, expectations: Path) -> None:
     _expect(expectations, "test_relu_cpu")
-    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--fallback", "full")
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node", "--fallback", "full")
     assert done.code == 0
-    assert "OrtCpu (fallback=full) on CPU" in done.out
+    assert "  options       fallback=full\n" in done.out
     _expect(expectations, "test_relu_cpu", file="ort_cpu_full")  # unless the file is meant for them
-    assert cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--fallback", "full").code == 1
+    assert (
+        cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node", "--fallback", "full").code
+        == 1
+    )
 
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("conformance", "--preset", "OrtCpu", "-k", "test_relu").err.count("\n") == 1
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
-    err = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu").err
+    err = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node").err
     assert "OrtCpu: 1 of 1 cases in " in err
     assert "\x1b" not in err
 
@@ -117,7 +155,16 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
         (["--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE"),
         (["--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu knows no device 'CUDA'."),
         (["--preset", "OrtCpu", "--option", "speed=9"], "OrtCpu has no option 'speed'."),
-        (["--preset", "OrtCpu", "-k", "nosuchcase"], "-k nosuchcase: no case has this in its name."),
+        (["--preset", "OrtCpu", "-k", "nosuchcase"], "No case matches -k 'nosuchcase'."),
+        (["--preset", "OrtCpu", "--operator", "relu"], "No case has the operator 'relu'. Did you mean"),
+        (["--backend", "no.such.backend"], "'no.such.backend': there is no module 'no' here."),
+        (["--backend", "onnx.helper"], "'onnx.helper' has no prepare"),
+        (["--backend", "examples.toy_backend.ToyBackend", "--fallback", "full"], "--option and --fallback are for"),
+        (["report.json"], "report.json: reports are given with --merge."),
+        (["--merge"], "--merge needs the report.json"),
+        (["--merge", "nowhere.json"], "'nowhere.json': No such file"),
+        (["--compare", "nowhere.json"], "'nowhere.json': No such file"),
+        (["--fail-on", "regressions"], "--fail-on regressions goes with --compare"),
         (["--expectations-dir", "nowhere"], "--expectations-dir nowhere: there is no such folder."),
     ],
 )

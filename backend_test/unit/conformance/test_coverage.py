@@ -1,44 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's coverage report counts what passed, for one backend."""
+"""Operator coverage: by domain and operator, strict, with ONNX's own looser count beside it."""
 
 from __future__ import annotations
 
-import csv
 import io
-from pathlib import Path
 
 import pytest
+from onnx.backend.test.report.coverage import Coverage
 
-from backend_test.unit.conformance.toys import PlainBackend, TalkingBackend
-from onnx_multi_backend.conformance import CaseResult, run_suite, write_coverage
+from backend_test.unit.conformance.toys import TalkingBackend
+from onnx_multi_backend.conformance import (
+    BackendRef,
+    Label,
+    Operator,
+    Plan,
+    Report,
+    Selection,
+    coverage_text,
+    operator_coverage,
+    run_conformance,
+)
+from onnx_multi_backend.conformance.cases import load_model
 
-pytest.importorskip("tabulate")
-NAMES = {"test_abs_cpu", "test_neg_cpu", "test_sign_cpu", "test_floor_cpu", "test_tan_cpu", "test_selu_cpu"}
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    selection = Selection(operators=["Abs", "Floor", "Loop", "Selu", "Tan", "Binarizer", "Neg"])
+    return run_conformance([Plan(BackendRef.of(TalkingBackend, name="toy"))], selection, jobs=2)
 
 
-def run(backend: type, name: str) -> list[CaseResult]:
-    return run_suite(backend, name, select=lambda c: c.name in NAMES)
+def test_an_operator_passes_only_where_every_one_of_its_cases_does(report: Report) -> None:
+    found = operator_coverage(report, "toy")
+    for operator, coverage in found.items():
+        labels = [
+            case.label
+            for case in report.cases
+            if operator in [use.operator for use in report.models[case.name].operators]
+        ]
+        assert coverage.tried.cases == len(labels)
+        assert coverage.passed == all(label.is_pass for label in labels)
+        assert {label: tried.cases for label, tried in coverage.by_label.items()} == {
+            label: labels.count(label) for label in set(labels)
+        }
+    assert not found[Operator("ai.onnx", "Floor")].passed
+    assert found[Operator("ai.onnx", "Neg")].by_label[Label.ADAPTED].cases
 
 
-def test_only_passes_are_passed_and_attributes_are_counted() -> None:
+def test_versions_attributes_and_types_are_told(report: Report) -> None:
+    found = operator_coverage(report, "toy")
+    selu = found[Operator("ai.onnx", "Selu")].to_dict()
+    assert 6 in selu["since_versions"]
+    assert {"alpha", "gamma"} <= set(selu["attributes"])
+    assert selu["types"] == ["tensor(float)"]
+    assert found[Operator("ai.onnx.ml", "Binarizer")].to_dict()["since_versions"] == [1]
+
+
+def test_the_looser_count_is_onnx_own(report: Report) -> None:
+    stock = Coverage()
+    for case in report.cases:
+        if case.label.is_pass:
+            stock.add_proto(load_model(case.name), "passed", False)
+    loose = {o.op_type for o, c in operator_coverage(report, "toy").items() if c.passed_as_onnx_counts}
+    assert loose == set(stock.buckets["passed"])
     text = io.StringIO()
-    write_coverage(run(TalkingBackend, "toy"), text)
-    assert "Operators (passed/loaded/total): 4/6/" in text.getvalue()
-    lines = [line.split() for line in text.getvalue().splitlines()]
-    assert ["Selu", "alpha:", "1"] in lines
-    assert ["gamma:", "1"] in lines
-    assert not any(line[:1] == ["Floor"] for line in lines)
-
-
-def test_two_backends_are_not_mixed() -> None:
-    with pytest.raises(ValueError, match="per backend, got results of one, two"):
-        write_coverage(run(PlainBackend, "one") + run(TalkingBackend, "two"), io.StringIO())
-
-
-def test_the_scoreboard_has_a_column_for_each_backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CSVDIR", str(tmp_path))
-    write_coverage(run(PlainBackend, "one"), io.StringIO())
-    write_coverage(run(TalkingBackend, "two"), io.StringIO())
-    rows = {row["Op"]: row for row in csv.DictReader((tmp_path / "nodes.csv").open())}
-    assert (rows["Floor"]["one"], rows["Floor"]["two"]) == ("Passed!", "Failed!")
-    assert (rows["Abs"]["one"], rows["Abs"]["two"]) == ("Passed!", "Passed!")
+    stock.report_text(text)
+    total = text.getvalue().splitlines()[1].rpartition("/")[2]
+    assert f"/{total}" in coverage_text(report, "toy").splitlines()[1]

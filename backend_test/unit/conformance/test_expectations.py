@@ -10,8 +10,17 @@ from pathlib import Path
 import pytest
 
 from backend_test.unit.conformance.toys import TalkingBackend
-from onnx_multi_backend.conformance import CaseResult, ExpectationError, Expectations, Label, run_suite
-from onnx_multi_backend.conformance.expectations import installed_version
+from onnx_multi_backend.conformance import (
+    BackendRef,
+    CaseResult,
+    ExpectationError,
+    Expectations,
+    Label,
+    Plan,
+    Selection,
+    run_conformance,
+)
+from onnx_multi_backend.conformance.versions import installed_version
 from onnx_multi_backend.errors import OnnxMultiBackendError
 
 ENTRY = '[[xfail]]\nname = "test_a_cpu"\nreason = "bad"\nkind = "defect"\n'
@@ -61,36 +70,41 @@ def test_a_malformed_file_is_refused_and_the_fault_named(tmp_path: Path, text: s
 
 @pytest.mark.parametrize("label", [Label.FAIL, Label.CRASH, Label.TIMEOUT])
 def test_an_expected_failure_is_an_xfail_with_the_reason(tmp_path: Path, label: Label) -> None:
-    verdict = load(tmp_path, ENTRY + 'link = "https://x"\n').judge(result(label))
-    assert verdict.failure is None
-    assert (verdict.result.label, verdict.result.reason) == (Label.XFAIL, "bad [defect, https://x]")
-    assert verdict.result.error == "ValueError: x"
+    judged = load(tmp_path, ENTRY + 'link = "https://x"\n').judge(result(label))
+    assert (judged.label, judged.reason, judged.unexpected) == (Label.XFAIL, "bad [defect, https://x]", "")
+    assert judged.error == "ValueError: x"
 
 
 @pytest.mark.parametrize("label", [Label.NATIVE, Label.ADAPTED, Label.FALLBACK, Label.PASS])
 def test_an_unexpected_pass_fails_and_keeps_its_label(tmp_path: Path, label: Label) -> None:
-    verdict = load(tmp_path, ENTRY).judge(result(label))
-    assert verdict.result.label == label
-    assert verdict.failure is not None
-    assert f"unexpected pass ({label})" in verdict.failure
-    assert "[[xfail]] number 1" in verdict.failure
+    judged = load(tmp_path, ENTRY).judge(result(label))
+    assert judged.label == label
+    assert f"unexpected pass ({label})" in judged.unexpected
+    assert "[[xfail]] number 1" in judged.unexpected
+
+
+def test_other_options_may_mend_an_expected_failure(tmp_path: Path) -> None:
+    expected = load(tmp_path, ENTRY)
+    for label in (Label.NATIVE, Label.UNSUPPORTED):
+        assert expected.judge(result(label), strict=False) == result(label)
+    assert expected.judge(result(Label.FAIL), strict=False).label == Label.XFAIL
 
 
 def test_an_entry_for_an_unsupported_case_is_stale(tmp_path: Path) -> None:
-    verdict = load(tmp_path, ENTRY).judge(result(Label.UNSUPPORTED))
-    assert verdict.failure is not None
-    assert "needs no expectation" in verdict.failure
+    assert "needs no expectation" in load(tmp_path, ENTRY).judge(result(Label.UNSUPPORTED)).unexpected
 
 
 def test_random_numbers_may_agree_by_chance(tmp_path: Path) -> None:
-    verdict = load(tmp_path, ENTRY.replace("defect", "random")).judge(result(Label.NATIVE))
-    assert (verdict.result.label, verdict.failure) == (Label.XFAIL, None)
+    judged = load(tmp_path, ENTRY.replace("defect", "random")).judge(result(Label.NATIVE))
+    assert (judged.label, judged.unexpected) == (Label.XFAIL, "")
 
 
-def test_what_no_entry_names_is_left_alone(tmp_path: Path) -> None:
+def test_what_no_entry_names_keeps_its_label_and_a_failure_is_unexpected(tmp_path: Path) -> None:
     for label in Label:
-        case = result(label, "test_a_b_cpu")
-        assert load(tmp_path, ENTRY).judge(case) == (case, None)
+        judged = load(tmp_path, ENTRY).judge(result(label, "test_a_b_cpu"))
+        assert judged.label == label
+        failed = label in (Label.FAIL, Label.CRASH, Label.TIMEOUT)
+        assert judged.unexpected == (f"{label}: ValueError: x" if failed else "")
 
 
 def test_a_name_goes_before_a_glob_and_a_pending_entry_tells_who_mends_it(tmp_path: Path) -> None:
@@ -102,7 +116,8 @@ def test_a_name_goes_before_a_glob_and_a_pending_entry_tells_who_mends_it(tmp_pa
 
 def test_a_skip_entry_keeps_the_case_from_running(tmp_path: Path) -> None:
     expected = load(tmp_path, ENTRY.replace("[[xfail]]", "[[skip]]").replace("test_a_cpu", "test_exp_cpu"))
-    (case,) = run_suite(TalkingBackend, select=lambda c: c.name == "test_exp_cpu", expectations=expected)
+    plan = Plan(BackendRef.of(TalkingBackend), expected)
+    (case,) = run_conformance([plan], Selection("test_exp_cpu")).cases
     assert (case.label, case.reason, case.error) == (Label.SKIP, "bad [defect]", "")
     assert case.kind == "node"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import onnx_multi_backend
+from onnx_multi_backend.conformance import Report
 
 ROOT = Path(onnx_multi_backend.__file__).parents[1]
 CONFTEST = """
@@ -64,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_two_backends_are_reported_apart_and_xdist_changes_nothing(folder: Path) -> None:
     (folder / "test_plain.py").write_text(MODULE.format(backend="PlainBackend", options=""))
-    code, alone = run(folder, "--results", "alone.json")
+    code, alone = run(folder, "--onnx-report", "alone")
     assert code == 0, alone
     assert outcomes(alone) == {"passed": 16 + 5 + 2, "skipped": 9, "xfailed": 2}
     assert re.search(r"ONNX conformance: Plain -+\n|ONNX conformance: Plain =+\n", alone), alone
@@ -74,18 +75,18 @@ def test_two_backends_are_reported_apart_and_xdist_changes_nothing(folder: Path)
     assert "Operators (passed/loaded/total): 4/10/" in alone
 
     pytest.importorskip("xdist")
-    code, shared = run(folder, "-n", "2", "-q", "--results", "shared.json")
+    code, shared = run(folder, "-n", "2", "-q", "--onnx-report", "shared")
     assert code == 0, shared
     assert outcomes(shared) == outcomes(alone)
     assert "16 cases: 2 native, 2 adapted, 1 fallback, 4 unsupported, 2 xfail, 5 skip\n" in shared
     assert "Operators (passed/loaded/total): 4/10/" in shared
-    assert "\nAbs " not in shared  # quiet: the headline without the table
+    assert " Abs " not in shared  # quiet: the headline without the table
 
-    def labels(file: str) -> dict[tuple[str, str], str]:
-        return {(r["backend"], r["name"]): r["label"] for r in json.loads((folder / file).read_text())}
+    def labels(name: str) -> dict[tuple[str, str], str]:
+        return {(c.backend, c.name): c.label for c in Report.read(folder / name / "report.json").cases}
 
-    assert labels("alone.json") == labels("shared.json")
-    assert len(labels("alone.json")) == 32
+    assert labels("alone") == labels("shared")
+    assert len(labels("alone")) == 32
 
 
 def test_reasons_are_shown(folder: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_case_that_got_worse_fails_until_the_baseline_is_updated(folder: Path)
     baseline = folder / "toy.json"
     _, output = run(folder, select="test_sign or test_abs")
     assert "no baseline yet" in output
-    code, output = run(folder, "--update-baselines")
+    code, output = run(folder, "--onnx-update-baselines")
     assert code == 0, output
     written = json.loads(baseline.read_text())
     assert written["cases"]["test_sign_cpu"] == "fallback"
@@ -136,7 +137,7 @@ def test_a_case_that_got_worse_fails_until_the_baseline_is_updated(folder: Path)
     assert "made with onnx 1.0, now" in output
     assert "1 worse, 1 better" in output
 
-    code, output = run(folder, "--update-baselines", select="test_sign")
+    code, output = run(folder, "--onnx-update-baselines", select="test_sign")
     assert code == 0, output
     cases = json.loads(baseline.read_text())["cases"]
     assert cases["test_sign_cpu"] == "fallback"

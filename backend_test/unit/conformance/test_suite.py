@@ -13,7 +13,7 @@ from onnx import ModelProto
 from onnx.backend.test import BackendTest
 
 from backend_test.unit.conformance.toys import Node, PlainBackend, PlainRep, TalkingBackend, TalkingRep
-from onnx_multi_backend.conformance import CaseResult, Label, Suite, run_suite, summarize
+from onnx_multi_backend.conformance import CaseResult, Label, Suite
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,7 @@ def test_options_reach_prepare() -> None:
             assert (device, kwargs) == ("CPU", {"level": 3})
             return PlainRep(model)
 
-    (result,) = run_suite(Strict, select=lambda c: c.name == "test_abs_cpu", options={"level": 3})
-    assert result.label == Label.PASS
+    assert Suite(Strict, options={"level": 3}).run("test_abs_cpu").label == Label.PASS
 
 
 def test_a_backend_that_changes_its_model_harms_no_other() -> None:
@@ -160,13 +159,3 @@ def test_a_result_survives_json(suite: Suite) -> None:
     for name in ("test_neg_cpu", "test_sign_cpu", "test_tan_cpu"):
         result = suite.run(name)
         assert CaseResult.from_dict(result.to_dict()) == result
-
-
-def test_run_suite_runs_what_is_selected_and_tells_as_it_goes() -> None:
-    seen: list[CaseResult] = []
-    names = {"test_abs_cpu", "test_neg_cpu", "test_tan_cpu"}
-    results = run_suite(TalkingBackend, "toy", select=lambda c: c.name in names, on_result=seen.append)
-    assert results == seen
-    assert {r.name for r in results} == names
-    assert summarize(results) == {Label.NATIVE: 1, Label.ADAPTED: 1, Label.FAIL: 1}
-    assert list(summarize(results)) == [Label.NATIVE, Label.ADAPTED, Label.FAIL]

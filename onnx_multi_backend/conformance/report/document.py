@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from onnx_multi_backend.conformance.case_facts import CaseFacts
-from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.environment import Environment
-from onnx_multi_backend.conformance.results import CaseResult, summarize
+from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.errors import OnnxMultiBackendError
 
 #: Raised when a field changes its meaning or goes; a new field leaves it as it is.

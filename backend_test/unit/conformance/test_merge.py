@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of several environments in one, and what changed between two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend_test.unit.conformance.sample_report import ENVIRONMENT, sample_report
+from onnx_multi_backend.conformance import (
+    BackendRun,
+    CaseResult,
+    Label,
+    Report,
+    ReportError,
+    compare_reports,
+    describe_changes,
+    merge,
+    render_changes,
+)
+
+
+def report(labels: Mapping[str, Label], *, name: str = "OrtCpu", version: str = "1.31.1", **options: Any) -> Report:
+    run = BackendRun(name, "a.B", name, ("CPU",), options, {"onnxruntime": version}, "", (), ENVIRONMENT)
+    cases = tuple(CaseResult(name, case, "node", label, error="E: x") for case, label in labels.items())
+    return Report(ENVIRONMENT, {name: run}, cases)
+
+
+ONE = {"test_a_cpu": Label.NATIVE}
+
+
+def test_backends_of_several_reports_stand_side_by_side() -> None:
+    merged = merge([report(ONE), report(ONE, name="Openvino")], ENVIRONMENT)
+    assert list(merged.backends) == ["OrtCpu", "Openvino"]
+    assert [c.backend for c in merged.cases] == ["OrtCpu", "Openvino"]
+
+
+def test_one_backend_of_two_environments_is_told_apart_by_what_differs() -> None:
+    merged = merge([report(ONE), report(ONE, version="1.24.1"), report(ONE, fallback="full")], ENVIRONMENT)
+    assert list(merged.backends) == [
+        "OrtCpu (onnxruntime 1.31.1)",
+        "OrtCpu (onnxruntime 1.24.1)",
+        "OrtCpu (fallback=full, onnxruntime 1.31.1)",
+    ]
+    assert [c.backend for c in merged.cases] == list(merged.backends)
+    with pytest.raises(ReportError, match="'OrtCpu' stands in several of the reports"):
+        merge([report(ONE), report(ONE)], ENVIRONMENT)
+
+
+def test_a_report_survives_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    sample_report().write(file)
+    assert Report.read(file) == sample_report()
+    file.write_text(file.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    with pytest.raises(ReportError, match="its schema_version is 99"):
+        Report.read(file)
+    file.write_text('{"schema_version": 1}')
+    with pytest.raises(ReportError, match="not a conformance report"):
+        Report.read(file)
+
+
+def test_changes_begin_with_what_fails_newly() -> None:
+    old = report(
+        {
+            "better": Label.FAIL,
+            "refused": Label.UNSUPPORTED,
+            "adapted": Label.NATIVE,
+            "lost": Label.NATIVE,
+            "same": Label.FAIL,
+            "gone": Label.NATIVE,
+        }
+    )
+    new = report(
+        {
+            "better": Label.NATIVE,
+            "refused": Label.XFAIL,
+            "adapted": Label.ADAPTED,
+            "lost": Label.CRASH,
+            "same": Label.FAIL,
+            "new": Label.NATIVE,
+        }
+    )
+    changes = compare_reports(old, new)
+    assert [c.name for c in changes.labels] == ["lost", "refused", "adapted", "better"]
+    assert [c.name for c in changes.regressions] == ["lost", "refused", "adapted"]
+    assert (changes.only_old, changes.only_new) == ((("OrtCpu", 1),), (("OrtCpu", 1),))
+    assert describe_changes(changes)[0] == "newly failing: OrtCpu lost: native -> crash: E: x"
+    assert "| newly failing | OrtCpu | `lost` | native | crash | E: x |" in render_changes(changes, "old.json")
+    assert compare_reports(old, replace(old, cases=old.cases)).labels == ()

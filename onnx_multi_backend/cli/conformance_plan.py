@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which backends ``conformance`` runs, and what is expected of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onnx_multi_backend.cli import arguments
+from onnx_multi_backend.cli.arguments import Choice
+from onnx_multi_backend.conformance import STANDARD_DEVICES, BackendRef, Expectations, Plan
+from onnx_multi_backend.devices import DeviceFamily
+from onnx_multi_backend.errors import OptionError
+
+#: Where this project keeps the expectations of its presets.
+FOLDER = Path("backend_test/expectations")
+
+
+def make_plans(
+    presets: Sequence[str] | None,
+    backends: Sequence[str] | None,
+    device: str | None,
+    options: Mapping[str, Any],
+    *,
+    own_options: bool,
+    folder: Path | None,
+    file: str | None,
+) -> tuple[list[Plan], list[Choice]]:
+    """Plan the run.
+
+    Parameters
+    ----------
+    presets, backends : sequence of str, optional
+        Names and dotted paths; without either, every preset that is usable here.
+    device : str, optional
+    options : mapping
+    own_options : bool
+        Whether presets run with options that their expectations were not written for.
+    folder : Path, optional
+        Holds a file of expectations for each preset.
+    file : str, optional
+        ``FILE``, or ``NAME=FILE`` where it is not clear whose expectations these are.
+
+    Returns
+    -------
+    plans : list of Plan
+    left_out : list of Choice
+        Presets that cannot be used here.
+    """
+    if folder is not None and not folder.is_dir():
+        raise OptionError(f"--expectations-dir {folder}: there is no such folder.")
+    choices = arguments.choose(presets, device, options) if presets or not backends else []
+    if backends:
+        if options:
+            raise OptionError("--option and --fallback are for presets; a --backend takes none.")
+        sys.path.insert(0, os.getcwd())  # as for python -m: a backend may lie in the working directory
+    names = [c.preset.name for c in choices if not c.why_not] + list(dict.fromkeys(backends or ()))
+    given = _given_expectations(file, names, foreign=backends or ())
+    plans = [
+        _preset_plan(c, folder or (FOLDER if FOLDER.is_dir() else None), given, strict=not own_options)
+        for c in choices
+        if not c.why_not
+    ]
+    for path in dict.fromkeys(backends or ()):
+        source = given.get(path)
+        known = Expectations.load(source) if source else Expectations()
+        plans.append(Plan(BackendRef(path, devices=(device or "CPU",)), known, str(source or "")))
+    return plans, [c for c in choices if c.why_not]
+
+
+def _given_expectations(file: str | None, names: Sequence[str], *, foreign: Sequence[str]) -> dict[str, Path]:
+    """Whose expectations the file holds: the one named before it, else the only backend there is."""
+    if file is None:
+        return {}
+    name, equals, rest = file.partition("=")
+    if equals and name in names:
+        return {name: Path(rest)}
+    owners = list(dict.fromkeys(foreign)) or list(names)
+    if len(owners) != 1:
+        raise OptionError(f"--expectations {file}: write NAME=FILE, with NAME one of {', '.join(owners)}.")
+    return {owners[0]: Path(file)}
+
+
+def _preset_plan(choice: Choice, folder: Path | None, given: Mapping[str, Path], *, strict: bool) -> Plan:
+    """Find the preset's file: ``ort_openvino.toml``, or for ``--fallback full`` ``ort_openvino_full.toml``."""
+    preset = choice.preset
+    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", preset.name).lower()
+    fallback = choice.options.get("fallback", "partial")
+    names = [stem] if fallback == "partial" else [f"{stem}_{fallback}", stem]
+    file = next((f for n in names if folder and (f := folder / f"{n}.toml").is_file()), None)
+    strict = strict and (file is None or file.stem == names[0])
+    if preset.name in given:
+        file, strict = given[preset.name], True
+    engine, _, version = preset.availability().engine.partition(" ")
+    return Plan(
+        BackendRef(
+            f"{preset.__module__}.{preset.__qualname__}",
+            preset.name,
+            (choice.device or _default_device(preset.family),),
+            dict(choice.options),
+        ),
+        Expectations.load(file) if file else Expectations(),
+        str(file or ""),
+        strict,
+        preset.name,
+        {engine: version},
+    )
+
+
+def _default_device(family: DeviceFamily) -> str:
+    return next((d for d in STANDARD_DEVICES if family.knows(d)), family.default)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed between two reports, by backend, case and label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.report.document import Report
+from onnx_multi_backend.conformance.results import CaseResult
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """A case whose label changed.
+
+    Parameters
+    ----------
+    backend, name : str
+    old, new : Label
+    headline : str
+        What the new result says, in one line.
+    """
+
+    backend: str
+    name: str
+    old: Label
+    new: Label
+    headline: str = ""
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether something was lost."""
+        return self.new.is_worse_than(self.old)
+
+    @property
+    def newly_failing(self) -> bool:
+        """Whether it passed, and does not any more."""
+        return self.old.is_pass and not self.new.is_pass
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The differences of two reports.
+
+    Parameters
+    ----------
+    labels : tuple of LabelChange
+        Newly failing ones first, then other losses, then the rest.
+    only_old, only_new : tuple of (str, int)
+        How many cases of a backend are in one of the reports alone.
+    """
+
+    labels: tuple[LabelChange, ...]
+    only_old: tuple[tuple[str, int], ...]
+    only_new: tuple[tuple[str, int], ...]
+
+    @property
+    def regressions(self) -> list[LabelChange]:
+        """What was lost."""
+        return [change for change in self.labels if change.is_regression]
+
+
+def compare_reports(old: Report, new: Report) -> Changes:
+    """Compare two reports, case by case; backends are told apart by their name in the reports."""
+    before, after = _by_case(old), _by_case(new)
+    labels = [
+        LabelChange(*key, before[key].label, result.label, result.headline)
+        for key, result in after.items()
+        if key in before and before[key].label != result.label
+    ]
+    labels.sort(key=lambda c: (not c.newly_failing, not c.is_regression))
+    return Changes(tuple(labels), _left(before, after), _left(after, before))
+
+
+def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
+    """Write the differences as Markdown.
+
+    Parameters
+    ----------
+    changes : Changes
+    source : str
+        What the old report is called.
+    limit : int
+        How many changes are listed.
+    """
+    better = len(changes.labels) - len(changes.regressions)
+    lines = [f"### Against {_code(source)}", "", f"{len(changes.regressions)} worse, {better} other changes of label."]
+    if changes.labels:
+        lines += ["", "| | backend | case | was | is | |", "| --- | --- | --- | --- | --- | --- |"]
+        lines += [
+            f"| {_word(c)} | {c.backend} | {_code(c.name)} | {c.old} | {c.new} | {_cell(c.headline)} |"
+            for c in changes.labels[:limit]
+        ]
+        if len(changes.labels) > limit:
+            lines.append(f"\nand {len(changes.labels) - limit} more.")
+    lines += [f"\n{count} cases of {name} are in the old report alone." for name, count in changes.only_old]
+    lines += [f"\n{count} cases of {name} are in the new report alone." for name, count in changes.only_new]
+    return "\n".join(lines) + "\n"
+
+
+def describe_changes(changes: Changes) -> list[str]:
+    """Return one line a change, for a terminal."""
+    lines = []
+    for c in changes.labels:
+        because = f": {c.headline}" if c.headline else ""
+        lines.append(f"{_word(c)}: {c.backend} {c.name}: {c.old} -> {c.new}{because}")
+    lines += [f"{count} cases of {name} are in the old report alone" for name, count in changes.only_old]
+    lines += [f"{count} cases of {name} are in the new report alone" for name, count in changes.only_new]
+    return lines
+
+
+def _word(change: LabelChange) -> str:
+    if change.newly_failing:
+        return "newly failing"
+    return "worse" if change.is_regression else "better" if change.old.is_worse_than(change.new) else "changed"
+
+
+def _by_case(report: Report) -> dict[tuple[str, str], CaseResult]:
+    return {(case.backend, case.name): case for case in report.cases}
+
+
+def _left(
+    some: dict[tuple[str, str], CaseResult], others: dict[tuple[str, str], CaseResult]
+) -> tuple[tuple[str, int], ...]:
+    counts: dict[str, int] = {}
+    for backend, _ in some.keys() - others.keys():
+        counts[backend] = counts.get(backend, 0) + 1
+    return tuple(sorted(counts.items()))
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _cell(text: str) -> str:
+    return text[:200].replace("|", "\\|").replace("<", "&lt;")

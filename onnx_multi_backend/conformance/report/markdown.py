@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report as Markdown: the summary of a CI job, and the table for a README."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from onnx_multi_backend.conformance.case_facts import DEFAULT_DOMAIN
+from onnx_multi_backend.conformance.report.coverage import OperatorCoverage, known_operators, operator_coverage
+from onnx_multi_backend.conformance.report.document import Report
+from onnx_multi_backend.conformance.report.markdown_text import block, code, details, plain, table
+from onnx_multi_backend.conformance.results import CaseResult, summarize
+
+#: How many results of one backend, and how many problems, are listed.
+ROWS = 50
+
+#: More results than these are folded away.
+OPEN_ROWS = 20
+
+#: In bytes. GitHub drops a job summary of more than 1 MiB; what else the step writes needs some room too.
+LIMIT = 1_000_000
+
+
+def render_markdown(report: Report, changes: str = "") -> str:
+    """Return the report as Markdown for the summary of a CI job, below the size that GitHub takes.
+
+    Parameters
+    ----------
+    report : Report
+    changes : str
+        A section of Markdown to put after the table of backends: what changed since another report, for instance.
+    """
+    sections = [
+        _heading(report),
+        scoreboard_table(report),
+        changes.strip(),
+        _unexpected(report),
+        _problems(report),
+        *_coverage(report),
+        _environments(report),
+        _commands(report),
+    ]
+    return "\n\n".join(_fitting(section for section in sections if section)) + "\n"
+
+
+def scoreboard_table(report: Report) -> str:
+    """Return one table as Markdown: a row for each backend, how many of its cases passed, and how they were labelled.
+
+    Only labels that occur have a column. The share of passes is rounded down: 100 % is all of them.
+    """
+    occurring = summarize(report.cases)
+    columns = ["cases", "passed", *(label.value for label in occurring), "not as expected"]
+    rows = []
+    for run in report.backends.values():
+        cases = report.of(run.name)
+        counts = summarize(cases)
+        passed = sum(count for label, count in counts.items() if label.is_pass)
+        share = f" ({passed * 1000 // len(cases) / 10} %)" if cases else ""
+        numbers = [f"{passed}{share}", *(str(counts[label]) for label in occurring)]
+        unexpected = str(sum(bool(case.unexpected) for case in cases))
+        rows.append(
+            [code(run.name), plain(run.engine), plain(", ".join(run.devices)), str(len(cases)), *numbers, unexpected]
+        )
+    return table(["backend", "engine", "devices", *columns], rows, numbers=columns)
+
+
+def _heading(report: Report) -> str:
+    problems = sum(len(run.problems) for run in report.backends.values())
+    verdict = f"{len(report.unexpected) or 'none'} not as expected"
+    if problems:
+        verdict += f", and {_count(problems, 'problem')} of expectations"
+    interrupted = "> **The run was interrupted: cases are missing.**\n\n" if report.interrupted else ""
+    counted = f"{_count(len(report.cases), 'result')} of {_count(len(report.backends), 'backend')}"
+    return f"{interrupted}## ONNX conformance\n\n{counted}: {verdict}."
+
+
+def _unexpected(report: Report) -> str:
+    found = report.unexpected
+    if not found:
+        return ""
+    rows: list[list[str]] = []
+    for name in report.backends:
+        cases = [case for case in found if case.backend == name]
+        rows += [[code(name), code(c.name), c.label.value, plain(_why(c))] for c in cases[:ROWS]]
+        if len(cases) > ROWS:
+            rows.append([code(name), f"and {len(cases) - ROWS} more", "", ""])
+    listed = table(["backend", "case", "label", "why"], rows)
+    if len(found) > OPEN_ROWS:
+        listed = details(_count(len(found), "result"), listed)
+    return f"### Not as expected\n\n{listed}"
+
+
+def _why(case: CaseResult) -> str:
+    return case.headline if case.label.is_failure and case.headline else case.unexpected
+
+
+def _problems(report: Report) -> str:
+    found = [f"- {code(run.name)}: {plain(p, 500)}" for run in report.backends.values() for p in run.problems]
+    if not found:
+        return ""
+    more = [f"- and {len(found) - ROWS} more"] if len(found) > ROWS else []
+    return "\n".join(["### Problems of expectations", "", *found[:ROWS], *more])
+
+
+def _coverage(report: Report) -> Iterable[str]:
+    if not report.models:
+        return
+    found = {name: operator_coverage(report, name) for name in report.backends}
+    known = str(len(known_operators()))
+    columns = ["passed", "passed as ONNX counts", "tried", "known"]
+    rows = [
+        [
+            code(name),
+            str(sum(c.passed for c in operators.values())),
+            str(sum(c.passed_as_onnx_counts for c in operators.values())),
+            str(len(operators)),
+            known,
+        ]
+        for name, operators in found.items()
+    ]
+    yield (
+        "### Operators\n\nAn operator is passed when every case that has it passes. ONNX's own report counts one when a "
+        "case that has it in its main graph passes.\n\n" + table(["backend", *columns], rows, numbers=columns)
+    )
+    incomplete = {o for operators in found.values() for o, c in operators.items() if not c.passed}
+    if incomplete:
+        names = [code(name) for name in found]
+        cells = [
+            [plain(str(o)), *(_passes(operators.get(o)) for operators in found.values())]
+            for o in sorted(incomplete, key=lambda o: (o.domain != DEFAULT_DOMAIN, *o))
+        ]
+        listed = table(["operator", *names], cells, numbers=names)
+        yield details(f"{_count(len(incomplete), 'operator')} not fully passed: cases passed / cases", listed)
+
+
+def _passes(coverage: OperatorCoverage | None) -> str:
+    return f"{coverage.passes}/{coverage.tried.cases}" if coverage else ""
+
+
+def _environments(report: Report) -> str:
+    header = ["backend", "started", "onnx", "engine", "python", "platform", "cpu", "cores"]
+    rows = []
+    for run in report.backends.values():
+        e = run.environment
+        cells = (e.started, run.versions.get("onnx", ""), run.engine, e.python, e.platform, e.cpu, str(e.cores))
+        rows.append([code(run.name), *map(plain, cells)])
+    return f"### Environment\n\n{table(header, rows, numbers=['cores'])}"
+
+
+def _commands(report: Report) -> str:
+    """Show the command that made the report and, of a merged one, those that ran the backends."""
+    environments = [report.environment, *(run.environment for run in report.backends.values())]
+    return block(dict.fromkeys(shlex.join(e.command) for e in environments))
+
+
+def _fitting(sections: Iterable[str]) -> Iterable[str]:
+    """Leave out what would make the whole too long; sections that come first matter more."""
+    left = LIMIT
+    for section in sections:
+        size = len(section.encode(errors="replace")) + 2
+        if size <= left:
+            left -= size
+            yield section
+        else:
+            heading = section.partition("\n")[0]
+            yield (f"{plain(heading)}\n\n" if heading.startswith("#") else "") + "Left out here, for it is too long."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What someone who writes a backend asks of it: which operators, which devices, and what preparing once saves."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+from onnx import ModelProto
+
+from onnx_multi_backend.conformance.case_facts import DEFAULT_DOMAIN
+from onnx_multi_backend.errors import InvalidModelError, OptionError, RunError
+from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.model import ModelLike, load
+
+#: Old enough that every backend of today reads it.
+_RELU = '<ir_version: 7, opset_import: ["": 13]> relu (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }'
+
+_WARM_UP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSupport:
+    """What became of the models that have one operator.
+
+    Where a model has several operators, all of them share what became of it: models of one node tell most.
+
+    Attributes
+    ----------
+    domain : str
+        ``ai.onnx`` for the default domain.
+    op_type : str
+    models : int
+        How many of the models have the operator, in subgraphs and local functions too.
+    compatible : int or None
+        For how many of these `is_compatible` said yes; None where the backend has no `is_compatible`.
+    preparable : int
+        For how many of these `prepare` returned something.
+    errors : mapping of str to int
+        ``Type: first line of the message`` of what was raised, and how often; the most frequent first.
+    """
+
+    domain: str
+    op_type: str
+    models: int = 0
+    compatible: int | None = None
+    preparable: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        compatible = "" if self.compatible is None else f", {self.compatible} compatible"
+        errors = "".join(f"; {count} x {error}" for error, count in self.errors.items())
+        models = "1 model" if self.models == 1 else f"{self.models} models"
+        return f"{self.domain}.{self.op_type}: {models}{compatible}, {self.preparable} preparable{errors}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSupport:
+    """What a backend says of a device, and what it does.
+
+    Attributes
+    ----------
+    claimed : bool
+        What `supports_device` answered; False where it raised.
+    prepares : bool
+        Whether a model of one node was prepared and run on the device, with the right result.
+    error : str
+        Why ``claimed`` or ``prepares`` is False, where something tells; empty otherwise.
+    """
+
+    claimed: bool
+    prepares: bool
+    error: str = ""
+
+    @property
+    def honest(self) -> bool:
+        """Whether the backend does what it says."""
+        return self.claimed == self.prepares
+
+    def __str__(self) -> str:
+        claimed = "claimed" if self.claimed else "not claimed"
+        prepares = "runs" if self.prepares else "does not run"
+        return f"{claimed}, {prepares}{'' if self.honest else ': NOT HONEST'}{f' ({self.error})' if self.error else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Wall times of one call, in milliseconds."""
+
+    count: int
+    median_ms: float
+    min_ms: float
+    max_ms: float
+
+    def __str__(self) -> str:
+        return f"{self.median_ms:.3f} ms ({self.min_ms:.3f} to {self.max_ms:.3f}, {self.count} times)"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """`run_model`, which prepares each time, against `run` of a model that was prepared once."""
+
+    run_model: Timing
+    run: Timing
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer `run_model` takes, by the medians."""
+        return self.run_model.median_ms / self.run.median_ms
+
+    def __str__(self) -> str:
+        return f"run_model {self.run_model}, run {self.run}: {self.ratio:.1f} times"
+
+
+class BackendTester:
+    """Asks a backend what it can do, and holds its answers against what it does.
+
+    Everything happens in this process: a backend that crashes or hangs takes the tester with it.
+
+    Parameters
+    ----------
+    backend : type[Backend] or module
+        Anything with ONNX's backend interface, `onnx.backend.base`.
+    device : str, optional
+        The device to prepare models for; by default the backend's own default.
+    options : mapping, optional
+        Passed to every ``prepare``, ``is_compatible`` and ``run_model``.
+    """
+
+    def __init__(self, backend: Any, device: str | None = None, options: Mapping[str, Any] | None = None) -> None:
+        self._backend = backend
+        self._options = {**(options or {}), **({} if device is None else {"device": device})}
+
+    def operator_support(self, models: Iterable[ModelLike]) -> dict[tuple[str, str], OperatorSupport]:
+        r"""Try to prepare models, and tell by operator what came of it.
+
+        Parameters
+        ----------
+        models : iterable of path, bytes or onnx.ModelProto
+            Each is handed to the backend as a ModelProto of its own.
+
+        Returns
+        -------
+        dict of (domain, op_type) to OperatorSupport
+            Sorted by its keys; ``print(*support.values(), sep="\n")`` makes a table.
+
+        Raises
+        ------
+        InvalidModelError
+            A model cannot be read; the message says which.
+        """
+        tallies: dict[tuple[str, str], _Tally] = {}
+        for position, given in enumerate(models):
+            model = _read(given, position)
+            operators = {(node.domain or DEFAULT_DOMAIN, node.op_type) for node in all_nodes(model)}
+            compatible, prepared, errors = self._try(model)
+            for operator in operators:
+                tallies.setdefault(operator, _Tally()).add(compatible, prepared, errors)
+        asked = hasattr(self._backend, "is_compatible")
+        return {operator: tally.support(*operator, asked=asked) for operator, tally in sorted(tallies.items())}
+
+    def _try(self, model: ModelProto) -> tuple[bool, bool, list[str]]:
+        """Whether `is_compatible` says yes, whether `prepare` returns something, and what was raised."""
+        compatible = prepared = False
+        errors = []
+        if hasattr(self._backend, "is_compatible"):
+            try:
+                compatible = bool(self._backend.is_compatible(model, **self._options))
+            except Exception as e:
+                errors.append(f"is_compatible raised {_one_line(e)}")
+        try:
+            prepared = self._backend.prepare(model, **self._options) is not None
+            if not prepared:
+                errors.append("prepare returned None")
+        except Exception as e:
+            errors.append(_one_line(e))
+        return compatible, prepared, errors
+
+    def device_support(self, devices: Iterable[str]) -> dict[str, DeviceSupport]:
+        """Compare what `supports_device` says with what happens on the device.
+
+        Parameters
+        ----------
+        devices : iterable of str
+            Device strings, sense or nonsense: ``["CPU", "CUDA", "NO_SUCH_DEVICE"]``.
+
+        Returns
+        -------
+        dict of str to DeviceSupport
+            In the order of ``devices``.
+        """
+        return {device: self._device_support(device) for device in devices}
+
+    def _device_support(self, device: str) -> DeviceSupport:
+        claimed, error = False, ""
+        try:
+            claimed = bool(self._backend.supports_device(device))
+        except Exception as e:
+            error = f"supports_device raised {_one_line(e)}"
+        x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+        expected = np.maximum(x, 0)
+        try:
+            options = {**self._options, "device": device}
+            (y,) = self._backend.prepare(onnx.parser.parse_model(_RELU), **options).run([x])
+            np.testing.assert_array_equal(y, expected)
+        except AssertionError as e:
+            return DeviceSupport(claimed, False, error or f"wrong result: {_one_line(e)}")
+        except Exception as e:
+            return DeviceSupport(claimed, False, error or _one_line(e))
+        return DeviceSupport(claimed, True, error)
+
+    def benchmark(self, model: ModelLike, inputs: Any, iterations: int = 10) -> Benchmark:
+        """Measure what preparing a model once saves.
+
+        `run_model` and `run` take turns, so that a slow moment of the host hits both.
+
+        Parameters
+        ----------
+        model : path, bytes or onnx.ModelProto
+            Handed to the backend as a ModelProto.
+        inputs : list of array
+            As the backend's `run` takes them.
+        iterations : int, default 10
+            How often each is timed, after an untimed warm-up.
+
+        Raises
+        ------
+        OptionError
+            ``iterations`` is no positive integer.
+        InvalidModelError
+            The model cannot be read.
+        RunError
+            `prepare` returned None.
+        """
+        if not isinstance(iterations, int) or iterations < 1:
+            raise OptionError(f"iterations={iterations!r}: give a whole number of at least 1.")
+        proto = _read(model)
+        # A module may call it run, as onnxruntime.backend does.
+        run_model = getattr(self._backend, "run_model", None) or self._backend.run
+        rep = self._backend.prepare(proto, **self._options)
+        if rep is None:
+            raise RunError("prepare returned None instead of something with a method run.")
+        calls: list[Callable[[], Any]] = [
+            lambda: run_model(proto, inputs, **self._options),
+            lambda: rep.run(inputs),
+        ]
+        for _ in range(_WARM_UP):
+            for call in calls:
+                call()
+        times = [[_time_ns(call) for call in calls] for _ in range(iterations)]
+        return Benchmark(*map(_timing, zip(*times, strict=True)))
+
+
+@dataclass
+class _Tally:
+    models: int = 0
+    compatible: int = 0
+    preparable: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, compatible: bool, prepared: bool, errors: list[str]) -> None:
+        self.models += 1
+        self.compatible += compatible
+        self.preparable += prepared
+        self.errors.update(errors)
+
+    def support(self, domain: str, op_type: str, *, asked: bool) -> OperatorSupport:
+        compatible = self.compatible if asked else None
+        errors = dict(self.errors.most_common())
+        return OperatorSupport(domain, op_type, self.models, compatible, self.preparable, errors)
+
+
+def _read(model: ModelLike, position: int | None = None) -> ModelProto:
+    """Return a model that is the tester's own, its external data loaded."""
+    try:
+        loaded = load(model)
+    except InvalidModelError as error:
+        if position is None:
+            raise
+        raise InvalidModelError(f"models[{position}]: {error}") from error
+    proto = ModelProto()
+    proto.CopyFrom(loaded.proto)
+    if loaded.path is not None:
+        onnx.load_external_data_for_model(proto, os.fspath(loaded.path.parent))
+    return proto
+
+
+def _time_ns(call: Callable[[], Any]) -> int:
+    start = time.perf_counter_ns()
+    call()
+    return time.perf_counter_ns() - start
+
+
+def _timing(times_ns: tuple[int, ...]) -> Timing:
+    times = [t / 1e6 for t in times_ns]
+    return Timing(len(times), statistics.median(times), min(times), max(times))
+
+
+def _one_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

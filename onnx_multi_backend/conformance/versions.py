@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions of installed packages, by the names that they are imported by."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping
+from importlib import metadata
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of a package, by its import name first: ``onnxruntime`` is onnxruntime-gpu's version too."""
+    return next(iter(versions_of(name).values()), None)
+
+
+def versions_of(name: str) -> dict[str, str]:
+    """Return the versions of the distributions that install a package, by its import name or by their own."""
+    found = {}
+    for distribution in (*_distributions().get(name, ()), name):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[metadata.metadata(distribution)["Name"]] = metadata.version(distribution)
+    return found
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()

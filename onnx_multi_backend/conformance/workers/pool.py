@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several workers at once; one that dies is replaced."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import wait
+
+from onnx_multi_backend.conformance.backend_ref import BackendRef
+from onnx_multi_backend.conformance.case_facts import CaseFacts
+from onnx_multi_backend.conformance.cases import Case
+from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.conformance.workers.child import describe
+from onnx_multi_backend.conformance.workers.worker import Worker, make_context
+
+#: Seconds that a case may take.
+TIMEOUT = 120.0
+
+
+def run_in_workers(
+    ref: BackendRef, cases: Sequence[Case], *, jobs: int | None = None, timeout: float = TIMEOUT
+) -> Iterator[CaseResult]:
+    """Run cases in worker processes, and yield each result as it comes.
+
+    A case whose worker dies is a `crash`, one that takes too long a `timeout`. Leaving the iterator early, by an
+    exception too, stops the workers.
+
+    Parameters
+    ----------
+    ref : BackendRef
+    cases : sequence of Case
+    jobs : int, optional
+        Processes at once; the number of cores when None.
+    timeout : float
+        Seconds that a case may take.
+
+    Raises
+    ------
+    BackendLoadError
+        The backend cannot be loaded.
+    """
+    context = make_context()
+    left = deque(cases)
+    workers: list[Worker] = []
+    try:
+        workers += (Worker(ref, timeout, context) for _ in range(min(jobs or os.cpu_count() or 1, len(cases))))
+        while workers:
+            ready = wait([w.connection for w in workers], timeout=min(w.time_left for w in workers))
+            for worker in list(workers):
+                if worker.connection in ready or not worker.time_left:
+                    result = worker.answer()
+                    if result is not None:
+                        yield result
+                if not worker.alive:
+                    workers.remove(worker)
+                    if left:
+                        workers.append(Worker(ref, timeout, context))
+                elif worker.idle and left:
+                    worker.give(left.popleft())
+                elif worker.idle:
+                    worker.end()
+                    workers.remove(worker)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def describe_cases() -> dict[str, CaseFacts]:
+    """Return what is known of every official case, by its name without device, in ONNX's order.
+
+    The cases are generated in the process that workers are forked from, which takes some seconds the first time.
+    """
+    context = make_context()
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=describe, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    facts: dict[str, CaseFacts] = ours.recv()
+    process.join()
+    return facts

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker process, seen from the parent: what it is at, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import onnx_multi_backend
+from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
+from onnx_multi_backend.conformance.cases import Case, environment
+from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.conformance.workers.child import Ready, work
+
+#: Seconds that importing a backend may take.
+_LOADING = 300.0
+#: Seconds that a worker gets to end itself, beyond the time of its case.
+_GRACE = 5.0
+#: The last bytes of what a dead worker had printed.
+_LAST_WORDS = 2000
+
+
+class Worker:
+    """A process that runs one case at a time.
+
+    Attributes
+    ----------
+    case : Case or None
+        The one it is at.
+    alive : bool
+    """
+
+    def __init__(self, ref: BackendRef, timeout: float, context: Any) -> None:
+        self.case: Case | None = None
+        self.alive = True
+        self.connection: Connection
+        self._name = ref.name
+        self._timeout = timeout
+        self._ready = False
+        self._started = time.monotonic()
+        self._deadline = self._started + _LOADING
+        handle, output = tempfile.mkstemp(prefix="onnx-conformance-", suffix=".txt")
+        os.close(handle)
+        self._output = Path(output)
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(ref, theirs, output, timeout), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a case."""
+        return self._ready and self.case is None
+
+    @property
+    def time_left(self) -> float:
+        """Seconds until it must have answered."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    def give(self, case: Case) -> None:
+        """Have a case run."""
+        self.case = case
+        self._started = time.monotonic()
+        self._deadline = self._started + self._timeout + _GRACE
+        with contextlib.suppress(BrokenPipeError):  # it has died meanwhile: its connection will tell
+            self.connection.send(case.name)
+
+    def answer(self) -> CaseResult | None:
+        """Return what came of the case, None while there is nothing to tell. Call it when there may be an answer.
+
+        Raises
+        ------
+        BackendLoadError
+            The backend could not be loaded.
+        """
+        if not self.connection.poll():
+            return self._give_up() if not self.time_left else None
+        try:
+            message = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return self._died()
+        if isinstance(message, Ready):
+            if message.fault:
+                raise BackendLoadError(message.fault)
+            self._ready = True
+            return None
+        assert isinstance(message, CaseResult)
+        self.case = None
+        return message
+
+    def end(self) -> None:
+        """Stop the process, and whatever it has started."""
+        self.alive = False
+        if self._process.pid is not None and hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+        self._output.unlink(missing_ok=True)
+
+    def _give_up(self) -> CaseResult:
+        self._process.kill()
+        return self._died()
+
+    def _died(self) -> CaseResult:
+        took = time.monotonic() - self._started
+        self._process.join()
+        last_words = self._last_words()
+        how = _how(self._process.exitcode)
+        self.end()
+        if self.case is None:
+            raise BackendLoadError(f"{self._name!r}: loading it ended the process ({how}). {last_words}".rstrip())
+        case, self.case = self.case, None
+        label, reason = Label.CRASH, f"the process died: {how}"
+        if took >= self._timeout:
+            label, reason = Label.TIMEOUT, f"stopped after {self._timeout:g} s"
+        return CaseResult(
+            self._name, case.name, case.kind, label, reason, duration_ms=round(took * 1e3, 3), error=last_words
+        )
+
+    def _last_words(self) -> str:
+        return self._output.read_bytes()[-_LAST_WORDS:].decode(errors="replace").strip()
+
+
+def _how(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        try:
+            return signal.Signals(-exit_code).name
+        except ValueError:
+            return f"signal {-exit_code}"
+    return f"exit status {exit_code}"
+
+
+def make_context() -> Any:
+    """Choose how workers start: from a process that has ONNX's cases in memory, where there is such a thing."""
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["onnx_multi_backend.conformance.workers.preload"])
+    # It imports the preloaded module before it learns the parent's sys.path, and says nothing where it cannot.
+    here = str(Path(onnx_multi_backend.__file__).parents[1])
+    given = os.environ.get("PYTHONPATH")
+    with environment("PYTHONPATH", os.pathsep.join([here, given] if given else [here])):
+        forkserver.ensure_running()
+    return context
