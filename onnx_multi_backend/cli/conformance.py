@@ -120,9 +120,9 @@ def conformance(
         bool, typer.Option("--merge", help="Run nothing, and join the given reports into one.")
     ] = False,
 ) -> None:
-    """Run ONNX's official suite on presets and on other backends, each case in a process that may die.
+    """Run ONNX's official suite on presets and other backends.
 
-    Each case gets a label that tells how it passed (native, adapted, fallback, pass) or why it did not; the operators
+    Each case runs in a process that may die. It gets a label that tells how it passed (native, adapted, fallback, pass) or why it did not; the operators
     covered follow for each backend. A known failure is an xfail; one that passes, and any other failure, makes the exit
     code 1. With --fallback or --option a known failure may pass.
     """

@@ -123,6 +123,8 @@ class OrtBackend(OrtPreset):
     @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
         names = settings.get("provider_name") or (_usual_provider(device),)
+        if device.text and not providers.family(names[0]).knows(device.text):
+            return Problem(f"{names[0]} knows no device {device.text!r}", "Name one of the provider's own devices")
         for i, name in enumerate(names):
             first = i == 0 and device.text
             problem = providers.why_unusable(name, device if first else Device(providers.default_device(name)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -42,6 +43,7 @@ class Visitor:
     def __init__(self, browser: Any) -> None:
         self._browser = browser
         self._pages: dict[tuple[int, str], Any] = {}
+        self._visits = itertools.count()
         self._opened: set[str] = set()
         self._requested: set[str] = set()
         self._problems: list[str] = []
@@ -51,17 +53,15 @@ class Visitor:
         if (width, scheme) not in self._pages:
             self._pages[width, scheme] = self._page(width, scheme)
         page = self._pages[width, scheme]
-        self._opened.add(file.as_uri())
-        page.goto("about:blank")
-        page.goto(file.as_uri() + address)
+        url = f"{file.as_uri()}?{next(self._visits)}"  # a new address, so that the page is loaded anew
+        self._opened.add(url)
+        page.goto(url + address)
         return page
 
     def leave(self) -> None:
         """See that the pages said nothing and asked for nothing but themselves, and let them forget what they kept."""
         for page in self._pages.values():
-            if page.url.startswith("file:"):
-                page.evaluate("localStorage.clear()")
-                page.goto("about:blank")
+            page.evaluate("localStorage.clear()")
         problems, requested, opened = [*self._problems], {*self._requested}, {*self._opened}
         for seen in (self._problems, self._requested, self._opened):
             seen.clear()

@@ -53,8 +53,7 @@ def test_the_router_keeps_the_protocol(ort_cpu: type[omb.Preset]) -> None:
 
 def test_options_reach_the_backend(ort_cpu: type[omb.Preset]) -> None:
     options = {"provider_name": "CPUExecutionProvider"}
-    violations = {"test_supports_device_answers_any_string": "OrtBackend.supports_device says True to 'CPU:no'"}
-    suite = protocol_suite(omb.presets()["Ort"], devices=["CPU"], options=options, known_violations=violations)
+    suite = protocol_suite(omb.presets()["Ort"], devices=["CPU"], options=options)
     assert result_of(suite).wasSuccessful()
     assert "test_run_can_be_repeated" in failed(ort_cpu, options={"no_such_option": 1})
 
