@@ -122,9 +122,9 @@ def conformance(
 ) -> None:
     """Run ONNX's official suite on presets and other backends.
 
-    Each case runs in a process that may die. It gets a label that tells how it passed (native, adapted, fallback, pass) or why it did not; the operators
-    covered follow for each backend. A known failure is an xfail; one that passes, and any other failure, makes the exit
-    code 1. With --fallback or --option a known failure may pass.
+    Each case runs in a process that may die. It gets a label that tells how it passed (native, adapted, fallback, pass)
+    or why it did not; the operators covered follow for each backend. A known failure is an xfail; one that passes, and
+    any other failure, makes the exit code 1. With --fallback or --option a known failure may pass.
     """
     if fail_on == FailOn.REGRESSIONS and compare_with is None:
         raise OptionError("--fail-on regressions goes with --compare OLD.json.")

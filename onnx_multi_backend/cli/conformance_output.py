@@ -9,14 +9,23 @@ from collections.abc import Sequence
 from onnx_multi_backend.cli import console
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.cli.progress import counts
-from onnx_multi_backend.conformance import Changes, Label, Report, coverage_text, describe_changes, summarize
+from onnx_multi_backend.conformance import (
+    Changes,
+    Report,
+    Tally,
+    coverage_text,
+    describe_changes,
+    summarize,
+    tallies,
+)
 
 
 def show_report(report: Report, left_out: Sequence[Choice] = ()) -> None:
     """Print a section a backend, with its operator coverage, and the summary of all."""
-    for name in report.backends:
-        _show_backend(report, name)
-    _show_summary(report)
+    figures = tallies(report)
+    for tally in figures:
+        _show_backend(report, tally)
+    _show_summary(report, figures)
     if left_out:
         console.line()
         console.heading("Not run")
@@ -36,32 +45,28 @@ def show_changes(changes: Changes, source: str) -> None:
         console.line(text, indent=2)
 
 
-def _show_backend(report: Report, name: str) -> None:
-    run, results = report.backends[name], report.of(name)
+def _show_backend(report: Report, tally: Tally) -> None:
+    run = tally.run
     options = ", ".join(f"{key}={value}" for key, value in run.options.items())
-    console.heading(f"{name} on {', '.join(run.devices)}, {run.engine or run.path}")
-    passed = sum(r.label.is_pass for r in results)
-    cases = f"{len(results)} case{'' if len(results) == 1 else 's'}, {passed} passed: {counts(summarize(results))}"
+    console.heading(f"{run.name} on {', '.join(run.devices)}, {run.engine or run.path}")
+    cases = f"{tally.total} case{'' if tally.total == 1 else 's'}, {tally.passed} passed: {counts(tally.counts)}"
     rows = [("result", cases), ("expectations", run.expectations or "none")]
     console.facts([*rows, ("options", options)] if options else rows)
-    problems = [f"{r.name}: {r.unexpected}" for r in results if r.unexpected] + list(run.problems)
+    problems = [f"{r.name}: {r.unexpected}" for r in tally.unexpected] + list(run.problems)
     if problems:
         console.line(f"not as expected: {len(problems)}", indent=2)
         for text in problems:
             console.line(console.one_line(text), indent=4)
-    sys.stdout.write(coverage_text(report, name))
+    sys.stdout.write(coverage_text(report, run.name))
     console.line()
 
 
-def _show_summary(report: Report) -> None:
-    shown = [label for label in Label if any(case.label == label for case in report.cases)]
+def _show_summary(report: Report, figures: Sequence[Tally]) -> None:
+    shown = list(summarize(report.cases))
     rows = []
-    for name, run in report.backends.items():
-        results = report.of(name)
-        labels = summarize(results)
-        odd = sum(bool(r.unexpected) for r in results) + len(run.problems)
-        passed = sum(r.label.is_pass for r in results)
-        figures = [len(results), passed, *(labels[label] for label in shown), odd]
-        rows.append([name, ", ".join(run.devices), *map(str, figures)])
+    for t in figures:
+        labels = (t.counts.get(label, 0) for label in shown)
+        numbers = (t.total, t.passed, *labels, len(t.unexpected) + len(t.run.problems))
+        rows.append([t.run.name, ", ".join(t.run.devices), *map(str, numbers)])
     console.heading("Summary" + (", interrupted: cases are missing" if report.interrupted else ""))
     console.table(["Backend", "Device", "Cases", "Passed", *shown, "Not as expected"], rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -16,9 +17,9 @@ from onnx_multi_backend.conformance import CaseResult, Label, Observer, Plan
 _PAUSE = 15.0
 
 
-def counts(labels: Counter[Label]) -> str:
+def counts(labels: Mapping[Label, int]) -> str:
     """``1507 native, 31 fail``, in the order of `Label`."""
-    return ", ".join(f"{labels[label]} {label}" for label in Label if labels[label]) or "nothing yet"
+    return ", ".join(f"{labels[label]} {label}" for label in Label if labels.get(label)) or "nothing yet"
 
 
 class RunProgress(Observer):

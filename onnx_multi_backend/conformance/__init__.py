@@ -7,7 +7,7 @@ It knows ONNX's backend interface and no engine. `pytest_suite` plugs it into py
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, BaselineError, Worse, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts, OperatorUse
-from onnx_multi_backend.conformance.cases import KINDS, Case
+from onnx_multi_backend.conformance.cases import KINDS, STANDARD_DEVICES, Case
 from onnx_multi_backend.conformance.draft import draft_expectations
 from onnx_multi_backend.conformance.expectation_file import Expectation, ExpectationError
 from onnx_multi_backend.conformance.expectations import Expectations
@@ -25,10 +25,11 @@ from onnx_multi_backend.conformance.report.document import BackendRun, Report, R
 from onnx_multi_backend.conformance.report.files import write_text
 from onnx_multi_backend.conformance.report.merge import merge
 from onnx_multi_backend.conformance.report.scoreboard import write_scoreboard
+from onnx_multi_backend.conformance.report.tally import Tally, tallies
 from onnx_multi_backend.conformance.report.text import coverage_text
 from onnx_multi_backend.conformance.report.write import write_reports
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode, summarize
-from onnx_multi_backend.conformance.run import STANDARD_DEVICES, Observer, Plan, run_conformance
+from onnx_multi_backend.conformance.run import Observer, Plan, run_conformance
 from onnx_multi_backend.conformance.selection import Selection
 from onnx_multi_backend.conformance.suite import Suite
 from onnx_multi_backend.conformance.tester import BackendTester
@@ -64,6 +65,7 @@ __all__ = [
     "ReportError",
     "Selection",
     "Suite",
+    "Tally",
     "Worse",
     "compare_reports",
     "coverage_text",
@@ -75,6 +77,7 @@ __all__ = [
     "render_changes",
     "run_conformance",
     "summarize",
+    "tallies",
     "worse",
     "write_reports",
     "write_scoreboard",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -43,6 +44,11 @@ class BackendRef:
         if not self.name:
             object.__setattr__(self, "name", self.path)
 
+    @property
+    def options_as_json(self) -> dict[str, Any]:
+        """The options; a value that JSON has no form for, as its ``repr``."""
+        return {name: _as_json(value) for name, value in self.options.items()}
+
     @classmethod
     def of(cls, backend: Any, **kwargs: Any) -> BackendRef:
         """Make a reference to a module or a class; it must be importable by its own name."""
@@ -71,6 +77,14 @@ class BackendRef:
                 "follows onnx.backend.base."
             )
         return found
+
+
+def _as_json(value: Any) -> Any:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value
 
 
 def _import_longest(path: str) -> tuple[ModuleType, list[str]]:

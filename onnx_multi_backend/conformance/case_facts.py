@@ -88,6 +88,11 @@ class CaseFacts:
     graph_name: str
     operators: tuple[OperatorUse, ...]
 
+    @classmethod
+    def of(cls, kind: str, model: ModelProto) -> CaseFacts:
+        """Look at the model of a case."""
+        return cls(kind, model.graph.name, operators_of(model))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON has them; `from_dict` is the way back."""
         return {"kind": self.kind, "graph_name": self.graph_name, "operators": [u.to_dict() for u in self.operators]}

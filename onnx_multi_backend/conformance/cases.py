@@ -36,6 +36,15 @@ class Case(NamedTuple):
     kind: str
 
 
+#: The devices that ONNX's own suite knows: those of `onnx.backend.base.DeviceType`.
+STANDARD_DEVICES = ("CPU", "CUDA")
+
+
+def case_name(name: str, device: str) -> str:
+    """Return what ONNX's runner calls a case on a device: ``test_abs_cpu``."""
+    return f"{name}_{device.lower()}"
+
+
 @functools.cache
 def official_cases() -> Mapping[str, TestCase]:
     """Return ONNX's cases by their name without device, generated once a process (it takes some seconds)."""

@@ -7,28 +7,31 @@ from enum import StrEnum
 
 
 class Label(StrEnum):
-    """What came of a case; exactly one for each case and backend."""
+    """What came of a case; exactly one for each case and backend.
 
-    NATIVE = "native"
-    """Passed, every node on the engine that was asked for."""
-    ADAPTED = "adapted"
-    """Passed on the engine that was asked for, after the model was adapted to it."""
-    FALLBACK = "fallback"
-    """Passed, with some nodes on another execution provider."""
-    PASS = "pass"
-    """Passed on a backend that does not tell where the nodes ran."""
-    UNSUPPORTED = "unsupported"
-    """Refused with `UnsupportedModelError`: an honest no."""
-    XFAIL = "xfail"
-    """Failed, as an expectation with a reason says it does."""
-    SKIP = "skip"
-    """Not run, or skipped by the backend itself."""
-    FAIL = "fail"
-    """A wrong result, or an error that says nothing about support."""
-    CRASH = "crash"
-    """The process died."""
-    TIMEOUT = "timeout"
-    """The case took too long and was stopped."""
+    Attributes
+    ----------
+    meaning : str
+        What it says, in some words.
+    """
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str = "") -> Label:
+        label = str.__new__(cls, word)
+        label._value_, label.meaning = word, meaning
+        return label
+
+    NATIVE = "native", "passed, every node on the engine that was asked for"
+    ADAPTED = "adapted", "passed on the engine that was asked for, after the model was adapted to it"
+    FALLBACK = "fallback", "passed, with some nodes on another execution provider"
+    PASS = "pass", "passed on a backend that does not tell where the nodes ran"
+    UNSUPPORTED = "unsupported", "refused with UnsupportedModelError: an honest no"
+    XFAIL = "xfail", "failed, as an expectation with a reason says it does"
+    SKIP = "skip", "not run, or skipped by the backend itself"
+    FAIL = "fail", "a wrong result, or an error that says nothing about support"
+    CRASH = "crash", "the process died"
+    TIMEOUT = "timeout", "the case took too long and was stopped"
 
     @property
     def is_pass(self) -> bool:

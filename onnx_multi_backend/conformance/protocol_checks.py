@@ -17,10 +17,8 @@ from onnx import ModelProto, helper
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 from onnx_multi_backend.conformance import protocol_models as models
+from onnx_multi_backend.conformance.cases import STANDARD_DEVICES
 from onnx_multi_backend.conformance.tester import BackendTester
-
-STANDARD_DEVICES = ("CPU", "CUDA")
-"""The devices of `onnx.backend.base.DeviceType`."""
 
 _ALSO_TRIED = ("CPU:0", "CUDA:0", "CUDA:99")
 _NONSENSE = ("NO_SUCH_DEVICE", "NO_SUCH_DEVICE:0", "no such device", "CPU:no")

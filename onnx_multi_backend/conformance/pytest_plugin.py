@@ -10,12 +10,13 @@ A case's result travels on its test report, so that pytest-xdist carries it to t
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import find_case
@@ -93,9 +94,10 @@ class _Reporter:
 
     def pytest_sessionfinish(self) -> None:
         if self._update:
+            versions = {name: run.versions for name, run in self._report().backends.items()}
             for name, backend in self._backends.items():
                 if backend.baseline:
-                    _update(name, backend, backend.baseline)
+                    _update(name, backend, versions[name], backend.baseline)
         if self._folder and self._backends:
             write_reports(self._report(), self._folder)
 
@@ -117,18 +119,22 @@ class _Reporter:
 
     def _report(self) -> Report:
         environment = Environment.current(self._command)
-        described = {"problems": [], "environment": environment.to_dict()}
-        runs = {name: BackendRun.from_dict(name, {**b.run, **described}) for name, b in self._backends.items()}
+        runs = {name: _described(name, b.run, environment) for name, b in self._backends.items()}
         cases = [result for backend in self._backends.values() for result in backend.results.values()]
         models = {name: facts for backend in self._backends.values() for name, facts in backend.facts.items()}
         return Report(environment, runs, tuple(cases), models)
 
 
-def _update(name: str, backend: _Backend, path: Path) -> None:
+def _described(name: str, run: dict[str, Any], environment: Environment) -> BackendRun:
+    ref = BackendRef(run["path"], name, tuple(run["devices"]), run["options"])
+    return BackendRun.of(ref, environment, versions=run["versions"], expectations=run["expectations"])
+
+
+def _update(name: str, backend: _Backend, versions: Mapping[str, str], path: Path) -> None:
     """Write what this run knows; cases it did not run keep their label, cases ONNX no longer has go."""
     kept = Baseline.read(path).labels if path.exists() else {}
     labels = {n: label for n, label in {**kept, **backend.labels}.items() if find_case(n)}
-    Baseline(name, backend.run["versions"], labels).write(path)
+    Baseline(name, versions, labels).write(path)
 
 
 def _compared(backend: _Backend, path: Path, updated: bool) -> str:

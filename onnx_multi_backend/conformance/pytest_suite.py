@@ -18,14 +18,14 @@ import pytest
 
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline
-from onnx_multi_backend.conformance.case_facts import CaseFacts, operators_of
+from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import STOCK_CLASSES, Case
 from onnx_multi_backend.conformance.expectation_file import ExpectationError
 from onnx_multi_backend.conformance.expectations import Expectations
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.suite import Suite
-from onnx_multi_backend.conformance.versions import installed_version, versions_of
+from onnx_multi_backend.conformance.versions import installed_version
 
 Test = Callable[[Any], None]
 
@@ -118,15 +118,13 @@ def plug(
     before = Baseline.read(baseline) if baseline and baseline.exists() and Options.compare_with_baseline else None
     suite = Suite(backend, devices, name, options)
     ref = BackendRef.of(backend, devices=tuple(devices), options=options or {})
-    computing = {name: installed_version(name) or "" for name in engines} or versions_of(ref.path.split(".")[0])
     origin = {
         "baseline": str(baseline) if baseline else None,
         "run": {
             "path": ref.path,
-            "preset": "",
             "devices": list(ref.devices),
-            "options": {key: repr(value) for key, value in ref.options.items()},
-            "versions": {"onnx": installed_version("onnx") or "", **computing},
+            "options": ref.options_as_json,
+            "versions": {name: installed_version(name) or "" for name in engines},
             "expectations": str(expectations) if expectations else "",
         },
     }
@@ -162,8 +160,7 @@ def _test(suite: Suite, case: Case, known: Expectations, before: Baseline | None
         result = known.skipped(suite.name, case.name, case.kind) or known.judge(suite.run(case.name))
         if before is not None and not result.unexpected:
             result = replace(result, unexpected=_worse_than(before, result))
-        model = suite.model(case.name)
-        facts = CaseFacts(case.kind, model.graph.name, operators_of(model))
+        facts = CaseFacts.of(case.kind, suite.model(case.name))
         self.onnx_case = {**origin, "result": result.to_dict(), "facts": facts.to_dict()}
         _conclude(result)
 

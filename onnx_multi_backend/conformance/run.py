@@ -8,17 +8,13 @@ from dataclasses import dataclass, field
 
 from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.case_facts import CaseFacts
-from onnx_multi_backend.conformance.cases import Case
+from onnx_multi_backend.conformance.cases import STANDARD_DEVICES, Case, case_name
 from onnx_multi_backend.conformance.expectations import Expectations
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.selection import Selection
-from onnx_multi_backend.conformance.versions import installed_version, versions_of
 from onnx_multi_backend.conformance.workers import TIMEOUT, describe_cases, run_in_workers
-
-#: The devices that ONNX's own suite knows.
-STANDARD_DEVICES = ("CPU", "CUDA")
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def run_conformance(
     selection : Selection, optional
         The cases to run; all of them when None.
     jobs : int, optional
-        Processes at once; the number of cores when None.
+        Processes at once; the cores that this process may use when None.
     timeout : float
         Seconds that a case may take.
     observer : Observer, optional
@@ -106,14 +102,14 @@ def run_conformance(
     try:
         facts = describe_cases()
         for plan in plans:
-            known = {f"{name}_{d.lower()}": case for name, case in facts.items() for d in plan.backend.devices}
+            known = {case_name(name, d): case for name, case in facts.items() for d in plan.backend.devices}
             cases = {name: Case(name, known[name].kind) for name in (selection or Selection()).choose(known)}
             models |= {name: known[name] for name in cases}
             backends[plan.backend.name] = _describe(plan, facts, environment)
             found: dict[str, CaseResult] = {}
             observer.started(plan, len(cases))
             try:
-                _run(plan, list(cases.values()), found, jobs, timeout, observer)
+                _run(plan, list(cases.values()), found, jobs or environment.cores, timeout, observer)
             finally:
                 observer.finished()
                 results += [found[name] for name in cases if name in found]
@@ -126,7 +122,7 @@ def _run(
     plan: Plan,
     cases: Sequence[Case],
     found: dict[str, CaseResult],
-    jobs: int | None,
+    jobs: int,
     timeout: float,
     observer: Observer,
 ) -> None:
@@ -146,16 +142,13 @@ def _run(
 
 
 def _describe(plan: Plan, facts: Mapping[str, CaseFacts], environment: Environment) -> BackendRun:
-    ref = plan.backend
-    known = [f"{name}_{d.lower()}" for name in facts for d in {*STANDARD_DEVICES, *ref.devices}]
-    return BackendRun(
-        name=ref.name,
-        path=ref.path,
+    devices = {*STANDARD_DEVICES, *plan.backend.devices}
+    known = [case_name(name, device) for name in facts for device in devices]
+    return BackendRun.of(
+        plan.backend,
+        environment,
+        versions=plan.versions,
         preset=plan.preset,
-        devices=ref.devices,
-        options=ref.options,
-        versions={"onnx": installed_version("onnx") or "", **(plan.versions or versions_of(ref.path.split(".")[0]))},
         expectations=plan.source,
-        problems=tuple(plan.expectations.stale(known) if plan.strict else ()),
-        environment=environment,
+        problems=plan.expectations.stale(known) if plan.strict else (),
     )

@@ -19,7 +19,15 @@ from onnx.backend.test import BackendTest
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
-from onnx_multi_backend.conformance.cases import Case, environment, find_case, is_light, load_model, official_cases
+from onnx_multi_backend.conformance.cases import (
+    Case,
+    case_name,
+    environment,
+    find_case,
+    is_light,
+    load_model,
+    official_cases,
+)
 from onnx_multi_backend.conformance.compare import assert_similar
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
@@ -85,16 +93,15 @@ class Suite:
             with _quiet(), _private_data(source):
                 self._runner.functions[name](None)
             duration = time.perf_counter_ns() - start
-            label, reason = _how_it_passed(self._recorder.rep)
-            error = ""
+            adaptations, placement = _told(self._recorder.rep)
+            label, reason, error = *_how_it_passed(self._recorder.rep, adaptations, placement), ""
         except Exception as e:
             duration = time.perf_counter_ns() - start
             label, reason, error = _why_not(e)
             logger.debug("%s on %s", name, self.name, exc_info=True)
-        try:
-            adaptations, placement = _adaptations(self._recorder.rep), _placement(self._recorder.rep)
-        except Exception:  # a foreign backend's own reporting must not change the case's label
             adaptations, placement = (), ()
+            with contextlib.suppress(Exception):  # the case has failed already, whatever else does
+                adaptations, placement = _told(self._recorder.rep)
         self._recorder.rep = None
         return CaseResult(
             self.name, name, source.kind, label, reason, adaptations, placement, round(duration / 1e6, 3), error
@@ -160,7 +167,7 @@ class _Runner(BackendTest):
 
         super()._add_test(category, test_name, honest, report_item, self._devices, **kwargs)
         for device in self._devices:
-            name = f"{test_name}_{device.lower()}"
+            name = case_name(test_name, device)
             case = find_case(name)
             assert case is not None
             self.sources[name] = case
@@ -199,12 +206,10 @@ def _private_data(source: TestCase) -> Generator[None]:
         yield
 
 
-def _how_it_passed(rep: Any) -> tuple[Label, str]:
+def _how_it_passed(rep: Any, adaptations: Sequence[Change], placement: Sequence[PlacedNode]) -> tuple[Label, str]:
     provider = getattr(rep, "provider", None)
-    adaptations = _adaptations(rep)
     if provider is None or not hasattr(rep, "placement"):
         return Label.PASS, ""
-    placement = _placement(rep)
     elsewhere = [n for n in placement if n.provider != provider]
     if elsewhere:
         return Label.FALLBACK, ", ".join(f"{n} on {n.provider}" for n in elsewhere)
@@ -221,11 +226,11 @@ def _why_not(error: Exception) -> tuple[Label, str, str]:
     return Label.FAIL, "", f"{type(error).__name__}: {error}"
 
 
-def _placement(rep: Any) -> tuple[PlacedNode, ...]:
-    nodes = rep.placement() if hasattr(rep, "placement") else ()
-    return tuple(PlacedNode(n.name, n.op_type, n.domain, n.provider) for n in nodes)
-
-
-def _adaptations(rep: Any) -> tuple[Change, ...]:
+def _told(rep: Any) -> tuple[tuple[Change, ...], tuple[PlacedNode, ...]]:
+    """What a prepared model tells of itself: its adaptations and its placement, as far as it knows these words."""
     changes = getattr(rep, "adaptations", ())
-    return tuple(Change(c.pass_name, str(c.node or ""), str(c.change), str(c.reason)) for c in changes)
+    nodes = rep.placement() if hasattr(rep, "placement") else ()
+    return (
+        tuple(Change(c.pass_name, str(c.node or ""), str(c.change), str(c.reason)) for c in changes),
+        tuple(PlacedNode(n.name, n.op_type, n.domain, n.provider) for n in nodes),
+    )

@@ -126,34 +126,38 @@ class PreparesAnInvalidModel(ToyBackend):
         return super().prepare(model, device, **kwargs)
 
 
-@fails("test_prepare_refuses_an_unknown_operator_by_name")
-class RefusesAnOperatorWhenItRuns(ToyBackend):
+class RefusesOperatorsInItsWay(ToyBackend):
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
         try:
             return super().prepare(model, device, **kwargs)
         except NotImplementedError as error:
-            return RefusesWhenItRuns(error)
+            return cls.refuse(error)
+
+    @staticmethod
+    def refuse(error: NotImplementedError) -> BackendRep:
+        raise error
 
 
 @fails("test_prepare_refuses_an_unknown_operator_by_name")
-class DoesNotNameTheOperator(ToyBackend):
-    @classmethod
-    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        try:
-            return super().prepare(model, device, **kwargs)
-        except NotImplementedError:
-            raise RuntimeError("Something went wrong.") from None
+class RefusesAnOperatorWhenItRuns(RefusesOperatorsInItsWay):
+    @staticmethod
+    def refuse(error: NotImplementedError) -> BackendRep:
+        return RefusesWhenItRuns(error)
+
+
+@fails("test_prepare_refuses_an_unknown_operator_by_name")
+class DoesNotNameTheOperator(RefusesOperatorsInItsWay):
+    @staticmethod
+    def refuse(error: NotImplementedError) -> BackendRep:
+        raise RuntimeError("Something went wrong.") from None
 
 
 @fails("test_no_opt_out_counts_as_a_pass")
-class OptsOut(ToyBackend):
-    @classmethod
-    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        try:
-            return super().prepare(model, device, **kwargs)
-        except NotImplementedError as error:
-            raise BackendIsNotSupposedToImplementIt(str(error)) from error
+class OptsOut(RefusesOperatorsInItsWay):
+    @staticmethod
+    def refuse(error: NotImplementedError) -> BackendRep:
+        raise BackendIsNotSupposedToImplementIt(str(error)) from error
 
 
 class AroundRep(BackendRep):

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.document import Report
+from onnx_multi_backend.conformance.report.markdown_text import code, plain, table
 from onnx_multi_backend.conformance.results import CaseResult
 
 
@@ -85,18 +87,18 @@ def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
         How many changes are listed.
     """
     better = len(changes.labels) - len(changes.regressions)
-    lines = [f"### Against {_code(source)}", "", f"{len(changes.regressions)} worse, {better} other changes of label."]
+    lines = [f"### Against {code(source)}", f"{len(changes.regressions)} worse, {better} other changes of label."]
     if changes.labels:
-        lines += ["", "| | backend | case | was | is | |", "| --- | --- | --- | --- | --- | --- |"]
-        lines += [
-            f"| {_word(c)} | {c.backend} | {_code(c.name)} | {c.old} | {c.new} | {_cell(c.headline)} |"
+        rows = [
+            [_word(c), code(c.backend), code(c.name), c.old.value, c.new.value, plain(c.headline)]
             for c in changes.labels[:limit]
         ]
+        lines.append(table(["", "backend", "case", "was", "is", ""], rows))
         if len(changes.labels) > limit:
-            lines.append(f"\nand {len(changes.labels) - limit} more.")
-    lines += [f"\n{count} cases of {name} are in the old report alone." for name, count in changes.only_old]
-    lines += [f"\n{count} cases of {name} are in the new report alone." for name, count in changes.only_new]
-    return "\n".join(lines) + "\n"
+            lines.append(f"and {len(changes.labels) - limit} more.")
+    lines += [f"{count} cases of {code(name)} are in the old report alone." for name, count in changes.only_old]
+    lines += [f"{count} cases of {code(name)} are in the new report alone." for name, count in changes.only_new]
+    return "\n\n".join(lines) + "\n"
 
 
 def describe_changes(changes: Changes) -> list[str]:
@@ -123,15 +125,4 @@ def _by_case(report: Report) -> dict[tuple[str, str], CaseResult]:
 def _left(
     some: dict[tuple[str, str], CaseResult], others: dict[tuple[str, str], CaseResult]
 ) -> tuple[tuple[str, int], ...]:
-    counts: dict[str, int] = {}
-    for backend, _ in some.keys() - others.keys():
-        counts[backend] = counts.get(backend, 0) + 1
-    return tuple(sorted(counts.items()))
-
-
-def _code(text: str) -> str:
-    return f"`{text}`"
-
-
-def _cell(text: str) -> str:
-    return text[:200].replace("|", "\\|").replace("<", "&lt;")
+    return tuple(sorted(Counter(backend for backend, _ in some.keys() - others.keys()).items()))

@@ -24,6 +24,11 @@ class Operator(NamedTuple):
         return self.op_type if self.domain == DEFAULT_DOMAIN else f"{self.domain}.{self.op_type}"
 
 
+def default_first(operator: Operator) -> tuple[bool, str, str]:
+    """Sort operators by domain, the default domain before all others, and by type."""
+    return operator.domain != DEFAULT_DOMAIN, *operator
+
+
 @dataclass
 class Tried:
     """What of an operator some cases tried.
@@ -119,7 +124,7 @@ def operator_coverage(report: Report, backend: str) -> dict[Operator, OperatorCo
             entry.tried.add(use)
             entry.by_label.setdefault(case.label, Tried()).add(use)
             entry.passed_as_onnx_counts |= case.label.is_pass and use.top_level
-    return {o: found[o] for o in sorted(found, key=lambda o: (o.domain != DEFAULT_DOMAIN, *o))}
+    return {o: found[o] for o in sorted(found, key=default_first)}
 
 
 def known_operators() -> frozenset[Operator]:

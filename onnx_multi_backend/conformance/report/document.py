@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.report.environment import Environment
+from onnx_multi_backend.conformance.report.files import write_text
 from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.conformance.versions import installed_version, versions_of
 from onnx_multi_backend.errors import OnnxMultiBackendError
 
 #: Raised when a field changes its meaning or goes; a new field leaves it as it is.
@@ -38,7 +41,7 @@ class BackendRun:
         The preset's name; empty for a backend that is none.
     devices : tuple of str
     options : mapping of str to value
-        What every ``prepare`` was given.
+        What every ``prepare`` was given; what JSON has no form for, as its ``repr``.
     versions : mapping of str to str
         Of onnx, and of the packages that compute.
     expectations : str
@@ -58,6 +61,41 @@ class BackendRun:
     expectations: str
     problems: tuple[str, ...]
     environment: Environment
+
+    @classmethod
+    def of(
+        cls,
+        ref: BackendRef,
+        environment: Environment,
+        *,
+        versions: Mapping[str, str] | None = None,
+        preset: str = "",
+        expectations: str = "",
+        problems: Iterable[str] = (),
+    ) -> BackendRun:
+        """Describe a backend that is run here.
+
+        Parameters
+        ----------
+        ref : BackendRef
+        environment : Environment
+        versions : mapping of str to str, optional
+            Of the packages that compute; by default of the distribution that the backend's module comes from.
+        preset, expectations, problems
+            As the attributes.
+        """
+        computing = versions or versions_of(ref.path.split(".")[0])
+        return cls(
+            ref.name,
+            ref.path,
+            preset,
+            ref.devices,
+            ref.options_as_json,
+            {"onnx": installed_version("onnx") or "", **computing},
+            expectations,
+            tuple(problems),
+            environment,
+        )
 
     @property
     def engine(self) -> str:
@@ -186,7 +224,7 @@ class Report:
         lines.append(f'"cases": [\n{_lines(map(json.dumps, content["cases"]))}\n]')
         models = (f"{json.dumps(name)}: {json.dumps(facts)}" for name, facts in content["models"].items())
         lines.append(f'"models": {{\n{_lines(models)}\n}}')
-        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _lines(items: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from onnx_multi_backend.conformance.case_facts import CaseFacts, OperatorUse
+from onnx_multi_backend.conformance.cases import case_name
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.results import CaseResult
@@ -101,5 +102,5 @@ class _Tables:
 
 def _suffix(run: BackendRun, results: Iterable[CaseResult]) -> str:
     """Return the device that ONNX's runner puts behind the name of each case, if it is one and the same."""
-    suffix = f"_{run.devices[0].lower()}" if len(run.devices) == 1 else ""
+    suffix = case_name("", run.devices[0]) if len(run.devices) == 1 else ""
     return suffix if all(r.name.endswith(suffix) for r in results) else ""

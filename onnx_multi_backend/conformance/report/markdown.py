@@ -6,10 +6,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from onnx_multi_backend.conformance.case_facts import DEFAULT_DOMAIN
-from onnx_multi_backend.conformance.report.coverage import OperatorCoverage, known_operators, operator_coverage
+from onnx_multi_backend.conformance.report.coverage import (
+    OperatorCoverage,
+    default_first,
+    known_operators,
+    operator_coverage,
+)
 from onnx_multi_backend.conformance.report.document import Report
 from onnx_multi_backend.conformance.report.markdown_text import block, code, details, plain, table
+from onnx_multi_backend.conformance.report.tally import tallies
 from onnx_multi_backend.conformance.results import CaseResult, summarize
 
 #: How many results of one backend, and how many problems, are listed.
@@ -52,16 +57,11 @@ def scoreboard_table(report: Report) -> str:
     occurring = summarize(report.cases)
     columns = ["cases", "passed", *(label.value for label in occurring), "not as expected"]
     rows = []
-    for run in report.backends.values():
-        cases = report.of(run.name)
-        counts = summarize(cases)
-        passed = sum(count for label, count in counts.items() if label.is_pass)
-        share = f" ({passed * 1000 // len(cases) / 10} %)" if cases else ""
-        numbers = [f"{passed}{share}", *(str(counts[label]) for label in occurring)]
-        unexpected = str(sum(bool(case.unexpected) for case in cases))
-        rows.append(
-            [code(run.name), plain(run.engine), plain(", ".join(run.devices)), str(len(cases)), *numbers, unexpected]
-        )
+    for tally in tallies(report):
+        run, share = tally.run, f" ({tally.percent})" if tally.total else ""
+        numbers = [tally.total, f"{tally.passed}{share}", *(tally.counts.get(label, 0) for label in occurring)]
+        described = [code(run.name), plain(run.engine), plain(", ".join(run.devices))]
+        rows.append([*described, *map(str, numbers), str(len(tally.unexpected))])
     return table(["backend", "engine", "devices", *columns], rows, numbers=columns)
 
 
@@ -76,15 +76,15 @@ def _heading(report: Report) -> str:
 
 
 def _unexpected(report: Report) -> str:
-    found = report.unexpected
-    if not found:
-        return ""
     rows: list[list[str]] = []
-    for name in report.backends:
-        cases = [case for case in found if case.backend == name]
+    for tally in tallies(report):
+        name, cases = tally.run.name, tally.unexpected
         rows += [[code(name), code(c.name), c.label.value, plain(_why(c))] for c in cases[:ROWS]]
         if len(cases) > ROWS:
             rows.append([code(name), f"and {len(cases) - ROWS} more", "", ""])
+    if not rows:
+        return ""
+    found = report.unexpected
     listed = table(["backend", "case", "label", "why"], rows)
     if len(found) > OPEN_ROWS:
         listed = details(_count(len(found), "result"), listed)
@@ -128,7 +128,7 @@ def _coverage(report: Report) -> Iterable[str]:
         names = [code(name) for name in found]
         cells = [
             [plain(str(o)), *(_passes(operators.get(o)) for operators in found.values())]
-            for o in sorted(incomplete, key=lambda o: (o.domain != DEFAULT_DOMAIN, *o))
+            for o in sorted(incomplete, key=default_first)
         ]
         listed = table(["operator", *names], cells, numbers=names)
         yield details(f"{_count(len(incomplete), 'operator')} not fully passed: cases passed / cases", listed)

@@ -31,7 +31,6 @@ def write_reports(report: Report, folder: Path, changes: str = "") -> None:
     OSError
         A file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     report.write(folder / FILE_NAME)  # first: the others can be made from it again
     write_text(folder / "index.html", render_html(report))
     write_text(folder / "summary.md", render_markdown(report, changes))

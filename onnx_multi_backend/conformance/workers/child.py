@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple, NoReturn
 
 from onnx_multi_backend.conformance.backend_ref import BackendRef
-from onnx_multi_backend.conformance.case_facts import CaseFacts, operators_of
+from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import model_of, official_cases
 from onnx_multi_backend.conformance.suite import Suite
 
@@ -57,11 +57,7 @@ def work(ref: BackendRef, connection: Connection, output: str, timeout: float) -
 
 def describe(connection: Connection) -> NoReturn:
     """Send what is known of every case, by its name without device, in ONNX's order."""
-    facts = {}
-    for name, case in official_cases().items():
-        model = model_of(case)
-        facts[name] = CaseFacts(case.kind, model.graph.name, operators_of(model))
-    connection.send(facts)
+    connection.send({name: CaseFacts.of(case.kind, model_of(case)) for name, case in official_cases().items()})
     connection.close()
     os._exit(0)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import wait
@@ -20,7 +19,7 @@ TIMEOUT = 120.0
 
 
 def run_in_workers(
-    ref: BackendRef, cases: Sequence[Case], *, jobs: int | None = None, timeout: float = TIMEOUT
+    ref: BackendRef, cases: Sequence[Case], *, jobs: int, timeout: float = TIMEOUT
 ) -> Iterator[CaseResult]:
     """Run cases in worker processes, and yield each result as it comes.
 
@@ -31,8 +30,8 @@ def run_in_workers(
     ----------
     ref : BackendRef
     cases : sequence of Case
-    jobs : int, optional
-        Processes at once; the number of cores when None.
+    jobs : int
+        Processes at once.
     timeout : float
         Seconds that a case may take.
 
@@ -45,7 +44,7 @@ def run_in_workers(
     left = deque(cases)
     workers: list[Worker] = []
     try:
-        workers += (Worker(ref, timeout, context) for _ in range(min(jobs or os.cpu_count() or 1, len(cases))))
+        workers += (Worker(ref, timeout, context) for _ in range(min(jobs, len(cases))))
         while workers:
             ready = wait([w.connection for w in workers], timeout=min(w.time_left for w in workers))
             for worker in list(workers):
