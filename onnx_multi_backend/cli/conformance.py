@@ -15,6 +15,7 @@ from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.cli.conformance_output import show_changes, show_report
 from onnx_multi_backend.cli.conformance_plan import FOLDER, make_plans
 from onnx_multi_backend.cli.progress import RunProgress
+from onnx_multi_backend.cli.termination import termination_as_interrupt
 from onnx_multi_backend.conformance import (
     KINDS,
     TIMEOUT,
@@ -53,12 +54,15 @@ Examples:
 
 _INTERRUPTED = 130
 
+_WITH_MERGE = ("reports", "merge_reports", "out", "scoreboard_dir", "compare_with", "fail_on")
+
 
 def _option(*names: str, help: str, metavar: str | None = None, panel: str | None = None) -> object:
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False)
 
 
 def conformance(
+    context: typer.Context,
     *,
     reports: Annotated[
         list[Path] | None, typer.Argument(metavar="[REPORT.json ...]", help="With --merge: the reports to join.")
@@ -132,7 +136,7 @@ def conformance(
     old = Report.read(compare_with) if compare_with else None
     left_out: list[Choice] = []
     if merge_reports:
-        _refuse({"--preset": preset, "--backend": backend, "-k": expression, "--operator": operator, "--kind": kind})
+        _refuse_what_runs(context)
         report = _merged(reports)
     else:
         if reports:
@@ -152,7 +156,8 @@ def conformance(
         progress = RunProgress()
         try:
             selection = Selection(expression, tuple(domain or ()), tuple(operator or ()), tuple(map(str, kind or ())))
-            report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, observer=progress)
+            with termination_as_interrupt():
+                report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, observer=progress)
         finally:
             progress.collected()
     changes = compare_reports(old, report) if old else None
@@ -177,10 +182,11 @@ def _merged(paths: Sequence[Path] | None) -> Report:
     return merge([Report.read(path) for path in paths])
 
 
-def _refuse(given: dict[str, object]) -> None:
-    for name, value in given.items():
-        if value:
-            raise OptionError(f"{name} chooses what to run, and --merge runs nothing.")
+def _refuse_what_runs(context: typer.Context) -> None:
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name not in _WITH_MERGE and source is not None and source.name == "COMMANDLINE":
+            raise OptionError(f"{parameter.opts[0]} is for a run, and --merge runs nothing.")
 
 
 def _check_writable(file: Path | None) -> None:

@@ -48,14 +48,17 @@ class Selection:
         _check_known("operator", self.operators, {u.op_type for facts in cases.values() for u in facts.operators})
         matches = _matcher(self.expression)
 
+        def has_operator(facts: CaseFacts) -> bool:
+            return any(
+                (not domains or use.domain in domains) and (not self.operators or use.op_type in self.operators)
+                for use in facts.operators
+            )
+
         def meant(name: str, facts: CaseFacts) -> bool:
             return (
                 matches(name)
                 and (not self.kinds or facts.kind in self.kinds)
-                and any(
-                    (not domains or use.domain in domains) and (not self.operators or use.op_type in self.operators)
-                    for use in facts.operators
-                )
+                and (not (domains or self.operators) or has_operator(facts))
             )
 
         chosen = [name for name, facts in cases.items() if meant(name, facts)]

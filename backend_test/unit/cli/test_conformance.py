@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,6 +151,22 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
     assert "\x1b" not in err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to catch")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_writes_what_is_known(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: signal.Signals
+) -> None:
+    monkeypatch.setattr(progress.RunProgress, "result", lambda *_: os.kill(os.getpid(), how))
+    before = signal.getsignal(how)
+    done = cli("conformance", *BAD, "-k", "test_add_cpu or test_neg_cpu", "--jobs", "1", "--out", str(tmp_path / "out"))
+    assert done.code == 130
+    assert "Summary, interrupted: cases are missing" in done.out
+    report = Report.read(tmp_path / "out" / "report.json")
+    assert report.interrupted
+    assert [case.name for case in report.cases] == ["test_add_cpu"]
+    assert signal.getsignal(how) == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -163,6 +182,8 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
         (["report.json"], "report.json: reports are given with --merge."),
         (["--merge"], "--merge needs the report.json"),
         (["--merge", "nowhere.json"], "'nowhere.json': No such file"),
+        (["--merge", "a.json", "--domain", "ai.onnx"], "--domain is for a run, and --merge runs nothing."),
+        (["--merge", "a.json", "--jobs", "2"], "--jobs is for a run, and --merge runs nothing."),
         (["--compare", "nowhere.json"], "'nowhere.json': No such file"),
         (["--fail-on", "regressions"], "--fail-on regressions goes with --compare"),
         (["--expectations-dir", "nowhere"], "--expectations-dir nowhere: there is no such folder."),

@@ -22,6 +22,12 @@ CASES = {
 }
 
 
+def test_a_model_without_nodes_is_left_out_only_where_an_operator_is_asked_for() -> None:
+    cases = {"test_empty": _facts("node"), **CASES}
+    assert Selection().choose(cases) == list(cases)
+    assert "test_empty" not in Selection(domains=["ai.onnx"]).choose(cases)
+
+
 @pytest.mark.parametrize(
     ("expression", "names"),
     [

@@ -12,7 +12,8 @@ from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import Case
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.workers.child import describe
-from onnx_multi_backend.conformance.workers.worker import Worker, make_context
+from onnx_multi_backend.conformance.workers.worker import Worker, how_it_ended, make_context
+from onnx_multi_backend.errors import RunError
 
 #: Seconds that a case may take.
 TIMEOUT = 120.0
@@ -70,12 +71,23 @@ def describe_cases() -> dict[str, CaseFacts]:
     """Return what is known of every official case, by its name without device, in ONNX's order.
 
     The cases are generated in the process that workers are forked from, which takes some seconds the first time.
+
+    Raises
+    ------
+    RunError
+        That process died; what it had to say is on stderr.
     """
     context = make_context()
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=describe, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
-    facts: dict[str, CaseFacts] = ours.recv()
+    try:
+        facts: dict[str, CaseFacts] = ours.recv()
+    except EOFError as error:
+        process.join()
+        raise RunError(
+            f"ONNX's cases could not be collected: the process that does it died ({how_it_ended(process.exitcode)})."
+        ) from error
     process.join()
     return facts

@@ -117,7 +117,7 @@ class Worker:
         took = time.monotonic() - self._started
         self._process.join()
         last_words = self._last_words()
-        how = _how(self._process.exitcode)
+        how = how_it_ended(self._process.exitcode)
         self.end()
         if self.case is None:
             raise BackendLoadError(f"{self._name!r}: loading it ended the process ({how}). {last_words}".rstrip())
@@ -133,7 +133,8 @@ class Worker:
         return self._output.read_bytes()[-_LAST_WORDS:].decode(errors="replace").strip()
 
 
-def _how(exit_code: int | None) -> str:
+def how_it_ended(exit_code: int | None) -> str:
+    """Name the signal that ended a process, or its exit status."""
     if exit_code is not None and exit_code < 0:
         try:
             return signal.Signals(-exit_code).name
