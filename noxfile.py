@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
@@ -100,11 +101,15 @@ for engine in ("onnxruntime", "openvino"):
 def bare(session: nox.Session) -> None:
     """Use the built wheel in an environment without any engine, and see that each extra can be resolved."""
     (wheel,) = map(str, DIST.glob("*.whl"))
-    install(session, wheel)
-    with session.chdir(session.create_tmp()):  # away from the source tree
+    install(session, wheel, "pytest-xdist")
+    elsewhere = session.create_tmp()
+    shutil.copy(ROOT / "examples" / "toy_backend.py", elsewhere)
+    with session.chdir(elsewhere):  # away from the source tree
         session.run("python", "-c", BARE_CHECK)
         session.run("onnx-multi-backend", "--help", silent=True)
         session.run("onnx-multi-backend", "presets")
+        toy = ("--pyargs", "onnx_multi_backend.conformance", "--onnx-backend", "toy_backend.ToyBackend")
+        session.run("python", "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *toy, "-k", "test_abs or sub")
     if session.venv_backend == "uv":  # pip would download the gigabytes of CUDA libraries to resolve them
         for extra in ENGINES:
             session.install("--dry-run", f"{wheel}[{extra}]", silent=False)
