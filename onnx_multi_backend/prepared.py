@@ -16,6 +16,7 @@ import numpy as np
 from onnx.backend.base import BackendRep, namedtupledict
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Payload, Session, Target, Value
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.feeds import FeedMaker, Slot
@@ -116,9 +117,9 @@ class PreparedModel(BackendRep):
             if input_example is not None:
                 self._session = self._for_shapes(self._feeds(input_example))
             else:
-                self._session = target.compile(payload)
+                self._session = compile_model(target, payload)
         else:
-            self._session = target.compile(payload)
+            self._session = compile_model(target, payload)
         self.adaptations: tuple[Adaptation, ...] = (*adapted.changes, *self._session.adaptations)
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
@@ -169,7 +170,7 @@ class PreparedModel(BackendRep):
             if session is None:
                 self._payload.loaded.check_unchanged()
                 started = time.perf_counter_ns()
-                session = self._target.compile(replace(self._payload, shapes=shapes))
+                session = compile_model(self._target, replace(self._payload, shapes=shapes))
                 milliseconds = (time.perf_counter_ns() - started) / 1e6
                 logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
                 self._by_shape[key] = session
@@ -219,7 +220,7 @@ class PreparedModel(BackendRep):
         """
         self._ort_session()
         target: Target = self._target.with_providers(names, options)  # type: ignore[attr-defined]
-        session = target.compile(self._payload or self._reload())
+        session = compile_model(target, self._payload or self._reload())
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
             self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]

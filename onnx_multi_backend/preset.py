@@ -202,7 +202,9 @@ class Preset(Backend):
         source, path, stamp = loaded.source, loaded.path, loaded.stamp
 
         def payload(fresh: LoadedModel) -> Payload:
-            return Payload(fresh, adapt(fresh.proto, target.limits) if settings["adapt"] else untouched(fresh.proto))
+            if not settings["adapt"]:
+                return Payload(fresh, untouched(fresh.proto))
+            return Payload(fresh, adapt(fresh.proto, target.limits), lowering=True)
 
         return PreparedModel(
             cls.name,

@@ -46,9 +46,9 @@ def _fixed(base: type[omb.Preset]) -> tuple[type[omb.Preset], list[Any]]:
     native = OrtTarget if issubclass(base, omb.OrtCpuBackend) else OpenvinoTarget
 
     class Recorder(native):  # type: ignore[misc, valid-type]
-        def compile(self, payload: Any) -> Any:
+        def build(self, payload: Any) -> Any:
             compiled.append(payload.shapes)
-            return super().compile(payload)
+            return super().build(payload)
 
     class Fixed(base):  # type: ignore[misc, valid-type]
         name = "Fixed"

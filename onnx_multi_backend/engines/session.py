@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from onnx import ModelProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted, Limits
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
 
@@ -18,12 +20,33 @@ Value = Any
 Feeds = Mapping[str, Value]
 
 
-class Session(Protocol):
-    """A compiled model. Safe from several threads; what `run` returns belongs to the caller."""
+class RefusedError(Exception):
+    """An engine does not take a model; never leaves this package.
 
-    @property
-    def adaptations(self) -> tuple[Adaptation, ...]:
-        """What the engine's own quirks made us change while it compiled the model."""
+    Parameters
+    ----------
+    words : str
+        The engine's own, in one line.
+    lacks_kernel : bool
+        It says itself that it lacks a kernel: then the model is not to blame.
+    """
+
+    def __init__(self, words: str, *, lacks_kernel: bool) -> None:
+        super().__init__(words)
+        self.words = words
+        self.lacks_kernel = lacks_kernel
+
+
+class Session(Protocol):
+    """A compiled model. Safe from several threads; what `run` returns belongs to the caller.
+
+    Attributes
+    ----------
+    adaptations : tuple of Adaptation
+        What was changed in the model while it was compiled.
+    """
+
+    adaptations: tuple[Adaptation, ...]
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run once; the results stand in the order of the graph's outputs."""
@@ -43,14 +66,30 @@ class Target(Protocol):
     def limits(self) -> Limits:
         """What the engine accepts."""
 
-    def compile(self, payload: Payload) -> Session:
-        """Compile a model.
+    @property
+    def identity(self) -> Hashable:
+        """Targets of one identity answer `accepts` alike."""
+
+    @property
+    def distrusted_operators(self) -> frozenset[str]:
+        """The operators that `distrusts` may have something to say about."""
+
+    def distrusts(self, site: Site) -> str | None:
+        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
+
+    def build(self, payload: Payload) -> Session:
+        """Compile a model as it is; see `compiling.compile_model`.
 
         Raises
         ------
+        RefusedError
+            The engine refuses the model.
         UnsupportedModelError
-            The engine refuses the model, or the model's placement breaks the ``fallback`` policy.
+            The model's placement breaks the ``fallback`` policy.
         """
+
+    def explain(self, payload: Payload, refused: RefusedError) -> OnnxMultiBackendError:
+        """Say which nodes the engine lacks, and why."""
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that the engine itself infers for an output without one; None: it cannot tell."""
@@ -71,11 +110,14 @@ class Payload:
         As the engine gets it.
     shapes : mapping of str to tuple of int, or None
         Fixed shapes of the inputs, for engines that compile for them.
+    lowering : bool
+        Whether nodes that the engine lacks may be rewritten.
     """
 
     loaded: LoadedModel
     adapted: Adapted
     shapes: Mapping[str, tuple[int, ...]] | None = None
+    lowering: bool = False
 
     @property
     def path(self) -> str | None:

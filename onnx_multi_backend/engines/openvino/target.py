@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,15 +13,16 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.openvino import folding, runtime
+from onnx_multi_backend.engines.openvino import defects, folding, runtime
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession
 from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
-from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.engines.session import Payload, RefusedError
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import defaults_of
@@ -49,7 +50,7 @@ class OpenvinoTarget:
     limits: OpenvinoLimits = field(default_factory=OpenvinoLimits)
     requested: tuple[str, ...] = (folding.PROVIDER,)
 
-    def compile(self, payload: Payload) -> OpenvinoSession:
+    def build(self, payload: Payload) -> OpenvinoSession:
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
@@ -73,9 +74,25 @@ class OpenvinoTarget:
                 known = ", ".join(runtime.settable_properties(self.device))
                 raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.") from error
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
-            raise refusal(
-                payload, words, self.accepts, limits=self.limits, who=self.preset, lacks_kernel=lacks
-            ) from error
+            raise RefusedError(words, lacks_kernel=lacks) from error
+
+    @property
+    def identity(self) -> Hashable:
+        """The device decides what is accepted."""
+        return folding.PROVIDER, self.device.text
+
+    @property
+    def distrusted_operators(self) -> frozenset[str]:
+        """The operators that `distrusts` looks at."""
+        return frozenset(defects.DEFECTS)
+
+    def distrusts(self, site: Site) -> str | None:
+        """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
+        return defects.find(site)
+
+    def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
+        """Say which nodes OpenVINO lacks, and why."""
+        return refusal(payload, refused.words, self.accepts, limits=self.limits, who=self.preset)
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """OpenVINO knows no operator that onnx does not."""

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from onnx import ModelProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.ort import errors, providers, runtime
+from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
-from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.engines.session import Payload, RefusedError
 from onnx_multi_backend.errors import (
     DeviceUnavailableError,
     FallbackWarning,
@@ -77,7 +78,7 @@ class OrtTarget:
         """Names of the providers that were asked for."""
         return tuple(name for name, _ in self.providers)
 
-    def compile(self, payload: Payload) -> OrtSession:
+    def build(self, payload: Payload) -> OrtSession:
         """Build a session and hold its placement to the ``fallback`` policy."""
         try:
             session = self._session(payload, self.providers)
@@ -92,7 +93,7 @@ class OrtTarget:
                 ) from error
             if self.fallback == "full" and self.requested != (providers.CPU,):
                 return self._on_cpu(payload, error)
-            raise self._refusal(payload, error) from error
+            raise _refused(error) from error
         judge(
             session.placement(),
             requested=[n for n in self.requested if n != providers.CPU]
@@ -152,6 +153,20 @@ class OrtTarget:
             return None
         found = next(o for o in session.get_outputs() if o.name == name)
         return type_from_string(found.type, found.shape)
+
+    @property
+    def identity(self) -> Hashable:
+        """Providers, their options and the device decide what is accepted."""
+        return tuple((name, *sorted(options.items())) for name, options in self.providers), self.device.text
+
+    @property
+    def distrusted_operators(self) -> frozenset[str]:
+        """The operators that `distrusts` looks at."""
+        return frozenset(defects.DEFECTS)
+
+    def distrusts(self, site: Site) -> str | None:
+        """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs."""
+        return defects.find(site)
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
@@ -217,7 +232,7 @@ class OrtTarget:
         try:
             session = self._session(payload, ())
         except errors.all_errors():
-            raise self._refusal(payload, error) from error
+            raise _refused(error) from error
         warn(
             f"{self.preset}: {self.requested[0]} fails to compile {payload.loaded.label}, all of it runs on "
             f"{providers.CPU}: {errors.first_line(error)}",
@@ -225,12 +240,10 @@ class OrtTarget:
         )
         return session
 
-    def _refusal(self, payload: Payload, error: Exception) -> UnsupportedModelError:
-        return refusal(
-            payload,
-            errors.first_line(error),
-            self.accepts,
-            limits=self.limits,
-            who=self.preset,
-            lacks_kernel=isinstance(error, errors.not_implemented()),
-        )
+    def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
+        """Say which nodes ONNX Runtime lacks, and why."""
+        return refusal(payload, refused.words, self.accepts, limits=self.limits, who=self.preset)
+
+
+def _refused(error: Exception) -> RefusedError:
+    return RefusedError(errors.first_line(error), lacks_kernel=isinstance(error, errors.not_implemented()))

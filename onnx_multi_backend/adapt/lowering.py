@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewriting the nodes that an engine lacks, until it has all of them.
+
+Each node is cut out of the model and shown to the engine. One that it refuses goes to the rules; the first whose body
+the engine takes, node by node and rules applied to them in turn, takes the node's place.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import onnx
+import onnx.inliner
+import onnx.printer
+from onnx import GraphProto, ModelProto, NodeProto
+
+from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.pipeline import Adapted
+from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.adapt.rules import RULES
+from onnx_multi_backend.adapt.same_operator import unchanged
+from onnx_multi_backend.adapt.single_node import (
+    Scope,
+    canonical,
+    infer,
+    opset_imports,
+    opset_versions,
+    single_node_model,
+    subgraphs,
+)
+from onnx_multi_backend.adapt.site import CAST, Site
+from onnx_multi_backend.adapt.work import Adaptation
+from onnx_multi_backend.graph_walk import all_nodes, operator_name
+
+logger = logging.getLogger(__name__)
+
+#: Opsets of the default domain that a model is lifted to where the engine has no kernels for its own.
+_LIFTS = (9, 13, 18, 21)
+
+
+class Engine(Protocol):
+    """An engine that can be asked about one node."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it accepts."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Engines of one identity answer `accepts` alike."""
+
+    def accepts(self, model: ModelProto) -> str | None:
+        """None when it takes a model of one node, else its complaint."""
+
+    def distrusts(self, site: Site) -> str | None:
+        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    """What takes the place of a node: nothing new where `rule` is empty."""
+
+    nodes: tuple[NodeProto, ...] = ()
+    rule: str = ""
+    reason: str = ""
+
+
+def distrusted(model: ModelProto, engine: Engine, operators: frozenset[str]) -> bool:
+    """Whether a model has a node that the engine accepts and computes wrongly.
+
+    Parameters
+    ----------
+    operators : frozenset of str
+        The only ones that can be meant: nothing is inferred for a model without any of them.
+    """
+    if not any(node.op_type in operators for node in all_nodes(model)):
+        return False
+    model = _inlined(model)
+    typed = infer(model)
+    imports = opset_imports(opset_versions(model))
+
+    def any_in(graph: GraphProto, outer: Scope) -> bool:
+        scope = outer.inside(graph)
+        for node in graph.node:
+            if any(any_in(inner, scope) for inner in subgraphs(node)):
+                return True
+            if node.op_type in operators:
+                single = single_node_model(node, scope, imports, model.ir_version)
+                if single is not None and engine.distrusts(Site(single)) is not None:
+                    return True
+        return False
+
+    return any_in(typed.graph, Scope({}, {}))
+
+
+def lower(adapted: Adapted, engine: Engine) -> Adapted | None:
+    """Rewrite what the engine lacks.
+
+    Parameters
+    ----------
+    adapted : Adapted
+        The model as the passes left it.
+    engine : Engine
+
+    Returns
+    -------
+    Adapted or None
+        None where something is left that no rule can express, or nothing had to be done.
+    """
+    model = _inlined(adapted.proto)
+    typed = infer(model)
+    given = opset_versions(model)
+    tried: set[int] = set()
+    todo = [_within(engine.limits, "", given.get("", onnx.defs.onnx_opset_version()))]
+    while todo:
+        opset = todo.pop(0)
+        if opset in tried:
+            continue
+        tried.add(opset)
+        attempt = ModelProto()
+        attempt.CopyFrom(typed)
+        targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
+        lowering = _Lowering(engine, targets, model.ir_version, _marker(model))
+        if lowering.whole(attempt.graph, given):
+            return (
+                _finished(adapted, attempt, given, lowering)
+                if lowering.changes or opset != given.get("", opset)
+                else None
+            )
+        if engine.limits.max_opset("") is None:
+            break  # it reads every opset as it is
+        todo += lowering.alternatives(opset)
+        todo += [o for o in (*_LIFTS, _within(engine.limits, "", 1000)) if o > max(opset, given.get("", 1))]
+    return None
+
+
+class _Lowering:
+    """One attempt, for one set of opsets."""
+
+    def __init__(self, engine: Engine, targets: Mapping[str, int], ir_version: int, marker: str) -> None:
+        self.changes: list[Adaptation] = []
+        self._engine = engine
+        self.targets = dict(targets)
+        self._ir_version = ir_version
+        self._marker = marker
+        self._memo: dict[bytes, _Fragment | None] = {}
+        self._count = 0
+        self._refused: list[Site] = []
+
+    def whole(self, graph: GraphProto, opsets: Mapping[str, int]) -> bool:
+        """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
+        return self._graph(graph, Scope({}, {}), opsets, record=True)
+
+    def alternatives(self, opset: int) -> Iterator[int]:
+        """Opsets, older than this one, in which a node that was refused means the same: an older kernel may take it."""
+        for site in self._refused:
+            schema = site.schema
+            if not site.domain and schema is not None and schema.since_version <= opset and schema.since_version > 7:
+                older = schema.since_version - 1
+                if unchanged(site.op_type, "", site.opset, older):
+                    yield older
+
+    def _graph(self, graph: GraphProto, outer: Scope, opsets: Mapping[str, int], *, record: bool = False) -> bool:
+        scope = outer.inside(graph)
+        nodes: list[NodeProto] = []
+        complete = True
+        for node in graph.node:
+            for inner in subgraphs(node):
+                complete &= self._graph(inner, scope, opsets, record=record)
+            fragment = self._node(node, scope, opsets)
+            if fragment is None:
+                if not record:
+                    return False
+                complete = False
+            if not fragment or not fragment.rule:
+                nodes.append(node)
+                continue
+            new = self._instance(fragment, node)
+            nodes += new
+            if record:
+                self.changes.append(_change(node, new, fragment))
+        del graph.node[:]
+        graph.node.extend(nodes)
+        return complete
+
+    def _node(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> _Fragment | None:
+        """What to do with a node; None where the engine lacks it and no rule helps."""
+        single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
+        if single is None:  # it cannot be shown by itself
+            return _Fragment() if self._same(node, opsets) else None
+        key = single.SerializeToString(deterministic=True)
+        if key not in self._memo:
+            self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere
+            self._memo[key] = self._solve(Site(single, self.targets.get("", 1)))
+        return self._memo[key]
+
+    def _same(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
+        domain = canonical(node.domain)
+        given = opsets.get(domain, 1)
+        wanted = self.targets.setdefault(domain, given)
+        return given == wanted or unchanged(node.op_type, domain, given, wanted)
+
+    def _solve(self, site: Site) -> _Fragment | None:
+        words = self._why_not(site)
+        if words is None:
+            return _Fragment()
+        for rule in RULES:
+            for body in rule(site):
+                typed = infer(body)
+                if self._graph(typed.graph, Scope({}, {}), opset_versions(typed)):
+                    return _Fragment(tuple(typed.graph.node), rule.__name__, words)
+        logger.debug("no rule for %s: %s", onnx.printer.to_text(site.model), words)
+        self._refused.append(site)
+        return None
+
+    def _why_not(self, site: Site) -> str | None:
+        if not self._same(site.node, {site.domain: site.opset}):
+            return f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
+        stamped = ModelProto()
+        stamped.CopyFrom(site.model)
+        del stamped.opset_import[:]
+        domains = {"", site.domain}
+        stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
+        return self._engine.distrusts(Site(stamped, site.target)) or _answer(self._engine, stamped)
+
+    def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
+        """The fragment's nodes between this node's inputs and outputs, all other names made unique."""
+        self._count += 1
+        prefix = f"{node.name or next(filter(None, node.output), node.op_type)}{self._marker}{self._count}/"
+        names = {f"i{i}": name for i, name in enumerate(dict.fromkeys(name for name in node.input if name))}
+        names.update({f"o{i}": name for i, name in enumerate(node.output) if name})
+        made = [renamed(inner, lambda name: names.get(name, prefix + name)) for inner in fragment.nodes]
+        for i, inner in enumerate(made):
+            inner.name = f"{prefix}{inner.name or f'{inner.op_type}{i}'}"
+        return made
+
+
+#: What engines said of models of one node, the last ones: asking costs as much as compiling.
+_answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
+_MOST_ANSWERS = 4096
+
+
+def _answer(engine: Engine, model: ModelProto) -> str | None:
+    key = (engine.identity, model.SerializeToString(deterministic=True))
+    if key not in _answers:
+        _answers[key] = engine.accepts(model)
+        while len(_answers) > _MOST_ANSWERS:
+            _answers.popitem(last=False)
+    return _answers[key]
+
+
+def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], lowering: _Lowering) -> Adapted:
+    used = {canonical(node.domain) for node in all_nodes(model)}
+    opsets = {d: v for d, v in lowering.targets.items() if d in used or not d}
+    del model.opset_import[:]
+    model.opset_import.extend(opset_imports(opsets))
+    changes = list(lowering.changes)
+    if opsets[""] != given.get("", opsets[""]):
+        reason = "the engine has no kernels for its own, and no operator used here changed in between"
+        change = f"opset {given['']} of ai.onnx to {opsets['']}"
+        changes.insert(0, Adaptation("opset_version", "", change, reason))
+    inserted = {node.name for node in all_nodes(model) if CAST in node.name}
+    return replace(adapted, proto=model, changes=(*adapted.changes, *changes), inserted=adapted.inserted | inserted)
+
+
+def _change(node: NodeProto, new: list[NodeProto], fragment: _Fragment) -> Adaptation:
+    operators = list(dict.fromkeys(operator_name(n) for n in new))
+    shown = ", ".join(operators[:8]) + (f" and {len(operators) - 8} more" if len(operators) > 8 else "")
+    where = (
+        f"{operator_name(node)} {node.name!r}" if node.name else f"{operator_name(node)} (output {node.output[0]!r})"
+    )
+    return Adaptation(fragment.rule, where, f"written with {shown}", fragment.reason)
+
+
+def _inlined(model: ModelProto) -> ModelProto:
+    return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def _within(limits: Limits, domain: str, version: int) -> int:
+    """An opset that the engine reads: this one, or its newest."""
+    newest = limits.max_opset(domain)
+    return version if newest is None else min(version, newest)
+
+
+def _marker(model: ModelProto) -> str:
+    """What no name in the model holds."""
+    names = {name for node in all_nodes(model) for name in (node.name, *node.output)}
+    marker = "/omb"
+    while any(marker in name for name in names):
+        marker += "_"
+    return marker

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules, in the order in which they are tried: special forms first, then bodies of functions, then wider types."""
+
+from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
+from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
+from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
+from onnx_multi_backend.adapt.rules.expand import expand_function
+from onnx_multi_backend.adapt.rules.max_unpool import max_unpool_shape
+from onnx_multi_backend.adapt.rules.mod import floor_mod
+from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
+from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
+from onnx_multi_backend.adapt.rules.prelu import prelu
+from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
+from onnx_multi_backend.adapt.rules.string_locale import string_locale
+from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
+from onnx_multi_backend.adapt.rules.version import convert_version
+from onnx_multi_backend.adapt.rules.widen import widen_types
+from onnx_multi_backend.adapt.site import Rule
+
+RULES: tuple[Rule, ...] = (
+    bit_cast,
+    bit_shift,
+    conv_integer_zero_points,
+    max_unpool_shape,
+    floor_mod,
+    adagrad,
+    adam,
+    momentum,
+    pow_exponent,
+    prelu,
+    recurrent_layout,
+    string_locale,
+    top_k_unsigned,
+    expand_function,
+    convert_version,
+    widen_types,
+)

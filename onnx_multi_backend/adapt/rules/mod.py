@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: Mod of floating-point numbers with the sign of the divisor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+
+def floor_mod(site: Site) -> Iterator[ModelProto]:
+    """Write ``fmod=0`` with ``fmod=1``: a remainder whose sign is not the divisor's gets the divisor added.
+
+    A zero takes the divisor's sign. Source: Mod's documentation in opset 28.
+    """
+    floats = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+    a, b = site.input(0), site.input(1)
+    kind = site.elem_type(a)
+    if not site.is_("Mod") or site.attribute("fmod", 0) or kind not in floats:
+        return
+    body = Body(site)
+    zero = body.constant(0.0, kind)
+    rest = body("Mod", a, b, fmod=1)
+    below = body("Less", b, zero)
+    other = body("Xor", body("Less", rest, zero), below)
+    moved = body("Where", other, body("Add", rest, b), rest)
+    # A product, because the Where of ONNX Runtime makes 0 of -0.
+    sign = body("Sub", body.constant(1, kind), body("Mul", body.constant(2, kind), body.cast(below, kind)))
+    yield body.finish(body("Mul", body("Abs", moved), sign))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: PRelu with several slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+#: From this opset on, slopes broadcast from the right; before, one slope a channel stood in a vector.
+_BROADCASTS = 7
+
+
+def prelu(site: Site) -> Iterator[ModelProto]:
+    """Give a slope to each channel by its shape, or write the operator as ``x < 0 ? slope * x : x``.
+
+    Source: PRelu's documentation in opsets 6 and 7.
+    """
+    if not site.is_("PRelu"):
+        return
+    x, slope = site.input(0), site.input(1)
+    rank, shape = site.rank(x), site.shape(slope)
+    by_channel = site.opset < _BROADCASTS and shape is not None and len(shape) == 1 and shape != [1]
+    if site.opset < _BROADCASTS and (rank is None or shape is None):
+        return
+    for whole in (True, False):
+        body = Body(site)
+        slopes = slope
+        if by_channel and rank is not None and rank > 2:
+            slopes = body("Reshape", slope, body.ints(-1, *[1] * (rank - 2)))
+        if whole:
+            yield body.finish(body("PRelu", x, slopes))
+        else:
+            below = body("Less", x, body.constant(0, site.elem_type(x)))
+            yield body.finish(body("Where", below, body("Mul", slopes, x), x))

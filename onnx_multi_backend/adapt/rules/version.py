@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: an operator that changed is written as ONNX's version converter writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+import onnx.version_converter
+from onnx import ModelProto, helper
+
+from onnx_multi_backend.adapt.site import Site
+
+#: The first opset whose elementwise operators broadcast as today's.
+_MODERN = 7
+
+
+_NO_ADAPTER = (RuntimeError, ValueError, onnx.version_converter.ConvertError, onnx.shape_inference.InferenceError)
+
+
+def convert_version(site: Site) -> Iterator[ModelProto]:
+    """Lift an operator of an older opset, or bring down one of a newer, with ONNX's own converter."""
+    targets = [_MODERN, site.target] if site.opset < _MODERN else [site.target]
+    for target in targets:
+        if site.domain or site.opset == target:
+            continue
+        model = ModelProto()
+        model.CopyFrom(site.model)
+        for tensor in model.graph.initializer:  # the converter knows no others
+            model.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+        try:
+            converted = onnx.version_converter.convert_version(model, target)
+        except _NO_ADAPTER:
+            continue
+        del converted.graph.input[len(site.model.graph.input) :]
+        if converted.graph.node:
+            yield converted

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a payload to a session: the engine is asked first, and only what it refuses is rewritten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onnx_multi_backend import checks
+from onnx_multi_backend.adapt.lowering import distrusted, lower
+from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
+from onnx_multi_backend.errors import OnnxMultiBackendError
+
+
+def compile_model(target: Target, payload: Payload) -> Session:
+    """Compile a model, rewriting what the engine lacks where the payload allows it.
+
+    A model that the engine takes, and computes rightly, goes to it untouched.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The engine refuses the model, rewritten or not; or its placement breaks the ``fallback`` policy.
+    InvalidModelError
+        The model is not valid, which is why the engine refused it.
+    """
+    if payload.lowering and distrusted(payload.adapted.proto, target, target.distrusted_operators):
+        session = _lowered(target, payload)
+        if session is not None:
+            return session
+    try:
+        return target.build(payload)
+    except RefusedError as refused:
+        if not refused.lacks_kernel:
+            checks.check(payload.loaded, full=True)  # an invalid model explains a refusal, and is not to be rewritten
+        session = _lowered(target, payload) if payload.lowering else None
+        if session is None:
+            raise target.explain(payload, refused) from refused.__cause__
+        return session
+
+
+def _lowered(target: Target, payload: Payload) -> Session | None:
+    """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too."""
+    lowered = lower(payload.adapted, target)
+    if lowered is None:
+        return None
+    try:
+        session = target.build(replace(payload, adapted=lowered))
+    except (RefusedError, OnnxMultiBackendError):
+        return None
+    session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
+    return session
