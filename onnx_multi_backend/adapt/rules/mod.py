@@ -24,7 +24,7 @@ def floor_mod(site: Site) -> Iterator[ModelProto]:
     zero = body.constant(0.0, kind)
     rest = body("Mod", a, b, fmod=1)
     below = body("Less", b, zero)
-    other = body("Xor", body("Less", rest, zero), below)
+    other = body("And", body("Not", body("Equal", rest, zero)), body("Xor", body("Less", rest, zero), below))
     moved = body("Where", other, body("Add", rest, b), rest)
     # A product, because the Where of ONNX Runtime makes 0 of -0.
     sign = body("Sub", body.constant(1, kind), body("Mul", body.constant(2, kind), body.cast(below, kind)))
