@@ -29,6 +29,7 @@ from onnx_multi_backend.adapt.single_node import (
     infer,
     opset_imports,
     opset_versions,
+    reads,
     single_node_model,
     subgraphs,
 )
@@ -40,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 #: Opsets of the default domain that a model is lifted to where the engine has no kernels for its own.
 _LIFTS = (9, 13, 18, 21)
+
+#: How many rewritten models are shown to the engine with nodes left that it refused by themselves.
+_PARTLY = 2
 
 
 class Engine(Protocol):
@@ -97,7 +101,7 @@ def distrusted(model: ModelProto, engine: Engine, operators: frozenset[str]) -> 
     return any_in(typed.graph, Scope({}, {}))
 
 
-def lower(adapted: Adapted, engine: Engine) -> Adapted | None:
+def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
     """Rewrite what the engine lacks.
 
     Parameters
@@ -106,15 +110,18 @@ def lower(adapted: Adapted, engine: Engine) -> Adapted | None:
         The model as the passes left it.
     engine : Engine
 
-    Returns
-    -------
-    Adapted or None
-        None where something is left that no rule can express, or nothing had to be done.
+    Yields
+    ------
+    Adapted
+        The rewritten model, the most promising first: one whose nodes the engine takes each by itself, then those where
+        a node is left that it refused by itself and may take in its place. Nothing where no rule helps.
     """
     model = _inlined(adapted.proto)
     typed = infer(model)
     given = opset_versions(model)
+    newest = engine.limits.max_opset("")
     tried: set[int] = set()
+    partly: list[Adapted] = []
     todo = [_within(engine.limits, "", given.get("", onnx.defs.onnx_opset_version()))]
     while todo:
         opset = todo.pop(0)
@@ -125,17 +132,18 @@ def lower(adapted: Adapted, engine: Engine) -> Adapted | None:
         attempt.CopyFrom(typed)
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
         lowering = _Lowering(engine, targets, model.ir_version, _marker(model))
-        if lowering.whole(attempt.graph, given):
-            return (
-                _finished(adapted, attempt, given, lowering)
-                if lowering.changes or opset != given.get("", opset)
-                else None
-            )
-        if engine.limits.max_opset("") is None:
-            break  # it reads every opset as it is
+        complete = lowering.whole(attempt.graph, given)
+        if lowering.changes or opset != given.get("", opset):
+            finished = _finished(adapted, attempt, given, lowering)
+            if complete:
+                yield finished
+                return
+            partly.append(finished)
+        if newest is None:  # it reads every opset as it is
+            break
         todo += lowering.alternatives(opset)
-        todo += [o for o in (*_LIFTS, _within(engine.limits, "", 1000)) if o > max(opset, given.get("", 1))]
-    return None
+        todo += [o for o in (*_LIFTS, newest) if o > max(opset, given.get("", 1))]
+    yield from partly[:_PARTLY]
 
 
 class _Lowering:
@@ -189,6 +197,8 @@ class _Lowering:
 
     def _node(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> _Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
+        if next(subgraphs(node), None) is not None and self._same(node, opsets):
+            opsets = self.targets  # what is inside has been brought there
         single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
         if single is None:  # it cannot be shown by itself
             return _Fragment() if self._same(node, opsets) else None
@@ -231,7 +241,7 @@ class _Lowering:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""
         self._count += 1
         prefix = f"{node.name or next(filter(None, node.output), node.op_type)}{self._marker}{self._count}/"
-        names = {f"i{i}": name for i, name in enumerate(dict.fromkeys(name for name in node.input if name))}
+        names = {f"i{i}": name for i, name in enumerate(reads(node))}
         names.update({f"o{i}": name for i, name in enumerate(node.output) if name})
         made = [renamed(inner, lambda name: names.get(name, prefix + name)) for inner in fragment.nodes]
         for i, inner in enumerate(made):

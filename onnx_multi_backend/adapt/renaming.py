@@ -23,6 +23,11 @@ def renamed(node: NodeProto, rename: Callable[[str], str]) -> NodeProto:
     return copy
 
 
+def renamed_graph(graph: GraphProto, rename: Callable[[str], str]) -> None:
+    """Give every value of a graph its new name, in place."""
+    _graph(graph, rename)
+
+
 def _node(node: NodeProto, rename: Callable[[str], str]) -> None:
     for names in (node.input, node.output):
         for i, name in enumerate(names):

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
+
+from onnx_multi_backend.adapt.renaming import renamed
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
 _SMALL = 4096
@@ -65,26 +67,32 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
         yield from attribute.graphs
 
 
+def reads(node: NodeProto) -> list[str]:
+    """The values that a node reads, each once: its inputs, then what its subgraphs read from outside."""
+    captured: dict[str, None] = {}
+    for graph in subgraphs(node):
+        _captures(graph, frozenset(), captured)
+    return list(dict.fromkeys([*(name for name in node.input if name), *captured]))
+
+
 def single_node_model(
     node: NodeProto, scope: Scope, opsets: Iterable[OperatorSetIdProto], ir_version: int
 ) -> ModelProto | None:
-    """Cut a node out: its inputs become ``i0``, ``i1``..., its outputs ``o0``, ``o1``..., so that equal nodes are equal.
+    """Cut a node out: what it `reads` becomes ``i0``, ``i1``..., its outputs ``o0``, ``o1``...
 
-    Returns None where the type of an input is not known, or a subgraph reads values from outside.
+    So equal nodes are equal. Returns None where the type of a value that it reads is not known.
     """
-    if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute) and _captures(node):
-        return None
-    names = list(dict.fromkeys(name for name in node.input if name))
+    names = reads(node)
     if any(name not in scope.types and name not in scope.constants for name in names):
         return None
     inputs = {name: f"i{i}" for i, name in enumerate(names)}
-    outputs = [f"o{i}" if name else "" for i, name in enumerate(node.output)]
-    alone = NodeProto()
-    alone.CopyFrom(node)
+    outputs = {name: f"o{i}" for i, name in enumerate(node.output) if name}
+    inner: dict[str, str] = {}
+    alone = renamed(
+        node, lambda name: inputs.get(name) or outputs.get(name) or inner.setdefault(name, f"n{len(inner)}")
+    )
     alone.name = alone.doc_string = ""
-    del alone.input[:], alone.output[:], alone.metadata_props[:]
-    alone.input.extend(inputs.get(name, "") for name in node.input)
-    alone.output.extend(outputs)
+    del alone.metadata_props[:]
     graph = GraphProto(name="single", node=[alone])
     for name, short in inputs.items():
         if name in scope.constants:
@@ -93,28 +101,21 @@ def single_node_model(
             tensor.name = short
         else:
             graph.input.add(name=short).type.CopyFrom(scope.types[name])
-    for name, short in zip(node.output, outputs, strict=True):
-        if short:
-            value = graph.output.add(name=short)
-            if name in scope.types:
-                value.type.CopyFrom(scope.types[name])
+    for name, short in outputs.items():
+        value = graph.output.add(name=short)
+        if name in scope.types:
+            value.type.CopyFrom(scope.types[name])
     return ModelProto(ir_version=ir_version, graph=graph, opset_import=opsets)
 
 
-def _captures(node: NodeProto) -> bool:
-    """Whether a subgraph of the node reads a value from outside."""
-    return any(_free(graph, frozenset()) for graph in subgraphs(node))
-
-
-def _free(graph: GraphProto, outer: frozenset[str]) -> bool:
+def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) -> None:
     known = outer | {v.name for v in graph.input} | {t.name for t in graph.initializer}
     for node in graph.node:
-        if any(name and name not in known for name in node.input):
-            return True
-        if any(_free(inner, known) for inner in subgraphs(node)):
-            return True
+        found.update(dict.fromkeys(name for name in node.input if name and name not in known))
+        for inner in subgraphs(node):
+            _captures(inner, known, found)
         known |= set(node.output)
-    return any(value.name not in known for value in graph.output)
+    found.update(dict.fromkeys(value.name for value in graph.output if value.name not in known))
 
 
 def scope_of(model: ModelProto) -> Scope:

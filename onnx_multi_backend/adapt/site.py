@@ -115,6 +115,10 @@ class Site:
         dims = self.type(name).tensor_type.shape.dim  # type: ignore[union-attr]
         return [d.dim_value if d.HasField("dim_value") else None for d in dims]
 
+    def initializer(self, name: str) -> TensorProto | None:
+        """The tensor behind an input that is known before anything runs."""
+        return self._constants.get(name)
+
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """The value of an input that is known before anything runs."""
         return numpy_helper.to_array(self._constants[name]) if name in self._constants else None

@@ -40,12 +40,11 @@ def compile_model(target: Target, payload: Payload) -> Session:
 
 def _lowered(target: Target, payload: Payload) -> Session | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too."""
-    lowered = lower(payload.adapted, target)
-    if lowered is None:
-        return None
-    try:
-        session = target.build(replace(payload, adapted=lowered))
-    except (RefusedError, OnnxMultiBackendError):
-        return None
-    session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
-    return session
+    for lowered in lower(payload.adapted, target):
+        try:
+            session = target.build(replace(payload, adapted=lowered))
+        except (RefusedError, OnnxMultiBackendError):
+            continue
+        session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
+        return session
+    return None

@@ -4,6 +4,7 @@
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
+from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool_shape
 from onnx_multi_backend.adapt.rules.mod import floor_mod
@@ -11,6 +12,7 @@ from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
+from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
 from onnx_multi_backend.adapt.rules.version import convert_version
@@ -21,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     bit_cast,
     bit_shift,
     conv_integer_zero_points,
+    cum_prod,
     max_unpool_shape,
     floor_mod,
     adagrad,
@@ -29,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     pow_exponent,
     prelu,
     recurrent_layout,
+    scan_captures,
     string_locale,
     top_k_unsigned,
     expand_function,

@@ -28,6 +28,7 @@ from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.tensors import tensor_info
 
+_UNKNOWN_RANK = "operation with dynamic rank"
 _NO_WORK = ("Input", "Output", "Const", "Reorder", "MemoryInput", "MemoryOutput")
 
 
@@ -103,7 +104,8 @@ class OpenvinoTarget:
         try:
             return why_unsafe(self._compile(runtime.core().read_model(model.SerializeToString()), None))
         except runtime.all_errors() as error:
-            return runtime.first_line(error)
+            words = runtime.first_line(error)
+            return None if _UNKNOWN_RANK in words else words  # in its place, the node may get a rank
 
     def _options_refused(self) -> bool:
         """Whether the properties are to blame: then the simplest model is refused too."""

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: a Scan whose body reads values from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import GraphProto, ModelProto, helper
+
+from onnx_multi_backend.adapt.renaming import renamed_graph
+from onnx_multi_backend.adapt.single_node import reads
+from onnx_multi_backend.adapt.site import Body, Site
+
+
+def scan_captures(site: Site) -> Iterator[ModelProto]:
+    """Put constants into the body, and hand all else in as states that every step passes on. Source: Scan's documentation in opset 9 and later."""
+    captured = [name for name in reads(site.node) if name not in site.node.input]
+    if not site.is_("Scan") or site.opset < 9 or not captured:
+        return
+    scanned = site.attribute("num_scan_inputs")
+    states = len(site.node.input) - scanned
+    inside = {name: f"state/{name}" for name in captured}
+    graph = GraphProto()
+    graph.CopyFrom(site.attribute("body"))
+    renamed_graph(graph, lambda name: inside.get(name, name))
+    for name in list(captured):
+        tensor = site.initializer(name)
+        if tensor is not None:  # known before anything runs: the body holds it itself
+            copy = graph.initializer.add()
+            copy.CopyFrom(tensor)
+            copy.name = inside[name]
+            captured.remove(name)
+    types = [found for name in captured if (found := site.type(name)) is not None]
+    first = [helper.make_value_info(inside[name], found) for name, found in zip(captured, types, strict=True)]
+    last = [helper.make_value_info(f"{inside[name]}/out", f) for name, f in zip(captured, types, strict=True)]
+    graph.node.extend(helper.make_node("Identity", [i.name], [o.name]) for i, o in zip(first, last, strict=True))
+    for values, more in ((graph.input, first), (graph.output, last)):
+        rest = list(values)
+        del values[:]
+        values.extend([*rest[:states], *more, *rest[states:]])
+    body = Body(site, site.opsets)
+    inputs = [*site.node.input[:states], *captured, *site.node.input[states:]]
+    count = len(site.node.output) + len(captured)
+    made = body("Scan", *inputs, outputs=count, body=graph, **site.attributes("body"))
+    yield body.finish(*made[:states], *made[states + len(captured) :])
