@@ -18,5 +18,8 @@ class Limits(Protocol):
     def takes_directly(self, elem_type: int) -> bool:
         """Whether arrays of this element type pass the engine's boundary as they are."""
 
+    def carries(self, elem_type: int, *, cast_to: bool) -> bool:
+        """Whether the engine needs a narrow type carried in a wider one; `cast_to`: values become of that type."""
+
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         """Whether the engine casts this element type to its wider one (`out`) or from it, at this opset."""

@@ -9,12 +9,15 @@ from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool_shape
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
+from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
+from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
+from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
 from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.rules.widen import widen_types
 from onnx_multi_backend.adapt.site import Rule
@@ -29,12 +32,16 @@ RULES: tuple[Rule, ...] = (
     adagrad,
     adam,
     momentum,
+    optional_get_element,
+    optional_has_element,
     pow_exponent,
     prelu,
     recurrent_layout,
     scan_captures,
     string_locale,
+    tensor_scatter,
     top_k_unsigned,
+    unsqueeze_axes,
     expand_function,
     convert_version,
     widen_types,

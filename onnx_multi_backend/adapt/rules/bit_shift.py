@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
@@ -24,35 +25,47 @@ _SIGNED: frozenset[int] = frozenset({_T.INT8, _T.INT16, _T.INT32, _T.INT64})
 
 
 def bit_shift(site: Site) -> Iterator[ModelProto]:
-    """Shift in uint64, where the bits of every integer type have room, and cut the result back.
+    """Shift in uint64, where the bits of every integer type have room, or by a product or quotient in int32.
 
-    Casts between integer types keep the low bits. A right shift of a negative number is the complement of the shifted
-    complement. An amount that is negative, or not less than the width, leaves the sign's extension alone.
-    Source: BitShift's documentation in opset 28.
+    An amount that is negative, or not less than the width, leaves the sign's extension alone. A right shift of a
+    negative number is the complement of the shifted complement. Source: BitShift's documentation in opset 28.
     """
-    x, y = site.input(0), site.input(1)
-    kind = site.elem_type(x)
-    if not site.is_("BitShift") or kind not in _BITS or kind == _T.UINT64:
+    kind = site.elem_type(site.input(0))
+    if not site.is_("BitShift") or kind not in _BITS:
         return
+    if kind != _T.UINT64:
+        yield _shifted(site, _T.INT64, _by_shifting)
+    if _BITS[kind] < 64 and kind != _T.UINT32:
+        yield _shifted(site, _T.INT32, _by_factor)
+
+
+def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) -> ModelProto:
+    kind, direction = site.elem_type(site.input(0)), site.attribute("direction")
     body = Body(site)
-    zero, minus_one = body.constant(0, _T.INT64), body.constant(-1, _T.INT64)
-    amount, value = body.cast(y, _T.INT64), body.cast(x, _T.INT64)
+    zero, minus_one = body.constant(0, wide), body.constant(-1, wide)
+    value, amount = body.cast(site.input(0), wide), body.cast(site.input(1), wide)
     # Of uint64, an amount too large for int64 becomes negative, and is out of range all the same.
-    enough = body(
-        "And", body("GreaterOrEqual", amount, zero), body("Less", amount, body.constant(_BITS[kind], _T.INT64))
-    )
-    amount = body.cast(body("Where", enough, amount, zero), _T.UINT64)
+    enough = body("And", body("GreaterOrEqual", amount, zero), body("Less", amount, body.constant(_BITS[kind], wide)))
+    amount = body("Where", enough, amount, zero)
+    negative = body("Less", value, zero)
+    if direction == "RIGHT" and kind in _SIGNED:
+        value = body("Where", negative, body("Sub", minus_one, value), value)
+    result = body("Where", enough, move(body, value, amount, direction), zero)
+    if direction == "RIGHT" and kind in _SIGNED:
+        result = body("Where", negative, body("Sub", minus_one, result), result)
+    if direction == "LEFT" and _BITS[kind] < 32:  # not every engine's Cast keeps the low bits
+        half = body.constant(2 ** (_BITS[kind] - 1) if kind in _SIGNED else 0, wide)
+        low = body("Mod", body("Add", result, half), body.constant(2 ** _BITS[kind], wide))
+        result = body("Sub", low, half)
+    return body.finish(body.cast(result, kind))
 
-    def shifted(bits: str, direction: str) -> str:
-        moved = body("BitShift", body.cast(bits, _T.UINT64), amount, direction=direction)
-        return str(body("Where", enough, body.cast(moved, _T.INT64), zero))
 
-    if site.attribute("direction") == "LEFT":
-        result = shifted(value, "LEFT")
-    elif kind in _SIGNED:
-        negative = body("Less", value, zero)
-        moved = shifted(body("Where", negative, body("Sub", minus_one, value), value), "RIGHT")
-        result = body("Where", negative, body("Sub", minus_one, moved), moved)
-    else:
-        result = shifted(value, "RIGHT")
-    yield body.finish(body.cast(result, kind))
+def _by_shifting(body: Body, value: str, amount: str, direction: str) -> str:
+    moved = body("BitShift", body.cast(value, _T.UINT64), body.cast(amount, _T.UINT64), direction=direction)
+    return body.cast(moved, _T.INT64)
+
+
+def _by_factor(body: Body, value: str, amount: str, direction: str) -> str:
+    powers = body.constant(np.array([1 << i for i in range(31)] + [-(1 << 31)], np.int32))
+    factor = body("Gather", powers, amount, axis=0)
+    return str(body("Mul" if direction == "LEFT" else "Div", value, factor))

@@ -3,6 +3,12 @@
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
+_T = TensorProto
+_LACKING = frozenset({_T.FLOAT8E4M3FNUZ, _T.FLOAT8E5M2FNUZ, _T.INT2, _T.UINT2})
+_NOT_SATURATING = frozenset({_T.FLOAT8E4M3FN, _T.FLOAT8E5M2, _T.FLOAT4E2M1})
+
 
 class OpenvinoLimits:
     """`onnx_multi_backend.adapt.Limits` of OpenVINO.
@@ -19,6 +25,10 @@ class OpenvinoLimits:
 
     def takes_directly(self, elem_type: int) -> bool:
         return True
+
+    def carries(self, elem_type: int, *, cast_to: bool) -> bool:
+        """The types that the frontend lacks, and those that its conversion does not saturate."""
+        return elem_type in _LACKING or (cast_to and elem_type in _NOT_SATURATING)
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         return False

@@ -28,7 +28,7 @@ from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.tensors import tensor_info
 
-_UNKNOWN_RANK = "operation with dynamic rank"
+_UNKNOWN_RANK = "support Parameter operation with dynamic rank"
 _NO_WORK = ("Input", "Output", "Const", "Reorder", "MemoryInput", "MemoryOutput")
 
 

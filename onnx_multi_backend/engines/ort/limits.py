@@ -77,6 +77,11 @@ class OrtLimits:
     def takes_directly(self, elem_type: int) -> bool:
         return elem_type not in WIDER
 
+    def carries(self, elem_type: int, *, cast_to: bool) -> bool:
+        if not self._packed_outputs:
+            return elem_type != TensorProto.FLOAT8E8M0
+        return elem_type == TensorProto.FLOAT4E2M1 and not self.can_cast(elem_type, 25, out=True)
+
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         if out and elem_type in PACKED_BITS and not self._packed_outputs:
             return False

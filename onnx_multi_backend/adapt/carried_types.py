@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pass: tensors of a type that an engine computes nothing with are carried in a wider type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of, subgraphs
+from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
+from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.tensors import WIDER, element_name
+
+_T = TensorProto
+
+
+class _Float(NamedTuple):
+    """A narrow type of floating-point numbers.
+
+    Attributes
+    ----------
+    mantissa : int
+        Bits of the fraction.
+    lowest : int
+        Exponent of the smallest normal number; below it lie the subnormal ones.
+    highest : int
+        Exponent of the largest number.
+    largest : float
+    beyond : float
+        What is too large becomes this where a Cast does not saturate.
+    signed_zero : bool
+    """
+
+    mantissa: int
+    lowest: int
+    highest: int
+    largest: float
+    beyond: float = np.nan
+    signed_zero: bool = True
+
+
+#: Source: https://onnx.ai/onnx/technical/float8.html and float4.html.
+_FLOATS: Mapping[int, _Float] = {
+    _T.FLOAT4E2M1: _Float(1, 0, 2, 6.0, 6.0),
+    _T.FLOAT8E4M3FN: _Float(3, -6, 8, 448.0),
+    _T.FLOAT8E4M3FNUZ: _Float(3, -7, 7, 240.0, signed_zero=False),
+    _T.FLOAT8E5M2: _Float(2, -14, 15, 57344.0, np.inf),
+    _T.FLOAT8E5M2FNUZ: _Float(2, -15, 15, 57344.0, signed_zero=False),
+}
+#: Bits, and whether there is a sign.
+_INTEGERS: Mapping[int, tuple[int, bool]] = {
+    _T.INT4: (4, True),
+    _T.UINT4: (4, False),
+    _T.INT2: (2, True),
+    _T.UINT2: (2, False),
+}
+_KINDS = frozenset({*_FLOATS, *_INTEGERS})
+
+
+def carried_types(work: Work) -> None:
+    """Carry every value of a narrow type as the same number of a wider type, and round where a value becomes narrow.
+
+    Nodes that only move values need no change; those that convert get the rounding written out: to the nearest, ties to
+    even, saturating where the Cast does. Source: the documentation of Cast, QuantizeLinear, DequantizeLinear.
+    """
+    kinds = {kind for kind, cast in _occurring(work.model).items() if work.limits.carries(kind, cast_to=cast)}
+    if not kinds:
+        return
+    if any(next(subgraphs(node), None) is not None for node in work.model.graph.node) or work.model.functions:
+        return  # left to the engine to refuse
+    scope = scope_of(infer(work.model))
+    graph = work.edit().graph
+    for where, values, edges in (("input", graph.input, work.inputs), ("output", graph.output, work.outputs)):
+        for value in values:
+            kind = value.type.tensor_type.elem_type
+            if kind in kinds:
+                value.type.tensor_type.elem_type = WIDER[kind]
+                edges[value.name] = Edge(value.name, WIDER[kind])
+                change = f"carried as {element_name(WIDER[kind])}"
+                work.changes.append(Adaptation("carried_types", f"{where} {value.name}", change, _reason(kind)))
+    del graph.value_info[:]
+    for tensor in graph.initializer:
+        if tensor.data_type in kinds:
+            tensor.CopyFrom(_widened(tensor))
+    nodes = []
+    for node in graph.node:
+        made = list(_Rewriter(node, scope, kinds).nodes())
+        nodes += made
+        if made != [node]:
+            operators = ", ".join(dict.fromkeys(n.op_type for n in made))
+            where = node.name or f"{node.op_type} (output {node.output[0]!r})"
+            reason = _reason(*sorted(kinds))
+            work.changes.append(Adaptation("carried_types", where, f"written with {operators}", reason))
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _reason(*kinds: int) -> str:
+    return f"the engine does not compute rightly with {', '.join(map(element_name, kinds))}"
+
+
+def _occurring(model: ModelProto) -> dict[int, bool]:
+    """The narrow types in a model, and whether a node makes a value of it from another type."""
+    graph = model.graph
+    found = {v.type.tensor_type.elem_type: False for v in (*graph.input, *graph.output)}
+    found.update((t.data_type, False) for t in graph.initializer)
+    for node in all_nodes(model):
+        for attribute in node.attribute:
+            kind = _named(attribute)
+            if kind:
+                found[kind] = found.get(kind, False) or node.op_type == "Cast"
+    if any(node.op_type == "CastLike" for node in all_nodes(model)):
+        found = dict.fromkeys(found, True)
+    return {kind: cast for kind, cast in found.items() if kind in _KINDS}
+
+
+def _named(attribute: AttributeProto) -> int:
+    if attribute.name in ("to", "output_dtype", "dtype"):
+        return attribute.i
+    return attribute.t.data_type if attribute.HasField("t") else 0
+
+
+def _widened(tensor: TensorProto) -> TensorProto:
+    wide = helper.tensor_dtype_to_np_dtype(WIDER[tensor.data_type])
+    return numpy_helper.from_array(numpy_helper.to_array(tensor).astype(wide), tensor.name)
+
+
+class _Rewriter:
+    """One node, on wide types instead of narrow ones."""
+
+    def __init__(self, node: NodeProto, scope: Scope, kinds: set[int]) -> None:
+        self._node = node
+        self._scope = scope
+        self._kinds = kinds
+        self._made: list[NodeProto] = []
+        self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+    def nodes(self) -> Iterator[NodeProto]:
+        node = self._node
+        if not node.output:
+            yield node
+            return
+        output, made = node.output[0], self._kind(node.output[0])
+        source = self._kind(node.input[0]) if node.input else 0
+        match node.op_type:
+            case "Cast" | "CastLike" if made in self._kinds:
+                self._narrow(node.input[0], output, made, source)
+            case "Cast" if source in self._kinds:
+                self._add("Cast", [node.input[0]], output, to=made)
+            case "QuantizeLinear" if made in self._kinds:
+                self._quantize(output, made)
+            case "DequantizeLinear" if source in self._kinds:
+                x = self._add("Cast", [node.input[0]], to=_T.FLOAT)
+                if len(node.input) > 2 and node.input[2]:
+                    x = self._add("Sub", [x, self._by_axis(node.input[2])])
+                self._add("Cast", [self._add("Mul", [x, self._by_axis(node.input[1])])], output, to=made)
+            case "Constant" if made in self._kinds and "value" in self._attributes:
+                yield helper.make_node("Constant", [], [output], value=_widened(self._attributes["value"]))
+                return
+            case _:
+                yield node
+                return
+        yield from self._made
+
+    def _kind(self, name: str) -> int:
+        found = self._scope.types.get(name)
+        return found.tensor_type.elem_type if found is not None and found.HasField("tensor_type") else 0
+
+    def _rank(self, name: str) -> int:
+        found = self._scope.types.get(name)
+        return len(found.tensor_type.shape.dim) if found is not None else 0
+
+    def _add(self, op_type: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
+        output = output or f"{self._node.output[0]}/omb_carried_{len(self._made)}"
+        self._made.append(helper.make_node(op_type, inputs, [output], f"{output}/node", **attributes))
+        return output
+
+    def _number(self, value: Any, kind: type = np.float32) -> str:
+        return self._add("Constant", [], value=numpy_helper.from_array(np.array(value, kind)))
+
+    def _where(self, condition: str, yes: str, no: str) -> str:
+        return self._add("Where", [condition, yes, no])
+
+    def _narrow(self, x: str, output: str, kind: int, source: int) -> None:
+        if kind in _FLOATS:
+            if source != _T.FLOAT and not (source in self._kinds and source in _FLOATS):
+                x = self._add("Cast", [x], to=_T.FLOAT)
+            self._round(x, output, kind, saturate=bool(self._attributes.get("saturate", 1)))
+        else:
+            self._wrap(self._add("Cast", [x], to=_T.INT32), output, kind)
+
+    def _round(self, x: str, output: str, kind: int, *, saturate: bool) -> None:
+        """Round to the multiple of the step that the number's exponent gives."""
+        narrow = _FLOATS[kind]
+        size, zero, one = self._add("Abs", [x]), self._number(0), self._number(1)
+        steps = [2.0 ** (k - narrow.mantissa) for k in range(narrow.lowest, narrow.highest + 1)]
+        # The step doubles at each power of two: a sum of what is added at those that the number has reached.
+        powers = self._number([2.0**k for k in range(narrow.lowest + 1, narrow.highest + 1)])
+        grows = self._number(np.diff(steps))
+        last = self._add("Unsqueeze", [size, self._number([-1], np.int64)])
+        reached = self._add("Cast", [self._add("GreaterOrEqual", [last, powers])], to=_T.FLOAT)
+        grown = self._add("ReduceSum", [self._add("Mul", [reached, grows]), self._number([-1], np.int64)], keepdims=0)
+        step = self._add("Add", [grown, self._number(steps[0])])
+        rounded = self._add("Mul", [self._add("Round", [self._add("Div", [size, step])]), step])
+        too_large = self._add("Greater", [rounded, self._number(narrow.largest)])
+        rounded = self._where(too_large, self._number(narrow.largest if saturate else narrow.beyond), rounded)
+        below = self._add("Less", [x, zero])
+        if narrow.signed_zero:
+            below = self._add("Or", [below, self._add("Less", [self._add("Div", [one, x]), zero])])
+        # A product, because the Where of ONNX Runtime makes 0 of -0.
+        twice = self._add("Mul", [self._add("Cast", [below], to=_T.FLOAT), self._number(2)])
+        signed = self._add("Mul", [rounded, self._add("Sub", [one, twice])], output if narrow.signed_zero else "")
+        if not narrow.signed_zero:
+            self._add("Add", [signed, zero], output)
+
+    def _wrap(self, x: str, output: str, kind: int) -> None:
+        """Keep the low bits."""
+        bits, signed = _INTEGERS[kind]
+        half = self._number(2 ** (bits - 1) if signed else 0, np.int32)
+        low = self._add("Mod", [self._add("Add", [x, half]), self._number(2**bits, np.int32)])
+        self._add("Cast", [self._add("Sub", [low, half])], output, to=WIDER[kind])
+
+    def _quantize(self, output: str, kind: int) -> None:
+        x = self._add("Cast", [self._node.input[0]], to=_T.FLOAT)
+        x = self._add("Div", [x, self._by_axis(self._node.input[1])])
+        zero_point = self._node.input[2] if len(self._node.input) > 2 else ""
+        if kind in _FLOATS:
+            self._round(x, output, kind, saturate=bool(self._attributes.get("saturate", 1)))
+            return
+        x = self._add("Round", [x])
+        if zero_point:
+            x = self._add("Add", [x, self._by_axis(zero_point)])
+        bits, signed = _INTEGERS[kind]
+        low = -(2 ** (bits - 1)) if signed else 0
+        x = self._add("Max", [self._add("Min", [x, self._number(low + 2**bits - 1)]), self._number(low)])
+        self._add("Cast", [x], output, to=WIDER[kind])
+
+    def _by_axis(self, name: str) -> str:
+        """A scale or zero point in float32, shaped so that it broadcasts: one in all, one an index, or one a block."""
+        x, wide = self._node.input[0], self._add("Cast", [name], to=_T.FLOAT)
+        rank, block = self._rank(x), self._attributes.get("block_size", 0)
+        axis = self._attributes.get("axis", 1) % max(rank, 1)
+        if self._rank(name) == 0:
+            return wide
+        if not block:
+            shape = [1] * rank
+            shape[axis] = -1
+            return self._add("Reshape", [wide, self._number(shape, np.int64)])
+        # Each stands for a block along the axis; the last block may be short.
+        size = self._add("Gather", [self._add("Shape", [x]), self._number(axis, np.int64)])
+        index = self._add("Range", [self._number(0, np.int64), size, self._number(1, np.int64)])
+        return self._add("Gather", [wide, self._add("Div", [index, self._number(block, np.int64)])], axis=axis)
