@@ -33,6 +33,10 @@ class NodePlacement(NamedTuple):
         return f"{self.operator} {self.name!r}" if self.name else self.operator
 
 
+class MisplacedError(UnsupportedModelError):
+    """An engine takes a model and runs its nodes elsewhere than the ``fallback`` policy allows."""
+
+
 def list_nodes(nodes: Sequence[NodePlacement], limit: int = 8) -> str:
     """Name nodes for a message, the first few of them."""
     shown = ", ".join(str(n) for n in nodes[:limit])
@@ -63,7 +67,7 @@ def judge(
 
     Raises
     ------
-    UnsupportedModelError
+    MisplacedError
         ``partial`` and none of the model's own nodes runs on a requested provider, or ``none`` and any node runs
         elsewhere.
     """
@@ -78,14 +82,14 @@ def judge(
     operators = sorted({n.operator for n in elsewhere})
     reasons = [f"{n}: {asked} does not take this node; it would run on {n.provider}" for n in elsewhere]
     if fallback == "none":
-        raise UnsupportedModelError(
+        raise MisplacedError(
             f'{text}. fallback="none" refuses that; use fallback="partial" to let them run there.',
             operators=operators,
             reasons=reasons,
         )
     own = [n for n in placement if n.name not in inserted]
     if fallback == "partial" and own and all(n.provider not in requested for n in own):
-        raise UnsupportedModelError(
+        raise MisplacedError(
             f"{preset}: no node of the model runs on {asked}; all of them would run on {others}: {list_nodes(own)}. "
             f'Choose a preset that has these operators, or pass fallback="full" to run them on {others} all the same.',
             operators=operators,

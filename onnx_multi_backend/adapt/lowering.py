@@ -54,6 +54,10 @@ class Engine(Protocol):
         """What it accepts."""
 
     @property
+    def any_opset(self) -> bool:
+        """Whether another opset is not worth a try."""
+
+    @property
     def identity(self) -> Hashable:
         """Engines of one identity answer `accepts` alike."""
 
@@ -139,7 +143,7 @@ def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
                 yield finished
                 return
             partly.append(finished)
-        if newest is None:  # it reads every opset as it is
+        if engine.any_opset:
             break
         todo += lowering.alternatives(opset)
         todo += [o for o in (*_LIFTS, newest) if o > max(opset, given.get("", 1))]

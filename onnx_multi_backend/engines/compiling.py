@@ -9,6 +9,7 @@ from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.lowering import distrusted, lower
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
 from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.placement import MisplacedError
 
 
 def compile_model(target: Target, payload: Payload) -> Session:
@@ -36,15 +37,21 @@ def compile_model(target: Target, payload: Payload) -> Session:
         if session is None:
             raise target.explain(payload, refused) from refused.__cause__
         return session
+    except MisplacedError:
+        session = _lowered(target, payload) if payload.lowering else None
+        if session is None:
+            raise
+        return session
 
 
 def _lowered(target: Target, payload: Payload) -> Session | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too."""
-    for lowered in lower(payload.adapted, target):
-        try:
-            session = target.build(replace(payload, adapted=lowered))
-        except (RefusedError, OnnxMultiBackendError):
-            continue
-        session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
-        return session
+    for engine in target.askings():
+        for lowered in lower(payload.adapted, engine):
+            try:
+                session = target.build(replace(payload, adapted=lowered))
+            except (RefusedError, OnnxMultiBackendError):
+                continue
+            session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
+            return session
     return None

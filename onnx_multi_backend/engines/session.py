@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from onnx import ModelProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted, Limits
+from onnx_multi_backend.adapt.lowering import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel
@@ -67,6 +68,10 @@ class Target(Protocol):
         """What the engine accepts."""
 
     @property
+    def any_opset(self) -> bool:
+        """Whether another opset than the model's is not worth a try."""
+
+    @property
     def identity(self) -> Hashable:
         """Targets of one identity answer `accepts` alike."""
 
@@ -76,6 +81,9 @@ class Target(Protocol):
 
     def distrusts(self, site: Site) -> str | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
+
+    def askings(self) -> Sequence[Engine]:
+        """The ways to ask which nodes must be rewritten: whether anything takes them, or the main provider does."""
 
     def build(self, payload: Payload) -> Session:
         """Compile a model as it is; see `compiling.compile_model`.

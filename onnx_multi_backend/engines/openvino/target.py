@@ -77,6 +77,15 @@ class OpenvinoTarget:
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise RefusedError(words, lacks_kernel=lacks) from error
 
+    def askings(self) -> tuple[OpenvinoTarget]:
+        """OpenVINO compiles a model whole or not at all."""
+        return (self,)
+
+    @property
+    def any_opset(self) -> bool:
+        """OpenVINO's frontend reads every opset as it is."""
+        return True
+
     @property
     def identity(self) -> Hashable:
         """The device decides what is accepted."""

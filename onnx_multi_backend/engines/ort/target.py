@@ -59,6 +59,8 @@ class OrtTarget:
     session_options : mapping, onnxruntime.SessionOptions or None
     shape_options : callable or None
         Makes provider options for the first provider from fixed input shapes.
+    strict : bool
+        Whether `accepts` is a no to a node that another provider than the requested ones would run.
     """
 
     preset: str
@@ -67,6 +69,7 @@ class OrtTarget:
     fallback: Fallback = "partial"
     session_options: Any = None
     shape_options: Any = None
+    strict: bool = False
 
     @property
     def limits(self) -> OrtLimits:
@@ -155,9 +158,21 @@ class OrtTarget:
         return type_from_string(found.type, found.shape)
 
     @property
+    def any_opset(self) -> bool:
+        """Kernels of the CPU provider differ by opset; another provider's answer does not, and costs more to ask for."""
+        return self.strict
+
+    @property
     def identity(self) -> Hashable:
-        """Providers, their options and the device decide what is accepted."""
-        return tuple((name, *sorted(options.items())) for name, options in self.providers), self.device.text
+        """Providers and the device decide what is accepted."""
+        return tuple(name for name, _ in self.providers), self.device.text, self.strict
+
+    def askings(self) -> Sequence[OrtTarget]:
+        """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested."""
+        if self.requested[0] == providers.CPU:
+            return (self,)
+        strict = replace(self, strict=True)
+        return {"full": (self,), "partial": (self, strict), "none": (strict,)}[self.fallback]
 
     @property
     def distrusted_operators(self) -> frozenset[str]:
@@ -174,9 +189,15 @@ class OrtTarget:
             options = make_session_options(None)
             options.intra_op_num_threads = 1
             self._add_providers(options, self.providers, None)
-            runtime.load().InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+            session = make_session(
+                runtime.load().InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+            )
         except errors.all_errors() as error:
             return errors.first_line(error)
+        if self.strict:
+            elsewhere = [node for node in session.placement() if node.provider not in self.requested]
+            if elsewhere:
+                return f"{self.requested[0]} does not take it"
         return None
 
     def _session(self, payload: Payload, wanted: Sequence[tuple[str, Mapping[str, str]]]) -> OrtSession:
