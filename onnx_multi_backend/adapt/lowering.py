@@ -146,7 +146,7 @@ def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
         if engine.any_opset:
             break
         todo += lowering.alternatives(opset)
-        todo += [o for o in (*_LIFTS, newest) if o > max(opset, given.get("", 1))]
+        todo += [o for o in (*_LIFTS, newest or 0) if o > max(opset, given.get("", 1))]
     yield from partly[:_PARTLY]
 
 
