@@ -73,7 +73,10 @@ class CaseResult:
     @property
     def headline(self) -> str:
         """What went wrong, in one line: numpy's AssertionErrors begin with an empty one."""
-        lines = [" ".join(line.split()) for line in (self.error or self.reason).splitlines() if line.strip()]
+        # What a process that was ended had printed last may be about anything.
+        ended = self.label in (Label.CRASH, Label.TIMEOUT)
+        text = (self.reason or self.error) if ended else (self.error or self.reason)
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         return " ".join(lines[: 2 if lines and lines[0].endswith("Error:") else 1])
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import sys
 import tempfile
 import time
 import unittest
@@ -29,6 +30,7 @@ from onnx_multi_backend.conformance.cases import (
     official_cases,
 )
 from onnx_multi_backend.conformance.compare import assert_similar
+from onnx_multi_backend.conformance.foreign import describe_error, message_of
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
 from onnx_multi_backend.errors import UnsupportedModelError
@@ -77,7 +79,7 @@ class Suite:
         return load_model(name)
 
     def run(self, name: str) -> CaseResult:
-        """Run one case and label it; nothing but an interrupt gets out of it.
+        """Run one case and label it; nothing but a KeyboardInterrupt gets out of it.
 
         The traceback behind a ``fail`` is logged at DEBUG level.
 
@@ -95,7 +97,9 @@ class Suite:
             duration = time.perf_counter_ns() - start
             adaptations, placement = _told(self._recorder.rep)
             label, reason, error = *_how_it_passed(self._recorder.rep, adaptations, placement), ""
-        except Exception as e:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # a foreign backend may raise anything: sys.exit() is no reason to end the run
             duration = time.perf_counter_ns() - start
             label, reason, error = _why_not(e)
             logger.debug("%s on %s", name, self.name, exc_info=True)
@@ -218,12 +222,17 @@ def _how_it_passed(rep: Any, adaptations: Sequence[Change], placement: Sequence[
     return Label.NATIVE, "" if placement else "all nodes folded at load"
 
 
-def _why_not(error: Exception) -> tuple[Label, str, str]:
-    if isinstance(error, unittest.SkipTest):
-        return Label.SKIP, str(error) or "skipped by the backend without a reason", ""
+def _why_not(error: BaseException) -> tuple[Label, str, str]:
+    if isinstance(error, unittest.SkipTest) or _is_pytest_skip(error):
+        return Label.SKIP, message_of(error) or "skipped by the backend without a reason", ""
     if isinstance(error, UnsupportedModelError):
-        return Label.UNSUPPORTED, str(error), ""
-    return Label.FAIL, "", f"{type(error).__name__}: {error}"
+        return Label.UNSUPPORTED, message_of(error), ""
+    return Label.FAIL, "", describe_error(error)
+
+
+def _is_pytest_skip(error: BaseException) -> bool:
+    pytest = sys.modules.get("pytest")  # whoever raised it has imported it
+    return pytest is not None and isinstance(error, pytest.skip.Exception)
 
 
 def _told(rep: Any) -> tuple[tuple[Change, ...], tuple[PlacedNode, ...]]:

@@ -12,6 +12,7 @@ import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
+from backend_test.unit.conformance.odd_backends import LOADS_A_FEW_TIMES
 from onnx_multi_backend.cli import progress
 from onnx_multi_backend.conformance import Report
 
@@ -110,6 +111,40 @@ def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compa
     assert done.code == 0
 
 
+ODD = "backend_test.unit.conformance.odd_backends"
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (("--backend", "no.such.backend"), "'no.such.backend': there is no module 'no' here."),
+        (("--backend", f"{ODD}.LacksEveryDevice"), f"'{ODD}.LacksEveryDevice' does not support the device 'CPU' here."),
+    ],
+)
+def test_nothing_is_run_when_one_of_the_backends_cannot_be_used(
+    cli: Cli, tmp_path: Path, second: tuple[str, ...], message: str
+) -> None:
+    first = ("--backend", "examples.toy_backend.ToyBackend", "-k", "test_relu_cpu")
+    done = cli("conformance", *first, *second, "--out", tmp_path / "out")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith(f"error: {message}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_backend_that_cannot_be_loaded_again_is_in_the_report(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "licensed_here.py").write_text(LOADS_A_FEW_TIMES.format(times=1))
+    monkeypatch.syspath_prepend(tmp_path)
+    names = "test_abs_cpu or test_ceil_cpu or test_cos_cpu"
+    options = ("-k", names, "--kind", "node", "--jobs", "1", "--out", tmp_path / "out")
+    done = cli("conformance", "--backend", "licensed_here.Licensed", *options)
+    assert done.code == 1
+    assert "1 passed: 1 pass, 2 crash" in done.out
+    report = Report.read(tmp_path / "out" / "report.json")
+    assert "the licence is in use" in report.of("licensed_here.Licensed")[2].reason
+
+
 def test_a_case_to_skip_is_not_run(cli: Cli, expectations: Path) -> None:
     _expect(expectations, "test_relu_cpu", action="skip")
     assert "0 passed: 1 skip" in cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node").out
@@ -177,6 +212,12 @@ def test_a_run_that_is_stopped_writes_what_is_known(
         (["--preset", "OrtCpu", "-k", "nosuchcase"], "No case matches -k 'nosuchcase'."),
         (["--preset", "OrtCpu", "--operator", "relu"], "No case has the operator 'relu'. Did you mean"),
         (["--backend", "no.such.backend"], "'no.such.backend': there is no module 'no' here."),
+        (
+            ["--backend", "examples.toy_backend.ToyBackend", "--device", "CUDA"],
+            "'examples.toy_backend.ToyBackend' does",
+        ),
+        (["--backend", "examples.toy_backend.ToyBackend", "--device", ""], "--device is empty"),
+        (["--preset", "OrtCpu", "--device", ""], "--device is empty"),
         (["--backend", "onnx.helper"], "'onnx.helper' has no prepare"),
         (["--backend", "examples.toy_backend.ToyBackend", "--fallback", "full"], "--option and --fallback are for"),
         (["report.json"], "report.json: reports are given with --merge."),
