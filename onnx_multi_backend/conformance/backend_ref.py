@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from onnx_multi_backend.conformance.foreign import describe_error
-from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
 
 _NEEDED = ("prepare", "supports_device")
 
@@ -52,9 +52,17 @@ class BackendRef:
 
     @classmethod
     def of(cls, backend: Any, **kwargs: Any) -> BackendRef:
-        """Make a reference to a module or a class; it must be importable by its own name."""
+        """Make a reference to a module or a class; it must be importable by its own name.
+
+        Raises
+        ------
+        OptionError
+            It is neither.
+        """
         if isinstance(backend, ModuleType):
             return cls(backend.__name__, **kwargs)
+        if not isinstance(backend, type):
+            raise OptionError(f"{backend!r} is neither a module nor a class: give the dotted path that leads to it.")
         return cls(f"{backend.__module__}.{backend.__qualname__}", **kwargs)
 
     def load(self) -> Any:
