@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     with messages.shown(debug=debug):
         try:
             code = app(given, prog_name=PROGRAM, standalone_mode=False)
+        except (typer.Abort, KeyboardInterrupt):
+            messages.say("error", "interrupted.")
+            code = messages.INTERRUPTED
         except Exception as error:
             if debug:
                 traceback.print_exception(error)

@@ -11,11 +11,20 @@ from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import STANDARD_DEVICES, Case, case_name
 from onnx_multi_backend.conformance.expectations import Expectations
+from onnx_multi_backend.conformance.interrupts import uninterrupted
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.selection import Selection
-from onnx_multi_backend.conformance.workers import TIMEOUT, Worker, describe_cases, load_worker, run_in_workers
+from onnx_multi_backend.conformance.workers import (
+    MAX_TIMEOUT,
+    TIMEOUT,
+    Worker,
+    describe_cases,
+    load_worker,
+    run_in_workers,
+)
+from onnx_multi_backend.errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -90,12 +99,17 @@ def run_conformance(
     Raises
     ------
     OptionError
-        The selection is malformed, or selects nothing.
+        The selection is malformed, or selects nothing; or the timeout is no time that a process can wait.
     BackendLoadError
         A backend cannot be loaded, or does not support its devices. Each is loaded once before any case runs; one that
         cannot be loaded again later is in the report.
     """
-    observer = observer or Observer()
+    if not 0 < timeout <= MAX_TIMEOUT:
+        raise OptionError(
+            f"A timeout is more than 0 and at most {MAX_TIMEOUT:g} seconds, which is a day; not {timeout:g}."
+        )
+    observer, selection = observer or Observer(), selection or Selection()
+    selection.check()
     environment = Environment.current()
     backends: dict[str, BackendRun] = {}
     results: list[CaseResult] = []
@@ -103,7 +117,7 @@ def run_conformance(
     interrupted = False
     try:
         facts = describe_cases()
-        chosen = [_choose(plan, facts, selection or Selection()) for plan in plans]
+        chosen = [_choose(plan, facts, selection) for plan in plans]
         with _loaded(plans, timeout) as first:
             for plan, known in zip(plans, chosen, strict=True):
                 models |= known
@@ -141,8 +155,9 @@ def _loaded(plans: Sequence[Plan], timeout: float) -> Generator[Worker | None]:
             first = load_worker(plan.backend, timeout)
         yield first
     finally:
-        if first:
-            first.end()
+        with uninterrupted():
+            if first:
+                first.end()
 
 
 def _results(

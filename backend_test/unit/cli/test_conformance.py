@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
 from backend_test.unit.conformance.odd_backends import LOADS_A_FEW_TIMES
-from onnx_multi_backend.cli import progress
+from onnx_multi_backend.cli import conformance_files, progress
 from onnx_multi_backend.conformance import Report
 
 
@@ -192,6 +196,7 @@ def test_a_run_that_is_stopped_writes_what_is_known(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: signal.Signals
 ) -> None:
     monkeypatch.setattr(progress.RunProgress, "result", lambda *_: os.kill(os.getpid(), how))
+    monkeypatch.setattr(progress.RunProgress, "finished", lambda *_: os.kill(os.getpid(), how))  # impatient
     before = signal.getsignal(how)
     done = cli("conformance", *BAD, "-k", "test_add_cpu or test_neg_cpu", "--jobs", "1", "--out", str(tmp_path / "out"))
     assert done.code == 130
@@ -202,9 +207,79 @@ def test_a_run_that_is_stopped_writes_what_is_known(
     assert signal.getsignal(how) == before
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_an_interrupt_while_cases_are_collected_leaves_no_traceback() -> None:
+    command = [sys.executable, "-m", "onnx_multi_backend", "conformance", *BAD]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while len(_children(run.pid)) < 2 and time.monotonic() < deadline:  # Python's tracker, and the fork server
+            time.sleep(0.02)
+        time.sleep(1)
+        os.killpg(run.pid, signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert run.returncode == 130
+    assert "Traceback" not in err
+    assert "Summary, interrupted" in out
+
+
+def _children(parent: int) -> list[str]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if status.read_text().rpartition(")")[2].split()[1] == str(parent):
+                found.append(status.parent.name)
+    return found
+
+
+def test_what_cannot_be_written_is_shown(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "report.json")
+
+    monkeypatch.setattr(conformance_files, "write_reports", fail)
+    done = cli("conformance", *BAD, "-k", "test_add_cpu", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "1 case, 1 passed" in done.out
+    assert "written: " not in done.out
+    assert done.err.splitlines()[-1] == "error: 'report.json': No space left on device."
+
+
+@pytest.mark.parametrize(
+    ("option", "path"),
+    [
+        ("--out", "file"),
+        ("--out", "file/new/folder"),
+        ("--scoreboard-dir", "file"),
+        ("--write-expectations", "file/bad.toml"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_found_before_the_run(
+    cli: Cli, tmp_path: Path, option: str, path: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli("conformance", *BAD, option, path).error().startswith(f"{option} {path}: nothing can be written there: ")
+    assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Path) -> None:
+    toy = ("--backend", "examples.toy_backend.ToyBackend")
+    assert cli("conformance", *toy, "-k", "test_floor_cpu", "--out", tmp_path / "old").code == 0
+    compare = ("--compare", tmp_path / "old" / "report.json", "--fail-on", "regressions")
+    done = cli("conformance", *toy, "-k", "test_add_cpu", *compare)
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith("error: --fail-on regressions: no case of a backend of the same name")
+    assert "1 cases of examples.toy_backend.ToyBackend are in the old report alone" in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--backend", "no.such", "-k", "relu (abs)"], "-k 'relu (abs)' is no expression"),
+        (["--backend", "no.such", "--timeout", "inf"], "A timeout is more than 0 and at most 86400 seconds"),
+        (["--backend", "no.such", "--timeout", "nan"], "Invalid value for '--timeout'"),
+        (["--backend", "no.such", "--timeout", "99999999999"], "A timeout is more than 0 and at most 86400 seconds"),
         (["--preset", "Nope"], "There is no preset 'Nope'."),
         (["--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE"),
         (["--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu knows no device 'CUDA'."),

@@ -59,7 +59,9 @@ def work(ref: BackendRef, connection: Connection, output: str, timeout: float) -
 
 def describe(connection: Connection) -> NoReturn:
     """Send what is known of every case, by its name without device, in ONNX's order."""
-    connection.send({name: CaseFacts.of(case.kind, model_of(case)) for name, case in official_cases().items()})
+    facts = {name: CaseFacts.of(case.kind, model_of(case)) for name, case in official_cases().items()}
+    with contextlib.suppress(BrokenPipeError):  # the parent is gone
+        connection.send(facts)
     connection.close()
     os._exit(0)
 

@@ -10,6 +10,7 @@ from multiprocessing.connection import wait
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import Case
+from onnx_multi_backend.conformance.interrupts import uninterrupted
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.workers.child import describe
@@ -18,6 +19,8 @@ from onnx_multi_backend.errors import RunError
 
 #: Seconds that a case may take.
 TIMEOUT = 120.0
+#: The most that it may take: a day, which every clock that is waited on can hold.
+MAX_TIMEOUT = 86_400.0
 
 
 def load_worker(ref: BackendRef, timeout: float = TIMEOUT) -> Worker:
@@ -81,8 +84,9 @@ def run_in_workers(
         for case in left:
             yield CaseResult(ref.name, case.name, case.kind, Label.CRASH, f"not run: no process is left. {fault}")
     finally:
-        for worker in workers:
-            worker.end()
+        with uninterrupted():
+            for worker in workers:
+                worker.end()
 
 
 def _hand_out(cases: deque[Case], workers: list[Worker]) -> bool:

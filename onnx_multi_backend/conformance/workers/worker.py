@@ -19,6 +19,7 @@ from typing import Any
 import onnx_multi_backend
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.cases import Case, environment
+from onnx_multi_backend.conformance.interrupts import uninterrupted
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.workers.child import Ready, work
@@ -58,9 +59,9 @@ class Worker:
         self.connection, theirs = context.Pipe()
         # Not a daemon, which may start no processes of its own; so it has to be ended before Python waits for it.
         self._process = context.Process(target=work, args=(ref, theirs, output, timeout), daemon=False)
+        atexit.register(self.end)
         self._process.start()
         theirs.close()
-        atexit.register(self.end)
 
     @property
     def idle(self) -> bool:
@@ -130,11 +131,12 @@ class Worker:
         if not self.alive:
             return
         self.alive = False
-        if self._process.pid is not None and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.kill()
-        self._process.join()
+        if self._process.pid is not None:
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
+            self._process.join()
         self.connection.close()
         self._output.unlink(missing_ok=True)
         atexit.unregister(self.end)
@@ -186,6 +188,8 @@ def make_context() -> Any:
     # It imports the preloaded module before it learns the parent's sys.path, and says nothing where it cannot.
     here = str(Path(onnx_multi_backend.__file__).parents[1])
     given = os.environ.get("PYTHONPATH")
-    with environment("PYTHONPATH", os.pathsep.join([here, given] if given else [here])):
+    paths = os.pathsep.join([here, given] if given else [here])
+    # Ctrl-C goes to that process too, which has nothing to say about it while it imports.
+    with environment("PYTHONPATH", paths), uninterrupted(signal.SIGINT):
         forkserver.ensure_running()
     return context
