@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from onnx_multi_backend.conformance.cases import KINDS
 from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.reading import take
 
 
 class PlacedNode(NamedTuple):
@@ -97,13 +99,20 @@ class CaseResult:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CaseResult:
         """Rebuild a result from what `to_dict` returned."""
+        kind = take(values, "kind", str)
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is no kind of case")
         return cls(
-            **{
-                **values,
-                "label": Label(values["label"]),
-                "adaptations": tuple(Change(**c) for c in values["adaptations"]),
-                "placement": tuple(PlacedNode(**n) for n in values["placement"]),
-            }
+            take(values, "backend", str),
+            take(values, "name", str),
+            kind,
+            Label(take(values, "label", str)),
+            take(values, "reason", str),
+            tuple(Change(*(take(c, name, str) for name in Change._fields)) for c in take(values, "adaptations", list)),
+            tuple(PlacedNode(*(take(n, f, str) for f in PlacedNode._fields)) for n in take(values, "placement", list)),
+            take(values, "duration_ms", float, int),
+            take(values, "error", str),
+            take(values, "unexpected", str),
         )
 
 

@@ -84,9 +84,11 @@ def run_in_workers(
         for case in left:
             yield CaseResult(ref.name, case.name, case.kind, Label.CRASH, f"not run: no process is left. {fault}")
     finally:
-        with uninterrupted():
-            for worker in workers:
-                worker.end()
+        left_over = [worker for worker in workers if worker.alive]
+        if left_over:  # none while Python ends, when signals can no longer be handled
+            with uninterrupted():
+                for worker in left_over:
+                    worker.end()
 
 
 def _hand_out(cases: deque[Case], workers: list[Worker]) -> bool:
