@@ -58,5 +58,6 @@ def _table(action: str, members: list[CaseResult]) -> str:
 
 
 def _text(text: str) -> str:
-    """Write a TOML string: JSON's are, but for the delete character."""
-    return json.dumps(text).replace("\x7f", "\\u007f")
+    """Write a TOML string: JSON's are, but for the delete character, and surrogates, which TOML has no form for."""
+    sound = text.encode(errors="backslashreplace").decode()
+    return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")

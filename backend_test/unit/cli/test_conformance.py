@@ -149,6 +149,18 @@ def test_a_backend_that_cannot_be_loaded_again_is_in_the_report(
     assert "the licence is in use" in report.of("licensed_here.Licensed")[2].reason
 
 
+def test_a_terminal_that_cannot_write_a_name_costs_no_report(tmp_path: Path) -> None:
+    command = ("-m", "onnx_multi_backend", "conformance", "--backend", f"{ODD}.Réseau", "-k", "test_relu_cpu")
+    root = str(Path(omb.__file__).parents[1])
+    env = {**os.environ, "PYTHONPATH": root, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, *command, "--out", "out"], cwd=tmp_path, env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert rb"odd_backends.R\xe9seau on CPU" in done.stdout
+    assert list(Report.read(tmp_path / "out" / "report.json").backends) == [f"{ODD}.Réseau"]
+
+
 def test_a_case_to_skip_is_not_run(cli: Cli, expectations: Path) -> None:
     _expect(expectations, "test_relu_cpu", action="skip")
     assert "0 passed: 1 skip" in cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node").out

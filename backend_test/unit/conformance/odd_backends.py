@@ -39,6 +39,10 @@ class OddRep(PlainRep):
         return super().run(inputs)
 
 
+class Réseau(OddBackend):
+    """Has a name that not every terminal can write."""
+
+
 instance = OddBackend()
 
 
