@@ -94,6 +94,13 @@ class ClosesDescriptorTwo(OddBackend):
         os.close(2)
 
 
+class ClosesDescriptorTwoAndDies(OddBackend):
+    @staticmethod
+    def odd() -> None:
+        os.close(2)
+        os.abort()
+
+
 class Exits(OddBackend):
     @staticmethod
     def odd() -> None:

@@ -124,6 +124,11 @@ def test_last_words_are_kept_though_the_streams_were_closed_before() -> None:
     assert "Fatal Python error: Aborted" in results["test_neg_cpu"].error
 
 
+def test_where_a_process_died_is_told_though_it_had_closed_its_streams() -> None:
+    (result,) = run("abs", ref=odd("ClosesDescriptorTwoAndDies"), jobs=1).values()
+    assert "Fatal Python error: Aborted" in result.error
+
+
 @pytest.mark.parametrize(
     ("backend", "label", "headline"),
     [
