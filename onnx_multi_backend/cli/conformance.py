@@ -12,10 +12,11 @@ import typer
 
 from onnx_multi_backend.cli import arguments, console
 from onnx_multi_backend.cli.arguments import Choice
+from onnx_multi_backend.cli.conformance_files import Targets
 from onnx_multi_backend.cli.conformance_output import show_changes, show_report
 from onnx_multi_backend.cli.conformance_plan import FOLDER, make_plans
+from onnx_multi_backend.cli.messages import INTERRUPTED
 from onnx_multi_backend.cli.progress import RunProgress
-from onnx_multi_backend.cli.termination import termination_as_interrupt
 from onnx_multi_backend.conformance import (
     KINDS,
     TIMEOUT,
@@ -23,14 +24,11 @@ from onnx_multi_backend.conformance import (
     Report,
     Selection,
     compare_reports,
-    draft_expectations,
     merge,
     render_changes,
     run_conformance,
-    write_reports,
-    write_scoreboard,
-    write_text,
 )
+from onnx_multi_backend.conformance.interrupts import one_interrupt, uninterrupted
 from onnx_multi_backend.errors import OptionError
 
 Kind = enum.StrEnum("Kind", {kind.replace("-", "_"): kind for kind in KINDS})  # type: ignore[misc]
@@ -51,8 +49,6 @@ Examples:
   onnx-multi-backend conformance --backend my.backend --write-expectations my_backend.toml
   onnx-multi-backend conformance --merge cpu/report.json ep/report.json --out all
 """
-
-_INTERRUPTED = 130
 
 _WITH_MERGE = ("reports", "merge_reports", "out", "scoreboard_dir", "compare_with", "fail_on")
 
@@ -132,46 +128,44 @@ def conformance(
     """
     if fail_on == FailOn.REGRESSIONS and compare_with is None:
         raise OptionError("--fail-on regressions goes with --compare OLD.json.")
-    _check_writable(write_expectations)
+    targets = Targets(out, scoreboard_dir, write_expectations)
+    targets.check()
     old = Report.read(compare_with) if compare_with else None
     left_out: list[Choice] = []
-    if merge_reports:
-        _refuse_what_runs(context)
-        report = _merged(reports)
-    else:
-        if reports:
-            raise OptionError(f"{reports[0]}: reports are given with --merge.")
-        options = arguments.parse_options(option, fallback)
-        plans, left_out = make_plans(
-            preset,
-            backend,
-            device,
-            options,
-            own_options=bool(option),
-            folder=expectations_dir,
-            file=expectations,
-        )
-        if write_expectations and len(plans) != 1:
-            raise OptionError(f"--write-expectations drafts for one backend; {len(plans)} are run. Name one.")
-        progress = RunProgress()
-        try:
+    with one_interrupt():
+        if merge_reports:
+            _refuse_what_runs(context)
+            report = _merged(reports)
+        else:
+            if reports:
+                raise OptionError(f"{reports[0]}: reports are given with --merge.")
+            plans, left_out = make_plans(
+                preset,
+                backend,
+                device,
+                arguments.parse_options(option, fallback),
+                own_options=bool(option),
+                folder=expectations_dir,
+                file=expectations,
+            )
+            if write_expectations and len(plans) != 1:
+                raise OptionError(f"--write-expectations drafts for one backend; {len(plans)} are run. Name one.")
             selection = Selection(expression, tuple(domain or ()), tuple(operator or ()), tuple(map(str, kind or ())))
-            with termination_as_interrupt():
+            progress = RunProgress()
+            try:
                 report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, observer=progress)
-        finally:
-            progress.collected()
-    changes = compare_reports(old, report) if old else None
-    if out:
-        write_reports(report, out, render_changes(changes, str(compare_with)) if changes else "")
-    if scoreboard_dir:
-        write_scoreboard(report, scoreboard_dir)
-    if write_expectations:
-        write_text(write_expectations, draft_expectations(report.cases))
-    show_report(report, left_out)
-    if changes:
-        show_changes(changes, str(compare_with))
-    for folder in filter(None, (out and out / "index.html", scoreboard_dir, write_expectations)):
-        console.line(f"written: {folder}")
+            finally:
+                progress.collected()
+        changes = compare_reports(old, report) if old else None
+        try:
+            with uninterrupted():
+                targets.write(report, render_changes(changes, str(compare_with)) if changes else "")
+        finally:  # what cannot be written is at least shown
+            show_report(report, left_out)
+            if changes:
+                show_changes(changes, str(compare_with))
+        for path in targets.written():
+            console.line(f"written: {path}")
     if code := _exit_code(report, changes, fail_on):
         raise typer.Exit(code)
 
@@ -189,14 +183,11 @@ def _refuse_what_runs(context: typer.Context) -> None:
             raise OptionError(f"{parameter.opts[0]} is for a run, and --merge runs nothing.")
 
 
-def _check_writable(file: Path | None) -> None:
-    if file is not None and file.exists():
-        raise OptionError(f"--write-expectations {file}: the file exists. Name another, or remove it.")
-
-
 def _exit_code(report: Report, changes: Changes | None, fail_on: FailOn) -> int:
     if report.interrupted:
-        return _INTERRUPTED
+        return INTERRUPTED
     if fail_on == FailOn.REGRESSIONS and changes is not None:
+        if not changes.common:
+            raise OptionError("--fail-on regressions: no case of a backend of the same name is in both reports.")
         return int(bool(changes.regressions))
     return int(not report.as_expected)

@@ -51,6 +51,8 @@ def make_plans(
     left_out : list of Choice
         Presets that cannot be used here.
     """
+    if device == "":
+        raise OptionError("--device is empty: name a device, or leave the option out.")
     if folder is not None and not folder.is_dir():
         raise OptionError(f"--expectations-dir {folder}: there is no such folder.")
     choices = arguments.choose(presets, device, options) if presets or not backends else []

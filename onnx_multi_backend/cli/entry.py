@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -25,12 +26,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     arguments : sequence of str, optional
         Those of the process when None.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # no name costs a report because a terminal cannot write it
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = messages.DEBUG in given
     given = [word for word in given if word != messages.DEBUG] or ["--help"]
     with messages.shown(debug=debug):
         try:
             code = app(given, prog_name=PROGRAM, standalone_mode=False)
+        except (typer.Abort, KeyboardInterrupt):
+            messages.say("error", "interrupted.")
+            code = messages.INTERRUPTED
         except Exception as error:
             if debug:
                 traceback.print_exception(error)

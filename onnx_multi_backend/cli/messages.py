@@ -16,6 +16,9 @@ from onnx_multi_backend.cli.console import console, one_line
 #: The option that any command takes, anywhere on its line.
 DEBUG = "--debug"
 
+#: The exit code of a command that was interrupted.
+INTERRUPTED = 130
+
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 

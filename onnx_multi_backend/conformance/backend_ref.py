@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.conformance.foreign import describe_error
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
 
 _NEEDED = ("prepare", "supports_device")
 
 
 class BackendLoadError(OnnxMultiBackendError, ImportError):
-    """A dotted path leads to no backend; the message says where it ends."""
+    """A dotted path leads to no backend that can be used here; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,17 @@ class BackendRef:
 
     @classmethod
     def of(cls, backend: Any, **kwargs: Any) -> BackendRef:
-        """Make a reference to a module or a class; it must be importable by its own name."""
+        """Make a reference to a module or a class; it must be importable by its own name.
+
+        Raises
+        ------
+        OptionError
+            It is neither.
+        """
         if isinstance(backend, ModuleType):
             return cls(backend.__name__, **kwargs)
+        if not isinstance(backend, type):
+            raise OptionError(f"{backend!r} is neither a module nor a class: give the dotted path that leads to it.")
         return cls(f"{backend.__module__}.{backend.__qualname__}", **kwargs)
 
     def load(self) -> Any:
@@ -78,6 +87,26 @@ class BackendRef:
             )
         return found
 
+    def load_for_devices(self) -> Any:
+        """Import the backend, and ask it for the devices: without them, every case would be skipped.
+
+        Raises
+        ------
+        BackendLoadError
+            It cannot be imported, or does not support one of the devices.
+        """
+        backend = self.load()
+        for device in self.devices:
+            try:
+                supported = backend.supports_device(device)
+            except (Exception, SystemExit) as error:  # whatever a foreign backend raises
+                raise BackendLoadError(
+                    f"{self.path!r}: supports_device({device!r}) raised {describe_error(error)}."
+                ) from error
+            if not supported:
+                raise BackendLoadError(f"{self.path!r} does not support the device {device!r} here. Name another one.")
+        return backend
+
 
 def _as_json(value: Any) -> Any:
     try:
@@ -99,6 +128,8 @@ def _import_longest(path: str) -> tuple[ModuleType, list[str]]:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise BackendLoadError(f"{path!r} cannot be imported: {error}.") from error
-        except Exception as error:  # whatever a foreign module raises
-            raise BackendLoadError(f"{path!r} cannot be imported: {type(error).__name__}: {error}.") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a foreign module raises: sys.exit() and pytest.skip() too
+            raise BackendLoadError(f"{path!r} cannot be imported: {describe_error(error)}.") from error
     raise BackendLoadError(f"{path!r}: there is no module {words[0]!r} here.")

@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, defs, helper
 
+from onnx_multi_backend.conformance.reading import take, take_texts
 from onnx_multi_backend.tensors import element_name, onnx_type_string
 
 #: The default domain, by the name that ONNX's documentation gives it.
@@ -69,14 +70,14 @@ class OperatorUse:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> OperatorUse:
         """Rebuild a use from what `to_dict` returned."""
-        attributes = {str(name): tuple(map(str, tried)) for name, tried in values["attributes"].items()}
+        attributes = take(values, "attributes", Mapping)
         return cls(
-            str(values["domain"]),
-            str(values["op_type"]),
-            int(values["since_version"]),
-            bool(values["top_level"]),
-            attributes,
-            tuple(map(str, values["types"])),
+            take(values, "domain", str),
+            take(values, "op_type", str),
+            take(values, "since_version", int),
+            take(values, "top_level", bool),
+            {name: take_texts(attributes, name) for name in attributes},
+            take_texts(values, "types"),
         )
 
 
@@ -100,8 +101,8 @@ class CaseFacts:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CaseFacts:
         """Rebuild facts from what `to_dict` returned."""
-        uses = tuple(map(OperatorUse.from_dict, values["operators"]))
-        return cls(str(values["kind"]), str(values["graph_name"]), uses)
+        uses = tuple(map(OperatorUse.from_dict, take(values, "operators", list)))
+        return cls(take(values, "kind", str), take(values, "graph_name", str), uses)
 
 
 def operators_of(model: ModelProto) -> tuple[OperatorUse, ...]:

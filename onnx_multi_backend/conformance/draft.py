@@ -46,21 +46,18 @@ def draft_expectations(results: Iterable[CaseResult]) -> str:
     return "\n".join([_HEAD.format(backend=backend or "a backend", count=count, groups=len(groups)), *tables])
 
 
-def _says(result: CaseResult) -> str:
-    return result.headline if result.label == Label.FAIL else result.reason
-
-
 def _cause(result: CaseResult) -> str:
     """Reduce a message to what it has in common with others of its kind: no names, numbers, shapes, paths."""
-    return " ".join(_DETAILS.sub("…", _says(result)).split())
+    return " ".join(_DETAILS.sub("…", result.headline).split())
 
 
 def _table(action: str, members: list[CaseResult]) -> str:
     names = ",\n".join(f"    {_text(r.name)}" for r in members)
-    reason = _text(_says(members[0]) or f"a {members[0].label} without a message")
+    reason = _text(members[0].headline or f"a {members[0].label} without a message")
     return f'[[{action}]]  # {len(members)}\nnames = [\n{names},\n]\nkind = "defect"\nreason = {reason}\n'
 
 
 def _text(text: str) -> str:
-    """Write a TOML string: JSON's are, but for the delete character."""
-    return json.dumps(text).replace("\x7f", "\\u007f")
+    """Write a TOML string: JSON's are, but for the delete character, and surrogates, which TOML has no form for."""
+    sound = text.encode(errors="backslashreplace").decode()
+    return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")

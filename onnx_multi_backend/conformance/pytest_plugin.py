@@ -5,7 +5,8 @@ It is there wherever the package is installed; from a checkout, register it in t
 
     pytest_plugins = ["onnx_multi_backend.conformance.pytest_plugin"]
 
-A case's result travels on its test report, so that pytest-xdist carries it to the process that reports.
+What is known of a case travels on the report of its setup, and its result on that of its call, so that pytest-xdist
+carries them to the process that reports: of a case whose process died, only the first has come.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from onnx_multi_backend.conformance.baseline import Baseline, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import find_case
 from onnx_multi_backend.conformance.labels import Label
-from onnx_multi_backend.conformance.pytest_suite import Options
+from onnx_multi_backend.conformance.pytest_suite import NO_BACKEND, Options, check_chosen
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.report.text import coverage_headline, coverage_text
@@ -49,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Options.expectations = config.getoption("--onnx-expectations")
     Options.baseline = config.getoption("--onnx-baseline")
     if not hasattr(config, "workerinput"):
+        if Options.backend is None and _runs_the_suite(config):
+            raise pytest.UsageError(NO_BACKEND)
+        check_chosen()
         config.pluginmanager.register(_Reporter(config), "onnx-conformance-reporter")
 
 
@@ -56,11 +60,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put a case's result on its report."""
+    """Put what is known of a case on the report of its setup, and its result on that of its call."""
     report = yield
-    if call.when == "call":
-        vars(report)["onnx_case"] = getattr(getattr(item, "instance", None), "onnx_case", None)
+    if call.when == "setup":
+        about = getattr(getattr(item, "obj", None), "onnx_about", None)
+        vars(report)["onnx_about"] = about and about()
+    elif call.when == "call":
+        vars(report)["onnx_result"] = getattr(getattr(item, "instance", None), "onnx_result", None)
     return report
+
+
+def _runs_the_suite(config: pytest.Config) -> bool:
+    return bool(config.getoption("pyargs")) and any(arg.startswith(__package__) for arg in config.args)
 
 
 class _Backend:
@@ -80,17 +91,32 @@ class _Backend:
 class _Reporter:
     def __init__(self, config: pytest.Config) -> None:
         self._backends: dict[str, _Backend] = {}
+        self._begun: dict[str, dict[str, Any]] = {}
         self._update: bool = config.getoption("--onnx-update-baselines")
         self._folder: Path | None = config.getoption("--onnx-report")
         self._command = ["pytest", *map(str, config.invocation_params.args)]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        case: dict[str, Any] | None = getattr(report, "onnx_case", None)
-        if case:
-            result = CaseResult.from_dict(case["result"])
-            backend = self._backends.setdefault(result.backend, _Backend(case["baseline"], case["run"]))
-            backend.results[result.name] = result
-            backend.facts[result.name] = CaseFacts.from_dict(case["facts"])
+        about: dict[str, Any] | None = getattr(report, "onnx_about", None)
+        result: dict[str, Any] | None = getattr(report, "onnx_result", None)
+        if about:
+            self._begun[report.nodeid] = about
+        elif result:
+            self._note(self._begun.pop(report.nodeid), CaseResult.from_dict(result))
+        elif report.when not in ("setup", "call", "teardown") and report.nodeid in self._begun:
+            # xdist makes such a report in the place of a process that died.
+            about = self._begun.pop(report.nodeid)
+            reason = str(report.longrepr)
+            unexpected = f"{Label.CRASH}: {reason}"
+            case = CaseResult(
+                about["backend"], about["name"], about["kind"], Label.CRASH, reason, unexpected=unexpected
+            )
+            self._note(about, case)
+
+    def _note(self, about: dict[str, Any], result: CaseResult) -> None:
+        backend = self._backends.setdefault(result.backend, _Backend(about["baseline"], about["run"]))
+        backend.results[result.name] = result
+        backend.facts[result.name] = CaseFacts.from_dict(about["facts"])
 
     def pytest_sessionfinish(self) -> None:
         if self._update:
@@ -127,7 +153,9 @@ class _Reporter:
 
 def _described(name: str, run: dict[str, Any], environment: Environment) -> BackendRun:
     ref = BackendRef(run["path"], name, tuple(run["devices"]), run["options"])
-    return BackendRun.of(ref, environment, versions=run["versions"], expectations=run["expectations"])
+    return BackendRun.of(
+        ref, environment, versions=run["versions"], expectations=run["expectations"], problems=run["problems"]
+    )
 
 
 def _update(name: str, backend: _Backend, versions: Mapping[str, str], path: Path) -> None:

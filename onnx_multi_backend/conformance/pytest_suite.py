@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
-from onnx_multi_backend.conformance.baseline import Baseline
+from onnx_multi_backend.conformance.baseline import Baseline, BaselineError
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import STOCK_CLASSES, Case
 from onnx_multi_backend.conformance.expectation_file import ExpectationError
@@ -28,6 +28,8 @@ from onnx_multi_backend.conformance.suite import Suite
 from onnx_multi_backend.conformance.versions import installed_version
 
 Test = Callable[[Any], None]
+
+NO_BACKEND = "name the backend: --onnx-backend package.module, or package.module.Class"
 
 
 class Options:
@@ -40,6 +42,25 @@ class Options:
     baseline: Path | None = None
 
 
+def check_chosen() -> None:
+    """Load what the command line names, so that what is wrong with it is one line, and no failed collection.
+
+    Raises
+    ------
+    pytest.UsageError
+        The backend cannot be loaded or lacks a device, or a file is malformed.
+    """
+    try:
+        if Options.backend is not None:
+            _chosen(Options.backend).load_for_devices()
+        if Options.expectations is not None:
+            Expectations.load(Options.expectations)
+        if Options.baseline is not None:
+            _read_baseline(Options.baseline)
+    except (BackendLoadError, BaselineError, ExpectationError, OSError) as error:
+        raise pytest.UsageError(str(error)) from error
+
+
 def plug_chosen(module: str) -> dict[str, type[unittest.TestCase]]:
     """Make the test classes for the backend that the command line names.
 
@@ -49,19 +70,26 @@ def plug_chosen(module: str) -> dict[str, type[unittest.TestCase]]:
         It names none, or one that cannot be loaded; or a file that it names is malformed.
     """
     if Options.backend is None:
-        raise pytest.UsageError("name the backend: --onnx-backend package.module, or package.module.Class")
-    try:
-        ref = BackendRef(Options.backend, devices=tuple(Options.devices))
-        return plug(
-            ref.load(),
-            module=module,
-            name=ref.name,
-            devices=ref.devices,
-            expectations=Options.expectations,
-            baseline=Options.baseline,
-        )
-    except (BackendLoadError, ExpectationError, OSError) as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(NO_BACKEND)
+    check_chosen()
+    ref = _chosen(Options.backend)
+    return plug(
+        ref.load(),
+        module=module,
+        name=ref.name,
+        path=ref.path,
+        devices=ref.devices,
+        expectations=Options.expectations,
+        baseline=Options.baseline,
+    )
+
+
+def _chosen(path: str) -> BackendRef:
+    return BackendRef(path, devices=tuple(Options.devices))
+
+
+def _read_baseline(path: Path) -> Baseline | None:
+    return Baseline.read(path) if path.exists() and Options.compare_with_baseline else None
 
 
 def plug(
@@ -69,6 +97,7 @@ def plug(
     *,
     module: str,
     name: str | None = None,
+    path: str | None = None,
     devices: Sequence[str] = ("CPU",),
     options: Mapping[str, Any] | None = None,
     expectations: Path | None = None,
@@ -89,6 +118,8 @@ def plug(
         The ``__name__`` of the test module.
     name : str, optional
         The name in reports; by default that of the class without ``Backend``.
+    path : str, optional
+        The dotted path in reports; needed for a backend that is neither a module nor a class.
     devices : sequence of str, default ("CPU",)
         The devices to run each case on.
     options : mapping, optional
@@ -111,14 +142,19 @@ def plug(
     ------
     ExpectationError, BaselineError
         A file is malformed.
+    OptionError
+        The backend is neither a module nor a class, and has no path.
     """
     if unusable is not None:
         return {"OnnxBackendTest": _class("OnnxBackendTest", module, {"test_backend_is_usable": _skip(unusable)})}
     known = Expectations.load(expectations) if expectations else Expectations()
-    before = Baseline.read(baseline) if baseline and baseline.exists() and Options.compare_with_baseline else None
+    before = _read_baseline(baseline) if baseline else None
     suite = Suite(backend, devices, name, options)
-    ref = BackendRef.of(backend, devices=tuple(devices), options=options or {})
+    own = path or BackendRef.of(backend).path
+    ref = BackendRef(own, devices=tuple(devices), options=options or {})
+    stale = known.stale([case.name for case in suite.cases])
     origin = {
+        "backend": suite.name,
         "baseline": str(baseline) if baseline else None,
         "run": {
             "path": ref.path,
@@ -126,17 +162,18 @@ def plug(
             "options": ref.options_as_json,
             "versions": {name: installed_version(name) or "" for name in engines},
             "expectations": str(expectations) if expectations else "",
+            "problems": stale,
         },
     }
     bodies: dict[str, dict[str, Test]] = {class_name: {} for class_name in STOCK_CLASSES.values()}
     for case in suite.cases:
         bodies[STOCK_CLASSES[case.kind]][case.name] = _test(suite, case, known, before, origin)
-    bodies["OnnxBackendExpectationsTest"] = {"test_every_expectation_matches_a_case": _no_stale(suite, known)}
+    bodies["OnnxBackendExpectationsTest"] = {"test_every_expectation_matches_a_case": _no_stale(stale)}
     return {class_name: _class(class_name, module, tests) for class_name, tests in bodies.items()}
 
 
 def _class(name: str, module: str, tests: dict[str, Test]) -> type[unittest.TestCase]:
-    return type(name, (unittest.TestCase,), {"__module__": module, "onnx_case": None, **tests})
+    return type(name, (unittest.TestCase,), {"__module__": module, "onnx_result": None, **tests})
 
 
 def _skip(reason: str) -> Test:
@@ -146,9 +183,8 @@ def _skip(reason: str) -> Test:
     return test
 
 
-def _no_stale(suite: Suite, known: Expectations) -> Test:
+def _no_stale(stale: Sequence[str]) -> Test:
     def test(self: Any) -> None:
-        stale = known.stale([case.name for case in suite.cases])
         if stale:
             pytest.fail("\n".join(stale), pytrace=False)
 
@@ -160,11 +196,15 @@ def _test(suite: Suite, case: Case, known: Expectations, before: Baseline | None
         result = known.skipped(suite.name, case.name, case.kind) or known.judge(suite.run(case.name))
         if before is not None and not result.unexpected:
             result = replace(result, unexpected=_worse_than(before, result))
-        facts = CaseFacts.of(case.kind, suite.model(case.name))
-        self.onnx_case = {**origin, "result": result.to_dict(), "facts": facts.to_dict()}
+        self.onnx_result = result.to_dict()
         _conclude(result)
 
+    def about() -> dict[str, Any]:
+        facts = CaseFacts.of(case.kind, suite.model(case.name))
+        return {**origin, "name": case.name, "kind": case.kind, "facts": facts.to_dict()}
+
     test.__name__ = case.name
+    vars(test)["onnx_about"] = about
     return test
 
 

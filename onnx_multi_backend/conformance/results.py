@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from onnx_multi_backend.conformance.cases import KINDS
 from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.reading import take
 
 
 class PlacedNode(NamedTuple):
@@ -73,7 +75,10 @@ class CaseResult:
     @property
     def headline(self) -> str:
         """What went wrong, in one line: numpy's AssertionErrors begin with an empty one."""
-        lines = [" ".join(line.split()) for line in (self.error or self.reason).splitlines() if line.strip()]
+        # What a process that was ended had printed last may be about anything.
+        ended = self.label in (Label.CRASH, Label.TIMEOUT)
+        text = (self.reason or self.error) if ended else (self.error or self.reason)
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         return " ".join(lines[: 2 if lines and lines[0].endswith("Error:") else 1])
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,13 +99,20 @@ class CaseResult:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CaseResult:
         """Rebuild a result from what `to_dict` returned."""
+        kind = take(values, "kind", str)
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is no kind of case")
         return cls(
-            **{
-                **values,
-                "label": Label(values["label"]),
-                "adaptations": tuple(Change(**c) for c in values["adaptations"]),
-                "placement": tuple(PlacedNode(**n) for n in values["placement"]),
-            }
+            take(values, "backend", str),
+            take(values, "name", str),
+            kind,
+            Label(take(values, "label", str)),
+            take(values, "reason", str),
+            tuple(Change(*(take(c, name, str) for name in Change._fields)) for c in take(values, "adaptations", list)),
+            tuple(PlacedNode(*(take(n, f, str) for f in PlacedNode._fields)) for n in take(values, "placement", list)),
+            take(values, "duration_ms", float, int),
+            take(values, "error", str),
+            take(values, "unexpected", str),
         )
 
 

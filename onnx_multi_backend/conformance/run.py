@@ -3,18 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import STANDARD_DEVICES, Case, case_name
 from onnx_multi_backend.conformance.expectations import Expectations
+from onnx_multi_backend.conformance.interrupts import uninterrupted
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.selection import Selection
-from onnx_multi_backend.conformance.workers import TIMEOUT, describe_cases, run_in_workers
+from onnx_multi_backend.conformance.workers import (
+    MAX_TIMEOUT,
+    TIMEOUT,
+    Worker,
+    describe_cases,
+    load_worker,
+    run_in_workers,
+)
+from onnx_multi_backend.errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -89,11 +99,17 @@ def run_conformance(
     Raises
     ------
     OptionError
-        The selection is malformed, or selects nothing.
+        The selection is malformed, or selects nothing; or the timeout is no time that a process can wait.
     BackendLoadError
-        A backend cannot be loaded.
+        A backend cannot be loaded, or does not support its devices. Each is loaded once before any case runs; one that
+        cannot be loaded again later is in the report.
     """
-    observer = observer or Observer()
+    if not 0 < timeout <= MAX_TIMEOUT:
+        raise OptionError(
+            f"A timeout is more than 0 and at most {MAX_TIMEOUT:g} seconds, which is a day; not {timeout:g}."
+        )
+    observer, selection = observer or Observer(), selection or Selection()
+    selection.check()
     environment = Environment.current()
     backends: dict[str, BackendRun] = {}
     results: list[CaseResult] = []
@@ -101,44 +117,61 @@ def run_conformance(
     interrupted = False
     try:
         facts = describe_cases()
-        for plan in plans:
-            known = {case_name(name, d): case for name, case in facts.items() for d in plan.backend.devices}
-            cases = {name: Case(name, known[name].kind) for name in (selection or Selection()).choose(known)}
-            models |= {name: known[name] for name in cases}
-            backends[plan.backend.name] = _describe(plan, facts, environment)
-            found: dict[str, CaseResult] = {}
-            observer.started(plan, len(cases))
-            try:
-                _run(plan, list(cases.values()), found, jobs or environment.cores, timeout, observer)
-            finally:
-                observer.finished()
-                results += [found[name] for name in cases if name in found]
+        chosen = [_choose(plan, facts, selection) for plan in plans]
+        with _loaded(plans, timeout) as first:
+            for plan, known in zip(plans, chosen, strict=True):
+                models |= known
+                backends[plan.backend.name] = _describe(plan, facts, environment)
+                found: dict[str, CaseResult] = {}
+                observer.started(plan, len(known))
+                try:
+                    cases = [Case(name, case.kind) for name, case in known.items()]
+                    worker = first if plan is plans[0] else None
+                    for result in _results(plan, cases, jobs or environment.cores, timeout, worker):
+                        found[result.name] = result
+                        observer.result(result)
+                finally:
+                    observer.finished()
+                    results += [found[name] for name in known if name in found]
     except KeyboardInterrupt:
         interrupted = True
     return Report(environment, backends, tuple(results), models, interrupted)
 
 
-def _run(
-    plan: Plan,
-    cases: Sequence[Case],
-    found: dict[str, CaseResult],
-    jobs: int,
-    timeout: float,
-    observer: Observer,
-) -> None:
-    def note(result: CaseResult) -> None:
-        found[result.name] = result
-        observer.result(result)
+def _choose(plan: Plan, facts: Mapping[str, CaseFacts], selection: Selection) -> dict[str, CaseFacts]:
+    """Name the cases for the plan's devices, and choose among them."""
+    known = {case_name(name, d): case for name, case in facts.items() for d in plan.backend.devices}
+    return {name: known[name] for name in selection.choose(known)}
 
+
+@contextlib.contextmanager
+def _loaded(plans: Sequence[Plan], timeout: float) -> Generator[Worker | None]:
+    """Load each backend once, and keep the worker of the first: it is used next."""
+    first = None
+    try:
+        for plan in reversed(plans):
+            if first:
+                first.end()
+            first = load_worker(plan.backend, timeout)
+        yield first
+    finally:
+        with uninterrupted():
+            if first:
+                first.end()
+
+
+def _results(
+    plan: Plan, cases: Sequence[Case], jobs: int, timeout: float, first: Worker | None
+) -> Iterator[CaseResult]:
     to_run = []
     for case in cases:
         skipped = plan.expectations.skipped(plan.backend.name, case.name, case.kind)
         if skipped:
-            note(skipped)
+            yield skipped
         else:
             to_run.append(case)
-    for result in run_in_workers(plan.backend, to_run, jobs=jobs, timeout=timeout):
-        note(plan.expectations.judge(result, strict=plan.strict))
+    for result in run_in_workers(plan.backend, to_run, jobs=jobs, timeout=timeout, first=first):
+        yield plan.expectations.judge(result, strict=plan.strict)
 
 
 def _describe(plan: Plan, facts: Mapping[str, CaseFacts], environment: Environment) -> BackendRun:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from onnx_multi_backend.conformance.case_facts import DEFAULT_DOMAIN, CaseFacts
 from onnx_multi_backend.errors import OptionError
 
 _WORDS = re.compile(r"[()]|[^\s()]+")
+_PARTS = (ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not)
+_WORD = (ast.Subscript, ast.Name, ast.Load, ast.Constant)
 _SYNTAX = ("and", "or", "not", "(", ")")
 
 
@@ -34,6 +37,16 @@ class Selection:
     domains: Sequence[str] = ()
     operators: Sequence[str] = ()
     kinds: Sequence[str] = ()
+
+    def check(self) -> None:
+        """Look at what needs no cases to be checked.
+
+        Raises
+        ------
+        OptionError
+            The expression is malformed.
+        """
+        _matcher(self.expression)
 
     def choose(self, cases: Mapping[str, CaseFacts]) -> list[str]:
         """Return the names of the cases that are meant.
@@ -91,11 +104,13 @@ def _matcher(expression: str) -> Callable[[str], bool]:
     variables = iter(range(len(words)))
     source = " ".join(token if token in _SYNTAX else f"w[{next(variables)}]" for token in tokens)
     try:
-        code = compile(source, "<expression>", "eval")
-    except SyntaxError as error:
-        raise OptionError(
-            f"-k {expression!r} is no expression: write words with 'and', 'or', 'not' and parentheses."
-        ) from error
+        tree = ast.parse(source, mode="eval")
+    except SyntaxError:
+        tree = None
+    # A word before a parenthesis is a call to Python, and empty parentheses are a tuple.
+    if tree is None or not all(isinstance(part, _PARTS + _WORD) for part in ast.walk(tree)):
+        raise OptionError(f"-k {expression!r} is no expression: write words with 'and', 'or', 'not' and parentheses.")
+    code = compile(tree, "<expression>", "eval")
 
     def matches(name: str) -> bool:
         return bool(eval(code, {"__builtins__": {}}, {"w": [word in name.lower() for word in words]}))

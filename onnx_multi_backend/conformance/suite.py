@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import logging
+import sys
 import tempfile
 import time
 import unittest
@@ -29,6 +31,7 @@ from onnx_multi_backend.conformance.cases import (
     official_cases,
 )
 from onnx_multi_backend.conformance.compare import assert_similar
+from onnx_multi_backend.conformance.foreign import describe_error, message_of
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
 from onnx_multi_backend.errors import UnsupportedModelError
@@ -77,7 +80,7 @@ class Suite:
         return load_model(name)
 
     def run(self, name: str) -> CaseResult:
-        """Run one case and label it; nothing but an interrupt gets out of it.
+        """Run one case and label it; nothing but a KeyboardInterrupt gets out of it.
 
         The traceback behind a ``fail`` is logged at DEBUG level.
 
@@ -95,7 +98,9 @@ class Suite:
             duration = time.perf_counter_ns() - start
             adaptations, placement = _told(self._recorder.rep)
             label, reason, error = *_how_it_passed(self._recorder.rep, adaptations, placement), ""
-        except Exception as e:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # a foreign backend may raise anything: sys.exit() is no reason to end the run
             duration = time.perf_counter_ns() - start
             label, reason, error = _why_not(e)
             logger.debug("%s on %s", name, self.name, exc_info=True)
@@ -124,7 +129,7 @@ class _Recorder:
         own = ModelProto()
         own.CopyFrom(model)  # node models are shared by every backend in the process
         self.rep = self._backend.prepare(own, device, **self._options, **kwargs)
-        return self.rep
+        return self.rep if self.rep is None else _Prepared(self.rep)
 
     def is_compatible(self, model: ModelProto) -> bool:
         """Answer the stock runner, which asks before some cases and skips without a reason.
@@ -134,6 +139,16 @@ class _Recorder:
         if hasattr(self._backend, "compatibility") or not hasattr(self._backend, "is_compatible"):
             return True
         return bool(self._backend.is_compatible(model))
+
+
+class _Prepared:
+    """Stands in for what `prepare` returned, and gives it inputs of its own: some expected outputs are the inputs."""
+
+    def __init__(self, rep: Any) -> None:
+        self._rep = rep
+
+    def run(self, inputs: Any, **kwargs: Any) -> Any:
+        return self._rep.run(copy.deepcopy(inputs), **kwargs)
 
 
 class _Runner(BackendTest):
@@ -207,10 +222,9 @@ def _private_data(source: TestCase) -> Generator[None]:
 
 
 def _how_it_passed(rep: Any, adaptations: Sequence[Change], placement: Sequence[PlacedNode]) -> tuple[Label, str]:
-    provider = getattr(rep, "provider", None)
-    if provider is None or not hasattr(rep, "placement"):
+    if not _tells(rep):
         return Label.PASS, ""
-    elsewhere = [n for n in placement if n.provider != provider]
+    elsewhere = [n for n in placement if n.provider != rep.provider]
     if elsewhere:
         return Label.FALLBACK, ", ".join(f"{n} on {n.provider}" for n in elsewhere)
     if adaptations:
@@ -218,19 +232,30 @@ def _how_it_passed(rep: Any, adaptations: Sequence[Change], placement: Sequence[
     return Label.NATIVE, "" if placement else "all nodes folded at load"
 
 
-def _why_not(error: Exception) -> tuple[Label, str, str]:
-    if isinstance(error, unittest.SkipTest):
-        return Label.SKIP, str(error) or "skipped by the backend without a reason", ""
+def _why_not(error: BaseException) -> tuple[Label, str, str]:
+    if isinstance(error, unittest.SkipTest) or _is_pytest_skip(error):
+        return Label.SKIP, message_of(error) or "skipped by the backend without a reason", ""
     if isinstance(error, UnsupportedModelError):
-        return Label.UNSUPPORTED, str(error), ""
-    return Label.FAIL, "", f"{type(error).__name__}: {error}"
+        return Label.UNSUPPORTED, message_of(error), ""
+    return Label.FAIL, "", describe_error(error)
+
+
+def _is_pytest_skip(error: BaseException) -> bool:
+    pytest = sys.modules.get("pytest")  # whoever raised it has imported it
+    return pytest is not None and isinstance(error, pytest.skip.Exception)
+
+
+def _tells(rep: Any) -> bool:
+    """Whether a prepared model tells where its nodes ran; a foreign one may use one of these words for something else."""
+    return getattr(rep, "provider", None) is not None and callable(getattr(rep, "placement", None))
 
 
 def _told(rep: Any) -> tuple[tuple[Change, ...], tuple[PlacedNode, ...]]:
-    """What a prepared model tells of itself: its adaptations and its placement, as far as it knows these words."""
+    """What a prepared model tells of itself: its adaptations and its placement."""
+    if not _tells(rep):
+        return (), ()
     changes = getattr(rep, "adaptations", ())
-    nodes = rep.placement() if hasattr(rep, "placement") else ()
     return (
         tuple(Change(c.pass_name, str(c.node or ""), str(c.change), str(c.reason)) for c in changes),
-        tuple(PlacedNode(n.name, n.op_type, n.domain, n.provider) for n in nodes),
+        tuple(PlacedNode(n.name, n.op_type, n.domain, n.provider) for n in rep.placement()),
     )

@@ -17,6 +17,7 @@ import onnx.parser
 from onnx import ModelProto
 
 from onnx_multi_backend.conformance.case_facts import DEFAULT_DOMAIN
+from onnx_multi_backend.conformance.foreign import message_of
 from onnx_multi_backend.errors import InvalidModelError, OptionError, RunError
 from onnx_multi_backend.graph_walk import all_nodes
 from onnx_multi_backend.model import ModelLike, load
@@ -25,6 +26,9 @@ from onnx_multi_backend.model import ModelLike, load
 _RELU = '<ir_version: 7, opset_import: ["": 13]> relu (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }'
 
 _WARM_UP = 2
+
+#: What a backend may raise: one that calls `sys.exit` must not end the script that tests it.
+_RAISED = (Exception, SystemExit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +178,13 @@ class BackendTester:
         if hasattr(self._backend, "is_compatible"):
             try:
                 compatible = bool(self._backend.is_compatible(model, **self._options))
-            except Exception as e:
+            except _RAISED as e:
                 errors.append(f"is_compatible raised {_one_line(e)}")
         try:
             prepared = self._backend.prepare(model, **self._options) is not None
             if not prepared:
                 errors.append("prepare returned None")
-        except Exception as e:
+        except _RAISED as e:
             errors.append(_one_line(e))
         return compatible, prepared, errors
 
@@ -203,7 +207,7 @@ class BackendTester:
         claimed, error = False, ""
         try:
             claimed = bool(self._backend.supports_device(device))
-        except Exception as e:
+        except _RAISED as e:
             error = f"supports_device raised {_one_line(e)}"
         x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
         expected = np.maximum(x, 0)
@@ -213,7 +217,7 @@ class BackendTester:
             np.testing.assert_array_equal(y, expected)
         except AssertionError as e:
             return DeviceSupport(claimed, False, error or f"wrong result: {_one_line(e)}")
-        except Exception as e:
+        except _RAISED as e:
             return DeviceSupport(claimed, False, error or _one_line(e))
         return DeviceSupport(claimed, True, error)
 
@@ -238,11 +242,16 @@ class BackendTester:
         InvalidModelError
             The model cannot be read.
         RunError
-            `prepare` returned None.
+            `prepare` returned None, or the backend called `sys.exit`. Whatever else it raises gets through.
         """
         if not isinstance(iterations, int) or iterations < 1:
             raise OptionError(f"iterations={iterations!r}: give a whole number of at least 1.")
-        proto = _read(model)
+        try:
+            return self._benchmark(_read(model), inputs, iterations)
+        except SystemExit as e:
+            raise RunError(f"the backend raised {_one_line(e)}.") from e
+
+    def _benchmark(self, proto: ModelProto, inputs: Any, iterations: int) -> Benchmark:
         # A module may call it run, as onnxruntime.backend does.
         run_model = getattr(self._backend, "run_model", None) or self._backend.run
         rep = self._backend.prepare(proto, **self._options)
@@ -305,5 +314,5 @@ def _timing(times_ns: tuple[int, ...]) -> Timing:
 
 
 def _one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    lines = message_of(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend.cli import progress
+from backend_test.unit.conformance.odd_backends import LOADS_A_FEW_TIMES
+from onnx_multi_backend.cli import conformance_files, progress
 from onnx_multi_backend.conformance import Report
 
 
@@ -110,6 +115,52 @@ def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compa
     assert done.code == 0
 
 
+ODD = "backend_test.unit.conformance.odd_backends"
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (("--backend", "no.such.backend"), "'no.such.backend': there is no module 'no' here."),
+        (("--backend", f"{ODD}.LacksEveryDevice"), f"'{ODD}.LacksEveryDevice' does not support the device 'CPU' here."),
+    ],
+)
+def test_nothing_is_run_when_one_of_the_backends_cannot_be_used(
+    cli: Cli, tmp_path: Path, second: tuple[str, ...], message: str
+) -> None:
+    first = ("--backend", "examples.toy_backend.ToyBackend", "-k", "test_relu_cpu")
+    done = cli("conformance", *first, *second, "--out", tmp_path / "out")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith(f"error: {message}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_backend_that_cannot_be_loaded_again_is_in_the_report(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "licensed_here.py").write_text(LOADS_A_FEW_TIMES.format(times=1))
+    monkeypatch.syspath_prepend(tmp_path)
+    names = "test_abs_cpu or test_ceil_cpu or test_cos_cpu"
+    options = ("-k", names, "--kind", "node", "--jobs", "1", "--out", tmp_path / "out")
+    done = cli("conformance", "--backend", "licensed_here.Licensed", *options)
+    assert done.code == 1
+    assert "1 passed: 1 pass, 2 crash" in done.out
+    report = Report.read(tmp_path / "out" / "report.json")
+    assert "the licence is in use" in report.of("licensed_here.Licensed")[2].reason
+
+
+def test_a_terminal_that_cannot_write_a_name_costs_no_report(tmp_path: Path) -> None:
+    command = ("-m", "onnx_multi_backend", "conformance", "--backend", f"{ODD}.Réseau", "-k", "test_relu_cpu")
+    root = str(Path(omb.__file__).parents[1])
+    env = {**os.environ, "PYTHONPATH": root, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, *command, "--out", "out"], cwd=tmp_path, env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert rb"odd_backends.R\xe9seau on CPU" in done.stdout
+    assert list(Report.read(tmp_path / "out" / "report.json").backends) == [f"{ODD}.Réseau"]
+
+
 def test_a_case_to_skip_is_not_run(cli: Cli, expectations: Path) -> None:
     _expect(expectations, "test_relu_cpu", action="skip")
     assert "0 passed: 1 skip" in cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node").out
@@ -157,6 +208,7 @@ def test_a_run_that_is_stopped_writes_what_is_known(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: signal.Signals
 ) -> None:
     monkeypatch.setattr(progress.RunProgress, "result", lambda *_: os.kill(os.getpid(), how))
+    monkeypatch.setattr(progress.RunProgress, "finished", lambda *_: os.kill(os.getpid(), how))  # impatient
     before = signal.getsignal(how)
     done = cli("conformance", *BAD, "-k", "test_add_cpu or test_neg_cpu", "--jobs", "1", "--out", str(tmp_path / "out"))
     assert done.code == 130
@@ -167,9 +219,79 @@ def test_a_run_that_is_stopped_writes_what_is_known(
     assert signal.getsignal(how) == before
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_an_interrupt_while_cases_are_collected_leaves_no_traceback() -> None:
+    command = [sys.executable, "-m", "onnx_multi_backend", "conformance", *BAD]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while len(_children(run.pid)) < 2 and time.monotonic() < deadline:  # Python's tracker, and the fork server
+            time.sleep(0.02)
+        time.sleep(1)
+        os.killpg(run.pid, signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert run.returncode == 130
+    assert "Traceback" not in err
+    assert "Summary, interrupted" in out
+
+
+def _children(parent: int) -> list[str]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if status.read_text().rpartition(")")[2].split()[1] == str(parent):
+                found.append(status.parent.name)
+    return found
+
+
+def test_what_cannot_be_written_is_shown(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "report.json")
+
+    monkeypatch.setattr(conformance_files, "write_reports", fail)
+    done = cli("conformance", *BAD, "-k", "test_add_cpu", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "1 case, 1 passed" in done.out
+    assert "written: " not in done.out
+    assert done.err.splitlines()[-1] == "error: 'report.json': No space left on device."
+
+
+@pytest.mark.parametrize(
+    ("option", "path"),
+    [
+        ("--out", "file"),
+        ("--out", "file/new/folder"),
+        ("--scoreboard-dir", "file"),
+        ("--write-expectations", "file/bad.toml"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_found_before_the_run(
+    cli: Cli, tmp_path: Path, option: str, path: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli("conformance", *BAD, option, path).error().startswith(f"{option} {path}: nothing can be written there: ")
+    assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Path) -> None:
+    toy = ("--backend", "examples.toy_backend.ToyBackend")
+    assert cli("conformance", *toy, "-k", "test_floor_cpu", "--out", tmp_path / "old").code == 0
+    compare = ("--compare", tmp_path / "old" / "report.json", "--fail-on", "regressions")
+    done = cli("conformance", *toy, "-k", "test_add_cpu", *compare)
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith("error: --fail-on regressions: no case of a backend of the same name")
+    assert "1 cases of examples.toy_backend.ToyBackend are in the old report alone" in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--backend", "no.such", "-k", "relu (abs)"], "-k 'relu (abs)' is no expression"),
+        (["--backend", "no.such", "--timeout", "inf"], "A timeout is more than 0 and at most 86400 seconds"),
+        (["--backend", "no.such", "--timeout", "nan"], "Invalid value for '--timeout'"),
+        (["--backend", "no.such", "--timeout", "99999999999"], "A timeout is more than 0 and at most 86400 seconds"),
         (["--preset", "Nope"], "There is no preset 'Nope'."),
         (["--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE"),
         (["--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu knows no device 'CUDA'."),
@@ -177,6 +299,12 @@ def test_a_run_that_is_stopped_writes_what_is_known(
         (["--preset", "OrtCpu", "-k", "nosuchcase"], "No case matches -k 'nosuchcase'."),
         (["--preset", "OrtCpu", "--operator", "relu"], "No case has the operator 'relu'. Did you mean"),
         (["--backend", "no.such.backend"], "'no.such.backend': there is no module 'no' here."),
+        (
+            ["--backend", "examples.toy_backend.ToyBackend", "--device", "CUDA"],
+            "'examples.toy_backend.ToyBackend' does",
+        ),
+        (["--backend", "examples.toy_backend.ToyBackend", "--device", ""], "--device is empty"),
+        (["--preset", "OrtCpu", "--device", ""], "--device is empty"),
         (["--backend", "onnx.helper"], "'onnx.helper' has no prepare"),
         (["--backend", "examples.toy_backend.ToyBackend", "--fallback", "full"], "--option and --fallback are for"),
         (["report.json"], "report.json: reports are given with --merge."),

@@ -22,13 +22,20 @@ RESULTS = [
     result("test_f_cpu", Label.TIMEOUT, "", "stopped after 3 s"),
     result("test_g_cpu", Label.UNSUPPORTED, "", "no"),
     result("test_h_cpu", Label.FAIL),
+    result("test_i_cpu", Label.FAIL, "KeyError: no \U0001f600, and \udce9 is half of nothing"),
 ]
 
 
 def test_failures_are_grouped_by_their_message() -> None:
     document = tomllib.loads(draft_expectations(RESULTS))
-    assert [t["names"] for t in document["xfail"]] == [["test_b_cpu", "test_c_cpu"], ["test_d_cpu"], ["test_h_cpu"]]
+    assert [t["names"] for t in document["xfail"]] == [
+        ["test_b_cpu", "test_c_cpu"],
+        ["test_d_cpu"],
+        ["test_h_cpu"],
+        ["test_i_cpu"],
+    ]
     assert document["xfail"][0]["reason"] == "ValueError: no kernel for 'Add' (7)"
+    assert document["xfail"][3]["reason"] == "KeyError: no \U0001f600, and \\udce9 is half of nothing"
     assert [t["names"] for t in document["skip"]] == [["test_e_cpu"], ["test_f_cpu"]]
 
 

@@ -112,6 +112,16 @@ def test_a_whole_run_has_no_notice(report: Report) -> None:
     assert "Interrupted" not in render_html(replace(report, interrupted=False))
 
 
+def test_a_problem_of_the_expectations_is_not_as_expected(report: Report) -> None:
+    def page(*problems: str) -> str:
+        run = replace(report.backends["OrtCpu"], problems=problems)
+        cases = tuple(replace(c, unexpected="") for c in report.of("OrtCpu"))
+        return render_html(replace(report, backends={"OrtCpu": run}, cases=cases))
+
+    assert "all as expected" in page()
+    assert "all as expected" not in page("no case is named 'test_gone_cpu'")
+
+
 def test_the_summary_counts_labels_and_tells_problems(visit: Opener) -> None:
     page = visit()
     ort, openvino, *_ = page.locator(".summary > li").all()

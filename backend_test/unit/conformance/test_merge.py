@@ -87,6 +87,7 @@ def test_changes_begin_with_what_fails_newly() -> None:
     changes = compare_reports(old, new)
     assert [c.name for c in changes.labels] == ["lost", "refused", "adapted", "better"]
     assert [c.name for c in changes.regressions] == ["lost", "refused", "adapted"]
+    assert changes.common == 5
     assert (changes.only_old, changes.only_new) == ((("OrtCpu", 1),), (("OrtCpu", 1),))
     assert describe_changes(changes)[0] == "newly failing: OrtCpu lost: native -> crash: E: x"
     assert "| newly failing | `OrtCpu` | `lost` | native | crash | E: x |" in render_changes(changes, "old.json")

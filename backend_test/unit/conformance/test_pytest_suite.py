@@ -115,6 +115,65 @@ def test_expectations_are_strict_both_ways(folder: Path) -> None:
     assert "[[xfail]] number 1: no case is named 'test_gone_cpu'" in output
 
 
+def test_a_stale_expectation_is_a_problem_of_the_report(folder: Path) -> None:
+    (folder / "toy.toml").write_text(ENTRIES.replace('"test_exp_cpu"', '"test_exp_cpu", "test_gone_cpu"'))
+    code, _ = run(folder, "--onnx-report", "out")
+    assert code == 1
+    report = Report.read(folder / "out" / "report.json")
+    (problem,) = report.backends["Talking"].problems
+    assert problem.endswith("[[xfail]] number 1: no case is named 'test_gone_cpu'")
+    assert not report.as_expected
+
+
+def test_a_case_that_takes_its_xdist_process_along_is_a_crash_in_the_report(folder: Path) -> None:
+    pytest.importorskip("xdist")
+    (folder / "test_talking.py").unlink()
+    backend = "examples.bad_backend.BadBackend"
+    options = ("--pyargs", "onnx_multi_backend.conformance", "--onnx-backend", backend, "--onnx-report", "out")
+    code, output = run(folder, *options, "-n", "1", select="test_abs_cpu or test_exp_cpu")
+    assert code == 1, output
+    report = Report.read(folder / "out" / "report.json")
+    assert {case.name: case.label for case in report.cases} == {"test_abs_cpu": "crash", "test_exp_cpu": "pass"}
+    (crash,) = report.unexpected
+    assert crash.headline.startswith("worker 'gw0' crashed while running ")
+    assert set(report.models) == {"test_abs_cpu", "test_exp_cpu"}
+
+
+ODD = "backend_test.unit.conformance.odd_backends"
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "name the backend: --onnx-backend package.module"),
+        (("--onnx-backend", "no.such.backend"), "'no.such.backend': there is no module 'no' here."),
+        (("--onnx-backend", "backend_test.unit.conformance.exits_at_import"), "cannot be imported: SystemExit: 5."),
+        (("--onnx-backend", f"{ODD}.OddBackend", "--onnx-device", "CUDA"), "does not support the device 'CUDA' here."),
+        (("--onnx-backend", f"{ODD}.OddBackend", "--onnx-expectations", "bad"), "bad: not TOML: "),
+        (("--onnx-backend", f"{ODD}.OddBackend", "--onnx-baseline", "bad"), "bad: not a baseline "),
+    ],
+)
+def test_wrong_use_is_one_line(
+    folder: Path, options: tuple[str, ...], message: str, processes: tuple[str, ...]
+) -> None:
+    if processes:
+        pytest.importorskip("xdist")
+    (folder / "bad").write_text("no file of any kind")
+    code, output = run(folder, "--pyargs", "onnx_multi_backend.conformance", *options, *processes)
+    (line,) = output.split("\n\n")[0].strip().splitlines()
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert line.startswith("ERROR: ")
+    assert message in line
+
+
+def test_a_backend_may_be_an_instance(folder: Path) -> None:
+    options = ("--pyargs", "onnx_multi_backend.conformance", "--onnx-backend", f"{ODD}.instance")
+    code, output = run(folder, *options, "--onnx-report", "out", select="test_abs_cpu")
+    assert code == 0, output
+    assert Report.read(folder / "out" / "report.json").backends[f"{ODD}.instance"].path == f"{ODD}.instance"
+
+
 def test_a_case_that_got_worse_fails_until_the_baseline_is_updated(folder: Path) -> None:
     baseline = folder / "toy.json"
     _, output = run(folder, select="test_sign or test_abs")

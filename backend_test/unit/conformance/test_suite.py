@@ -85,6 +85,35 @@ def test_a_placement_that_cannot_be_told_fails_the_case() -> None:
     assert Suite(Broken).run("test_abs_cpu").error == "RuntimeError: lost"
 
 
+def prepares(rep: type[PlainRep]) -> type[PlainBackend]:
+    class Preparing(PlainBackend):
+        @classmethod
+        def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> PlainRep:
+            return rep(model)
+
+    return Preparing
+
+
+@pytest.mark.parametrize(
+    "words", [{"placement": "gpu0"}, {"adaptations": None}, {"provider": "me", "placement": "gpu0"}, {"provider": "me"}]
+)
+def test_a_foreign_model_may_use_the_same_words_for_other_things(words: dict[str, Any]) -> None:
+    rep = type("ForeignRep", (PlainRep,), words)
+    assert Suite(prepares(rep)).run("test_abs_cpu").label == Label.PASS
+
+
+def test_a_backend_that_overwrites_its_inputs_does_not_overwrite_what_is_expected() -> None:
+    class Zeroing(PlainRep):
+        def run(self, inputs: Any, **kwargs: Any) -> Any:
+            for array in inputs:
+                array[...] = 0
+            return inputs
+
+    suite = Suite(prepares(Zeroing))
+    assert [suite.run("test_identity_cpu").label for _ in range(2)] == [Label.FAIL, Label.FAIL]
+    assert Suite(PlainBackend).run("test_identity_cpu").label == Label.PASS
+
+
 def test_a_device_the_backend_lacks_skips_with_the_reason() -> None:
     result = Suite(PlainBackend, devices=("CUDA",)).run("test_abs_cuda")
     assert (result.label, result.reason) == (Label.SKIP, "Backend doesn't support device CUDA")

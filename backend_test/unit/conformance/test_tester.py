@@ -34,6 +34,21 @@ def made_up(op_type: str = "NoSuchOperator") -> ModelProto:
     return model([made], [tensor("x")], [tensor("y")], opsets={"an.unknown.domain": 1})
 
 
+class ExitsToPrepare(ToyBackend):
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
+        raise SystemExit("no driver")
+
+
+def test_a_backend_that_exits_does_not_end_the_script_that_tests_it() -> None:
+    tester = BackendTester(ExitsToPrepare)
+    (support,) = tester.operator_support([relu()]).values()
+    assert support.errors["SystemExit: no driver"] == 1
+    assert tester.device_support(["CPU"])["CPU"].error == "SystemExit: no driver"
+    with pytest.raises(RunError, match="the backend raised SystemExit: no driver"):
+        tester.benchmark(relu(), [X])
+
+
 # operator_support
 
 

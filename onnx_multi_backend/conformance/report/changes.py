@@ -51,11 +51,14 @@ class Changes:
         Newly failing ones first, then other losses, then the rest.
     only_old, only_new : tuple of (str, int)
         How many cases of a backend are in one of the reports alone.
+    common : int
+        How many cases are in both.
     """
 
     labels: tuple[LabelChange, ...]
     only_old: tuple[tuple[str, int], ...]
     only_new: tuple[tuple[str, int], ...]
+    common: int
 
     @property
     def regressions(self) -> list[LabelChange]:
@@ -72,7 +75,7 @@ def compare_reports(old: Report, new: Report) -> Changes:
         if key in before and before[key].label != result.label
     ]
     labels.sort(key=lambda c: (not c.newly_failing, not c.is_regression))
-    return Changes(tuple(labels), _left(before, after), _left(after, before))
+    return Changes(tuple(labels), _left(before, after), _left(after, before), len(before.keys() & after.keys()))
 
 
 def render_changes(changes: Changes, source: str, limit: int = 100) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.case_facts import CaseFacts
+from onnx_multi_backend.conformance.reading import take, take_texts, take_versions
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.report.files import write_text
 from onnx_multi_backend.conformance.results import CaseResult
@@ -120,12 +121,14 @@ class BackendRun:
         """Rebuild a backend from what `to_dict` returned."""
         return cls(
             name,
-            **{
-                **values,
-                "devices": tuple(values["devices"]),
-                "problems": tuple(values["problems"]),
-                "environment": Environment.from_dict(values["environment"]),
-            },
+            take(values, "path", str),
+            take(values, "preset", str),
+            take_texts(values, "devices"),
+            dict(take(values, "options", Mapping)),
+            take_versions(values, "versions"),
+            take(values, "expectations", str),
+            take_texts(values, "problems"),
+            Environment.from_dict(take(values, "environment", Mapping)),
         )
 
 
@@ -188,16 +191,23 @@ class Report:
         KeyError, TypeError, ValueError
             It is malformed.
         """
-        version = values["schema_version"]
+        version = take(values, "schema_version", int)
         if version != SCHEMA_VERSION:
             raise ReportError(f"its schema_version is {version!r}, this version of the package reads {SCHEMA_VERSION}")
-        return cls(
-            Environment.from_dict(values["environment"]),
-            {name: BackendRun.from_dict(name, backend) for name, backend in values["backends"].items()},
-            tuple(CaseResult.from_dict(case) for case in values["cases"]),
-            {name: CaseFacts.from_dict(facts) for name, facts in values["models"].items()},
-            bool(values["interrupted"]),
+        backends, models = take(values, "backends", Mapping), take(values, "models", Mapping)
+        report = cls(
+            Environment.from_dict(take(values, "environment", Mapping)),
+            {name: BackendRun.from_dict(name, backend) for name, backend in backends.items()},
+            tuple(map(CaseResult.from_dict, take(values, "cases", list))),
+            {name: CaseFacts.from_dict(facts) for name, facts in models.items()},
+            take(values, "interrupted", bool),
         )
+        for case in report.cases:
+            if case.backend not in backends:
+                raise ValueError(f"{case.name!r} is of the backend {case.backend!r}, which is not among the backends")
+            if case.name not in models:
+                raise ValueError(f"{case.name!r} is not among the models")
+        return report
 
     @classmethod
     def read(cls, path: Path) -> Report:

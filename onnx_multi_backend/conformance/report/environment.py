@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend.conformance.reading import take, take_texts, take_versions
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -71,7 +73,17 @@ class Environment:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Environment:
         """Rebuild an environment from what `to_dict` returned."""
-        return cls(**{**values, "command": tuple(values["command"]), "packages": dict(values["packages"])})
+        started = take(values, "started", str)
+        datetime.fromisoformat(started)  # a ValueError says what is wrong with it
+        return cls(
+            started,
+            take_texts(values, "command"),
+            take(values, "python", str),
+            take(values, "platform", str),
+            take(values, "cpu", str),
+            take(values, "cores", int),
+            take_versions(values, "packages"),
+        )
 
 
 def _cores() -> int:

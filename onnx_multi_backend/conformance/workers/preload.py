@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 from onnx_multi_backend.conformance import (
     case_facts,  # noqa: F401  (imported once here, instead of in each worker)
@@ -11,6 +12,7 @@ from onnx_multi_backend.conformance import (
 )
 from onnx_multi_backend.conformance.cases import official_cases
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the seconds that follow, and no traceback tells of it
 official_cases()
 gc.collect()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page of them
