@@ -22,6 +22,7 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.rules import RULES
+from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.single_node import (
     Scope,
@@ -105,7 +106,7 @@ def distrusted(model: ModelProto, engine: Engine, operators: frozenset[str]) -> 
     return any_in(typed.graph, Scope({}, {}))
 
 
-def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
+def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Iterator[Adapted]:
     """Rewrite what the engine lacks.
 
     Parameters
@@ -113,6 +114,9 @@ def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
     adapted : Adapted
         The model as the passes left it.
     engine : Engine
+        Is asked about the nodes of the model.
+    within : Engine, optional
+        Is asked about the nodes that take their place; by default `engine`.
 
     Yields
     ------
@@ -135,7 +139,7 @@ def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
         attempt = ModelProto()
         attempt.CopyFrom(typed)
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
-        lowering = _Lowering(engine, targets, model.ir_version, _marker(model))
+        lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model))
         complete = lowering.whole(attempt.graph, given)
         if lowering.changes or opset != given.get("", opset):
             finished = _finished(adapted, attempt, given, lowering)
@@ -153,13 +157,16 @@ def lower(adapted: Adapted, engine: Engine) -> Iterator[Adapted]:
 class _Lowering:
     """One attempt, for one set of opsets."""
 
-    def __init__(self, engine: Engine, targets: Mapping[str, int], ir_version: int, marker: str) -> None:
+    def __init__(
+        self, engine: Engine, within: Engine, targets: Mapping[str, int], ir_version: int, marker: str
+    ) -> None:
         self.changes: list[Adaptation] = []
         self._engine = engine
+        self._within = within
         self.targets = dict(targets)
         self._ir_version = ir_version
         self._marker = marker
-        self._memo: dict[bytes, _Fragment | None] = {}
+        self._memo: dict[tuple[Hashable, bytes], _Fragment | None] = {}
         self._count = 0
         self._refused: list[Site] = []
 
@@ -183,7 +190,7 @@ class _Lowering:
         for node in graph.node:
             for inner in subgraphs(node):
                 complete &= self._graph(inner, scope, opsets, record=record)
-            fragment = self._node(node, scope, opsets)
+            fragment = self._node(node, scope, opsets, self._engine if record else self._within)
             if fragment is None:
                 if not record:
                     return False
@@ -199,17 +206,17 @@ class _Lowering:
         graph.node.extend(nodes)
         return complete
 
-    def _node(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> _Fragment | None:
+    def _node(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine) -> _Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
         if next(subgraphs(node), None) is not None and self._same(node, opsets):
             opsets = self.targets  # what is inside has been brought there
         single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
         if single is None:  # it cannot be shown by itself
             return _Fragment() if self._same(node, opsets) else None
-        key = single.SerializeToString(deterministic=True)
+        key = (engine.identity, single.SerializeToString(deterministic=True))
         if key not in self._memo:
             self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere
-            self._memo[key] = self._solve(Site(single, self.targets.get("", 1)))
+            self._memo[key] = self._solve(Site(single, self.targets.get("", 1)), engine)
         return self._memo[key]
 
     def _same(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
@@ -218,11 +225,13 @@ class _Lowering:
         wanted = self.targets.setdefault(domain, given)
         return given == wanted or unchanged(node.op_type, domain, given, wanted)
 
-    def _solve(self, site: Site) -> _Fragment | None:
-        words = self._why_not(site)
+    def _solve(self, site: Site, engine: Engine) -> _Fragment | None:
+        words = self._why_not(site, engine)
         if words is None:
             return _Fragment()
         for rule in RULES:
+            if rule is convert_version and engine.any_opset:
+                continue
             for body in rule(site):
                 typed = infer(body)
                 if self._graph(typed.graph, Scope({}, {}), opset_versions(typed)):
@@ -231,7 +240,7 @@ class _Lowering:
         self._refused.append(site)
         return None
 
-    def _why_not(self, site: Site) -> str | None:
+    def _why_not(self, site: Site, engine: Engine) -> str | None:
         if not self._same(site.node, {site.domain: site.opset}):
             return f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
         stamped = ModelProto()
@@ -239,7 +248,7 @@ class _Lowering:
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        return self._engine.distrusts(Site(stamped, site.target)) or _answer(self._engine, stamped)
+        return engine.distrusts(Site(stamped, site.target)) or _answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""

@@ -46,8 +46,8 @@ def compile_model(target: Target, payload: Payload) -> Session:
 
 def _lowered(target: Target, payload: Payload) -> Session | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too."""
-    for engine in target.askings():
-        for lowered in lower(payload.adapted, engine):
+    for engine, within in target.askings():
+        for lowered in lower(payload.adapted, engine, within):
             try:
                 session = target.build(replace(payload, adapted=lowered))
             except (RefusedError, OnnxMultiBackendError):

@@ -82,8 +82,8 @@ class Target(Protocol):
     def distrusts(self, site: Site) -> str | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
 
-    def askings(self) -> Sequence[Engine]:
-        """The ways to ask which nodes must be rewritten: whether anything takes them, or the main provider does."""
+    def askings(self) -> Sequence[tuple[Engine, Engine]]:
+        """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place."""
 
     def build(self, payload: Payload) -> Session:
         """Compile a model as it is; see `compiling.compile_model`.

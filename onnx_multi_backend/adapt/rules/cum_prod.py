@@ -37,9 +37,8 @@ def _along(body: Body, site: Site, place: int, rank: int) -> str:
     here, there = body("Unsqueeze", index, body.ints(1)), body("Unsqueeze", index, body.ints(0))
     names = ("Greater", "Less") if site.attribute("exclusive", 0) else ("GreaterOrEqual", "LessOrEqual")
     kept = body(names[1] if site.attribute("reverse", 0) else names[0], here, there)
-    parts = [body.ints(1)] * (rank + 1)
-    parts[place] = parts[place + 1] = body("Unsqueeze", size, body.ints(0))
-    mask = body("Reshape", kept, body("Concat", *parts, axis=0))
+    others = [i for i in range(rank + 1) if i not in (place, place + 1)]
+    mask = body("Unsqueeze", kept, body.ints(*others)) if others else kept
     chosen = body("Where", mask, body("Unsqueeze", x, body.ints(place)), body.constant(1, site.elem_type(x)))
     return str(body("ReduceProd", chosen, body.ints(place + 1), keepdims=0))
 

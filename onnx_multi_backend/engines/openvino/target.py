@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.lowering import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -77,9 +78,9 @@ class OpenvinoTarget:
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise RefusedError(words, lacks_kernel=lacks) from error
 
-    def askings(self) -> tuple[OpenvinoTarget]:
+    def askings(self) -> Sequence[tuple[Engine, Engine]]:
         """OpenVINO compiles a model whole or not at all."""
-        return (self,)
+        return [(self, self)]
 
     @property
     def any_opset(self) -> bool:

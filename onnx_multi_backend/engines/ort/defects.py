@@ -79,7 +79,22 @@ DEFECTS: Mapping[str, Defect] = {
 }
 
 
-def find(site: Site) -> str | None:
+def _layout(site: Site) -> str | None:
+    return "layout=1 is ignored (openvinotoolkit/openvino#37820)" if site.attribute("layout", 0) else None
+
+
+#: Of the OpenVINO execution provider alone.
+_OPENVINO: Mapping[str, Defect] = {"GRU": _layout, "LSTM": _layout, "RNN": _layout}
+
+
+def distrusted_operators(*, openvino: bool) -> frozenset[str]:
+    """The operators that `find` knows something of."""
+    return frozenset({*DEFECTS, *(_OPENVINO if openvino else ())})
+
+
+def find(site: Site, *, openvino: bool) -> str | None:
     """What is wrong with the engine's form of a node; None where nothing is known."""
-    defect = DEFECTS.get(site.op_type) if not site.domain else None
+    if site.domain:
+        return None
+    defect = DEFECTS.get(site.op_type) or (_OPENVINO.get(site.op_type) if openvino else None)
     return defect(site) if defect else None

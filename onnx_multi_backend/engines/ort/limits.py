@@ -79,7 +79,7 @@ class OrtLimits:
 
     def carries(self, elem_type: int, *, cast_to: bool) -> bool:
         if not self._packed_outputs:
-            return elem_type != TensorProto.FLOAT8E8M0
+            return elem_type not in (TensorProto.FLOAT8E8M0, TensorProto.INT4, TensorProto.UINT4) or cast_to
         return elem_type == TensorProto.FLOAT4E2M1 and not self.can_cast(elem_type, 25, out=True)
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:

@@ -31,9 +31,13 @@ class OrtSession:
         self.adaptations: tuple[Adaptation, ...] = ()
         self._outputs = [o.name for o in native.get_outputs()]
         # ONNX Runtime 1.24 hands the caller's own array back where a graph input is a graph output too.
-        # An output that is listed twice is one array too.
+        # An output that is listed twice is one array too, and a sequence may hold the memory of its inputs.
         names = {i.name for i in _inputs(native)}
-        self._aliased = [i for i, name in enumerate(self._outputs) if name in names or name in self._outputs[:i]]
+        self._aliased = [
+            i
+            for i, (name, output) in enumerate(zip(self._outputs, native.get_outputs(), strict=True))
+            if name in names or name in self._outputs[:i] or not output.type.startswith("tensor")
+        ]
         # The native method: the Python wrapper around it would repeat checks that are done before.
         self._native_run = native._sess.run
         self._errors = errors.all_errors()

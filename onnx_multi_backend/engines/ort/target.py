@@ -9,6 +9,7 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend.adapt.lowering import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -167,21 +168,27 @@ class OrtTarget:
         """Providers and the device decide what is accepted."""
         return tuple(name for name, _ in self.providers), self.device.text, self.strict
 
-    def askings(self) -> Sequence[OrtTarget]:
-        """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested."""
-        if self.requested[0] == providers.CPU:
-            return (self,)
+    def askings(self) -> Sequence[tuple[Engine, Engine]]:
+        """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested.
+
+        A provider may leave a small node to the CPU that it takes among others: what takes a node's place is only
+        asked to run at all, and the placement of the whole decides.
+        """
+        if self.requested[0] == providers.CPU or self.fallback == "full":
+            return [(self, self)]
         strict = replace(self, strict=True)
-        return {"full": (self,), "partial": (self, strict), "none": (strict,)}[self.fallback]
+        if self.fallback == "none":
+            return [(strict, strict)]
+        return [(self, self), (strict, replace(self, providers=((providers.CPU, {}),)))]
 
     @property
     def distrusted_operators(self) -> frozenset[str]:
         """The operators that `distrusts` looks at."""
-        return frozenset(defects.DEFECTS)
+        return defects.distrusted_operators(openvino=providers.OPENVINO in self.requested)
 
     def distrusts(self, site: Site) -> str | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs."""
-        return defects.find(site)
+        return defects.find(site, openvino=providers.OPENVINO in self.requested)
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
