@@ -141,12 +141,11 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
         lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model))
         complete = lowering.whole(attempt.graph, given)
-        if lowering.changes or opset != given.get("", opset):
-            finished = _finished(adapted, attempt, given, lowering)
-            if complete:
-                yield finished
-                return
-            partly.append(finished)
+        if complete and (lowering.changes or opset != given.get("", opset)):
+            yield _finished(adapted, attempt, given, lowering)
+            return
+        if lowering.changes:
+            partly.append(_finished(adapted, attempt, given, lowering))
         if engine.any_opset:
             break
         todo += lowering.alternatives(opset)

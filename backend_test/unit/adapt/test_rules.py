@@ -227,6 +227,8 @@ def test_zero_points_of_channels(group: int) -> None:
 @pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div", "Max", "Min", "Greater", "Equal", "Where"])
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16", "uint32", "float16"])
 def test_wider_types_give_the_same_numbers(op_type: str, dtype: str) -> None:
+    if dtype == "uint32" and op_type in ("Max", "Min"):
+        pytest.xfail("ONNX Runtime's vectorized Max and Min of int64 are wrong beyond int32: Max(2**31, 1) is 1")
     rng = np.random.default_rng(5)
     if dtype == "float16":
         a, b = (rng.normal(size=64).astype(dtype) for _ in range(2))
