@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+_GRAPH, _GRAPHS = AttributeProto.GRAPH, AttributeProto.GRAPHS
 
 
 def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
@@ -18,10 +20,12 @@ def nodes_within(node: NodeProto) -> Iterator[NodeProto]:
     """A node and every node of its subgraphs."""
     yield node
     for attribute in node.attribute:
-        if attribute.HasField("g"):
+        kind = attribute.type
+        if kind == _GRAPH:
             yield from nodes_of(attribute.g)
-        for graph in attribute.graphs:
-            yield from nodes_of(graph)
+        elif kind == _GRAPHS:
+            for graph in attribute.graphs:
+                yield from nodes_of(graph)
 
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:

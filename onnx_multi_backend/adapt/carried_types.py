@@ -57,6 +57,8 @@ _INTEGERS: Mapping[int, tuple[int, bool]] = {
     _T.INT2: (2, True),
     _T.UINT2: (2, False),
 }
+#: What makes tensors of a type that an attribute names.
+_MAKERS = frozenset({"Cast", "Constant", "ConstantOfShape", "EyeLike", "QuantizeLinear"})
 _KINDS = frozenset({*_FLOATS, *_INTEGERS})
 
 
@@ -108,12 +110,13 @@ def _occurring(model: ModelProto) -> dict[int, bool]:
     found = {v.type.tensor_type.elem_type: False for v in (*graph.input, *graph.output)}
     found.update((t.data_type, False) for t in graph.initializer)
     for node in all_nodes(model):
-        for attribute in node.attribute:
-            kind = _named(attribute)
-            if kind:
-                found[kind] = found.get(kind, False) or node.op_type == "Cast"
-    if any(node.op_type == "CastLike" for node in all_nodes(model)):
-        found = dict.fromkeys(found, True)
+        if node.op_type in _MAKERS:
+            for attribute in node.attribute:
+                kind = _named(attribute)
+                if kind:
+                    found[kind] = found.get(kind, False) or node.op_type == "Cast"
+        elif node.op_type == "CastLike":
+            found = dict.fromkeys(found, True)
     return {kind: cast for kind, cast in found.items() if kind in _KINDS}
 
 

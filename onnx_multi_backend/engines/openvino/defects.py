@@ -13,7 +13,7 @@ Defect = Callable[[Site], "str | None"]
 def _attention(site: Site) -> str | None:
     if any(site.attribute(name, -1) >= 0 for name in ("left_window_size", "right_window_size")):
         return "the window is ignored (openvinotoolkit/openvino#37820)"
-    if site.attribute("is_causal", 0) and site.has_input(4):
+    if site.attribute("is_causal", 0) and (site.has_input(4) or site.has_input(6)):
         return "the causal mask is aligned to the last key, ONNX's to the length of the past"
     return None
 
