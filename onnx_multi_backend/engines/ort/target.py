@@ -174,12 +174,17 @@ class OrtTarget:
         A provider may leave a small node to the CPU that it takes among others: what takes a node's place is only
         asked to run at all, and the placement of the whole decides.
         """
+        cpu = replace(self, providers=((providers.CPU, {}),))
+        if (
+            self.requested[0] == providers.TENSORRT
+        ):  # it builds an engine for minutes: the CPU provider is asked instead
+            return [(cpu, cpu)]
         if self.requested[0] == providers.CPU or self.fallback == "full":
             return [(self, self)]
         strict = replace(self, strict=True)
         if self.fallback == "none":
             return [(strict, strict)]
-        return [(self, self), (strict, replace(self, providers=((providers.CPU, {}),)))]
+        return [(self, self), (strict, cpu)]
 
     @property
     def distrusted_operators(self) -> frozenset[str]:
