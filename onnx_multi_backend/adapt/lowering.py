@@ -8,16 +8,15 @@ the engine takes, node by node and rules applied to them in turn, takes the node
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import onnx
 import onnx.inliner
 import onnx.printer
 from onnx import GraphProto, ModelProto, NodeProto
 
+from onnx_multi_backend.adapt.engine import Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.renaming import renamed
@@ -28,6 +27,7 @@ from onnx_multi_backend.adapt.single_node import (
     Scope,
     canonical,
     infer,
+    inlined,
     opset_imports,
     opset_versions,
     reads,
@@ -47,28 +47,6 @@ _LIFTS = (9, 13, 18, 21)
 _PARTLY = 2
 
 
-class Engine(Protocol):
-    """An engine that can be asked about one node."""
-
-    @property
-    def limits(self) -> Limits:
-        """What it accepts."""
-
-    @property
-    def any_opset(self) -> bool:
-        """Whether another opset is not worth a try."""
-
-    @property
-    def identity(self) -> Hashable:
-        """Engines of one identity answer `accepts` alike."""
-
-    def accepts(self, model: ModelProto) -> str | None:
-        """None when it takes a model of one node, else its complaint."""
-
-    def distrusts(self, site: Site) -> str | None:
-        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
-
-
 @dataclass(frozen=True)
 class _Fragment:
     """What takes the place of a node: nothing new where `rule` is empty."""
@@ -76,34 +54,6 @@ class _Fragment:
     nodes: tuple[NodeProto, ...] = ()
     rule: str = ""
     reason: str = ""
-
-
-def distrusted(model: ModelProto, engine: Engine, operators: frozenset[str]) -> bool:
-    """Whether a model has a node that the engine accepts and computes wrongly.
-
-    Parameters
-    ----------
-    operators : frozenset of str
-        The only ones that can be meant: nothing is inferred for a model without any of them.
-    """
-    if not any(node.op_type in operators for node in all_nodes(model)):
-        return False
-    model = _inlined(model)
-    typed = infer(model)
-    imports = opset_imports(opset_versions(model))
-
-    def any_in(graph: GraphProto, outer: Scope) -> bool:
-        scope = outer.inside(graph)
-        for node in graph.node:
-            if any(any_in(inner, scope) for inner in subgraphs(node)):
-                return True
-            if node.op_type in operators:
-                single = single_node_model(node, scope, imports, model.ir_version)
-                if single is not None and engine.distrusts(Site(single)) is not None:
-                    return True
-        return False
-
-    return any_in(typed.graph, Scope({}, {}))
 
 
 def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Iterator[Adapted]:
@@ -124,7 +74,7 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         The rewritten model, the most promising first: one whose nodes the engine takes each by itself, then those where
         a node is left that it refused by itself and may take in its place. Nothing where no rule helps.
     """
-    model = _inlined(adapted.proto)
+    model = inlined(adapted.proto)
     typed = infer(model)
     given = opset_versions(model)
     newest = engine.limits.max_opset("")
@@ -247,7 +197,7 @@ class _Lowering:
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        return engine.distrusts(Site(stamped, site.target)) or _answer(engine, stamped)
+        return engine.distrusts(Site(stamped, site.target)) or answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""
@@ -259,20 +209,6 @@ class _Lowering:
         for i, inner in enumerate(made):
             inner.name = f"{prefix}{inner.name or f'{inner.op_type}{i}'}"
         return made
-
-
-#: What engines said of models of one node, the last ones: asking costs as much as compiling.
-_answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
-_MOST_ANSWERS = 4096
-
-
-def _answer(engine: Engine, model: ModelProto) -> str | None:
-    key = (engine.identity, model.SerializeToString(deterministic=True))
-    if key not in _answers:
-        _answers[key] = engine.accepts(model)
-        while len(_answers) > _MOST_ANSWERS:
-            _answers.popitem(last=False)
-    return _answers[key]
 
 
 def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], lowering: _Lowering) -> Adapted:
@@ -296,10 +232,6 @@ def _change(node: NodeProto, new: list[NodeProto], fragment: _Fragment) -> Adapt
         f"{operator_name(node)} {node.name!r}" if node.name else f"{operator_name(node)} (output {node.output[0]!r})"
     )
     return Adaptation(fragment.rule, where, f"written with {shown}", fragment.reason)
-
-
-def _inlined(model: ModelProto) -> ModelProto:
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
 
 
 def _within(limits: Limits, domain: str, version: int) -> int:

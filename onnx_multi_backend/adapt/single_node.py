@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
+import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt.renaming import renamed
@@ -136,3 +137,8 @@ def opset_versions(model: ModelProto) -> dict[str, int]:
 def opset_imports(versions: Mapping[str, int]) -> list[OperatorSetIdProto]:
     """The imports for these opsets."""
     return [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+
+
+def inlined(model: ModelProto) -> ModelProto:
+    """The model without local functions."""
+    return onnx.inliner.inline_local_functions(model) if model.functions else model

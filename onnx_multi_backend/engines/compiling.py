@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from onnx_multi_backend import checks
-from onnx_multi_backend.adapt.lowering import distrusted, lower
+from onnx_multi_backend.adapt.distrust import distrusted
+from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.placement import MisplacedError

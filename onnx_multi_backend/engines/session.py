@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from onnx import ModelProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted, Limits
-from onnx_multi_backend.adapt.lowering import Engine
+from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel

@@ -13,7 +13,7 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.lowering import Engine
+from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal

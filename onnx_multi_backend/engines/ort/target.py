@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.adapt.lowering import Engine
+from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine, as the rewriting asks it about one node at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Protocol
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.site import Site
+
+
+class Engine(Protocol):
+    """An engine that can be asked about one node."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it accepts."""
+
+    @property
+    def any_opset(self) -> bool:
+        """Whether another opset is not worth a try."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Engines of one identity answer `accepts` alike."""
+
+    def accepts(self, model: ModelProto) -> str | None:
+        """None when it takes a model of one node, else its complaint."""
+
+    def distrusts(self, site: Site) -> str | None:
+        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
+
+
+#: What engines said of models of one node, the last ones: asking costs as much as compiling.
+_answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
+_MOST_ANSWERS = 4096
+
+
+def answer(engine: Engine, model: ModelProto) -> str | None:
+    """What `accepts` of an engine says of a model of one node; the same question is asked once."""
+    key = (engine.identity, model.SerializeToString(deterministic=True))
+    if key not in _answers:
+        _answers[key] = engine.accepts(model)
+        while len(_answers) > _MOST_ANSWERS:
+            _answers.popitem(last=False)
+    return _answers[key]
