@@ -148,7 +148,8 @@ class _Prepared:
         self._rep = rep
 
     def run(self, inputs: Any, **kwargs: Any) -> Any:
-        return self._rep.run(copy.deepcopy(inputs), **kwargs)
+        self._inputs = copy.deepcopy(inputs)  # kept as the runner keeps its own: a result may share their memory
+        return self._rep.run(self._inputs, **kwargs)
 
 
 class _Runner(BackendTest):
