@@ -25,7 +25,12 @@ def renamed(node: NodeProto, rename: Callable[[str], str]) -> NodeProto:
 
 def renamed_graph(graph: GraphProto, rename: Callable[[str], str]) -> None:
     """Give every value of a graph its new name, in place."""
-    _graph(graph, rename)
+    for node in graph.node:
+        _node(node, rename)
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = rename(value.name)  # type: ignore[attr-defined]
+    for sparse in graph.sparse_initializer:
+        sparse.values.name = rename(sparse.values.name)
 
 
 def _node(node: NodeProto, rename: Callable[[str], str]) -> None:
@@ -35,13 +40,4 @@ def _node(node: NodeProto, rename: Callable[[str], str]) -> None:
                 names[i] = rename(name)
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-            _graph(graph, rename)
-
-
-def _graph(graph: GraphProto, rename: Callable[[str], str]) -> None:
-    for node in graph.node:
-        _node(node, rename)
-    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
-        value.name = rename(value.name)  # type: ignore[attr-defined]
-    for sparse in graph.sparse_initializer:
-        sparse.values.name = rename(sparse.values.name)
+            renamed_graph(graph, rename)

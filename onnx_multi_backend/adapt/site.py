@@ -17,6 +17,18 @@ from onnx_multi_backend.tensors import numpy_dtype
 #: The oldest opset that rules write their bodies in.
 _OLDEST = 18
 
+#: The width of each integer type.
+INTEGER_BITS: Mapping[int, int] = {
+    TensorProto.INT8: 8,
+    TensorProto.UINT8: 8,
+    TensorProto.INT16: 16,
+    TensorProto.UINT16: 16,
+    TensorProto.INT32: 32,
+    TensorProto.UINT32: 32,
+    TensorProto.INT64: 64,
+    TensorProto.UINT64: 64,
+}
+
 #: Begins the names of nodes that only convert types.
 CAST = "omb_cast"
 

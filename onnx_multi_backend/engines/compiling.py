@@ -25,24 +25,23 @@ def compile_model(target: Target, payload: Payload) -> Session:
     InvalidModelError
         The model is not valid, which is why the engine refused it.
     """
-    if payload.lowering and distrusted(payload.adapted.proto, target, target.distrusted_operators):
+    lowering = payload.lowering
+    if lowering and distrusted(payload.adapted.proto, target, target.distrusted_operators):
         session = _lowered(target, payload)
         if session is not None:
             return session
+        lowering = False  # it would come to nothing again
     try:
         return target.build(payload)
-    except RefusedError as refused:
-        if not refused.lacks_kernel:
+    except (RefusedError, MisplacedError) as error:
+        if isinstance(error, RefusedError) and not error.lacks_kernel:
             checks.check(payload.loaded, full=True)  # an invalid model explains a refusal, and is not to be rewritten
-        session = _lowered(target, payload) if payload.lowering else None
-        if session is None:
-            raise target.explain(payload, refused) from refused.__cause__
-        return session
-    except MisplacedError:
-        session = _lowered(target, payload) if payload.lowering else None
-        if session is None:
-            raise
-        return session
+        session = _lowered(target, payload) if lowering else None
+        if session is not None:
+            return session
+        if isinstance(error, RefusedError):
+            raise target.explain(payload, error) from error.__cause__
+        raise
 
 
 def _lowered(target: Target, payload: Payload) -> Session | None:

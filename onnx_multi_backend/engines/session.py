@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from onnx import ModelProto, TypeProto
 
-from onnx_multi_backend.adapt import Adaptation, Adapted, Limits
+from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.engine import Engine
-from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
@@ -56,7 +55,7 @@ class Session(Protocol):
         """Where each node that was not folded runs."""
 
 
-class Target(Protocol):
+class Target(Engine, Protocol):
     """One engine, set up for one device and one set of options; it compiles models."""
 
     @property
@@ -64,23 +63,8 @@ class Target(Protocol):
         """Providers that the user asked for, by the names that `NodePlacement` uses; the first is the main one."""
 
     @property
-    def limits(self) -> Limits:
-        """What the engine accepts."""
-
-    @property
-    def any_opset(self) -> bool:
-        """Whether another opset than the model's is not worth a try."""
-
-    @property
-    def identity(self) -> Hashable:
-        """Targets of one identity answer `accepts` alike."""
-
-    @property
     def distrusted_operators(self) -> frozenset[str]:
         """The operators that `distrusts` may have something to say about."""
-
-    def distrusts(self, site: Site) -> str | None:
-        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
 
     def askings(self) -> Sequence[tuple[Engine, Engine]]:
         """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place."""
@@ -101,9 +85,6 @@ class Target(Protocol):
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that the engine itself infers for an output without one; None: it cannot tell."""
-
-    def accepts(self, model: ModelProto) -> str | None:
-        """None when the engine compiles this (small) model, else its first line of complaint."""
 
 
 @dataclass(frozen=True)

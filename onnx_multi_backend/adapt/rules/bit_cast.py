@@ -1,25 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: BitCast of bool."""
+"""Rule: BitCast of bool, and between integers of one width."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.site import Body, Site
-
-_T = TensorProto
-_INTEGERS: Mapping[int, int] = {
-    _T.INT8: 8,
-    _T.UINT8: 8,
-    _T.INT16: 16,
-    _T.UINT16: 16,
-    _T.INT32: 32,
-    _T.UINT32: 32,
-    _T.INT64: 64,
-    _T.UINT64: 64,
-}
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 
 def bit_cast(site: Site) -> Iterator[ModelProto]:
@@ -27,7 +15,7 @@ def bit_cast(site: Site) -> Iterator[ModelProto]:
     if not site.is_("BitCast"):
         return
     source, to = site.elem_type(site.input(0)), site.attribute("to")
-    if _INTEGERS.get(source, 0) == _INTEGERS.get(to, 1):
+    if INTEGER_BITS.get(source, 0) == INTEGER_BITS.get(to, 1):
         wrapping = Body(site)
         yield wrapping.finish(wrapping.cast(site.input(0), to))
     body = Body(site, {"": max(site.opset, site.target)})

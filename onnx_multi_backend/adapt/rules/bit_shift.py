@@ -3,24 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 _T = TensorProto
-_BITS: Mapping[int, int] = {
-    _T.INT8: 8,
-    _T.UINT8: 8,
-    _T.INT16: 16,
-    _T.UINT16: 16,
-    _T.INT32: 32,
-    _T.UINT32: 32,
-    _T.INT64: 64,
-    _T.UINT64: 64,
-}
 _SIGNED: frozenset[int] = frozenset({_T.INT8, _T.INT16, _T.INT32, _T.INT64})
 
 
@@ -31,11 +21,11 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
     negative number is the complement of the shifted complement. Source: BitShift's documentation in opset 28.
     """
     kind = site.elem_type(site.input(0))
-    if not site.is_("BitShift") or kind not in _BITS:
+    if not site.is_("BitShift") or kind not in INTEGER_BITS:
         return
     if kind != _T.UINT64:
         yield _shifted(site, _T.INT64, _by_shifting)
-    if _BITS[kind] < 64 and kind != _T.UINT32:
+    if INTEGER_BITS[kind] < 64 and kind != _T.UINT32:
         yield _shifted(site, _T.INT32, _by_factor)
 
 
@@ -45,7 +35,9 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) 
     zero, minus_one = body.constant(0, wide), body.constant(-1, wide)
     value, amount = body.cast(site.input(0), wide), body.cast(site.input(1), wide)
     # Of uint64, an amount too large for int64 becomes negative, and is out of range all the same.
-    enough = body("And", body("GreaterOrEqual", amount, zero), body("Less", amount, body.constant(_BITS[kind], wide)))
+    enough = body(
+        "And", body("GreaterOrEqual", amount, zero), body("Less", amount, body.constant(INTEGER_BITS[kind], wide))
+    )
     amount = body("Where", enough, amount, zero)
     negative = body("Less", value, zero)
     if direction == "RIGHT" and kind in _SIGNED:
@@ -53,9 +45,9 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) 
     result = body("Where", enough, move(body, value, amount, direction), zero)
     if direction == "RIGHT" and kind in _SIGNED:
         result = body("Where", negative, body("Sub", minus_one, result), result)
-    if direction == "LEFT" and _BITS[kind] < 32:  # not every engine's Cast keeps the low bits
-        half = body.constant(2 ** (_BITS[kind] - 1) if kind in _SIGNED else 0, wide)
-        low = body("Mod", body("Add", result, half), body.constant(2 ** _BITS[kind], wide))
+    if direction == "LEFT" and INTEGER_BITS[kind] < 32:  # not every engine's Cast keeps the low bits
+        half = body.constant(2 ** (INTEGER_BITS[kind] - 1) if kind in _SIGNED else 0, wide)
+        low = body("Mod", body("Add", result, half), body.constant(2 ** INTEGER_BITS[kind], wide))
         result = body("Sub", low, half)
     return body.finish(body.cast(result, kind))
 

@@ -29,7 +29,7 @@ _BOUND = frozenset(
     {
         *("QuantizeLinear", "DynamicQuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"),
         *("ConvInteger", "MatMulInteger", "CastLike", "BitCast", "BitwiseNot", "BitShift", "Cast"),
-        *("Bernoulli", "RandomNormalLike", "RandomUniformLike", "EyeLike", "Bitwise", "Hardmax"),
+        *("Bernoulli", "RandomNormalLike", "RandomUniformLike", "EyeLike", "Hardmax"),
         *("SequenceConstruct", "SequenceEmpty", "SequenceInsert", "Optional"),
     }
 )
