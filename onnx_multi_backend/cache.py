@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onnx_multi_backend.graph_walk import all_tensors
 from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.own_file import is_in
 
 VARIABLE = "ONNX_MULTI_BACKEND_CACHE_DIR"
 
@@ -48,11 +49,11 @@ def key(loaded: LoadedModel, *parts: object) -> str:
 
     External data counts by name, size and time of change.
     """
-    digest = hashlib.sha256(loaded.data if loaded.data is not None else loaded.proto.SerializeToString())
+    digest = hashlib.sha256(loaded.data if loaded.data is not None else loaded.whole().SerializeToString())
     if loaded.path is not None:
         for tensor in all_tensors(loaded.proto):
             for entry in tensor.external_data:
-                if entry.key == "location":
+                if entry.key == "location" and not is_in(loaded.path, tensor):
                     status = (loaded.path.parent / entry.value).stat()
                     digest.update(f"{entry.value}:{status.st_size}:{status.st_mtime_ns}\n".encode())
     for part in parts:

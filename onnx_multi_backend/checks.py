@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import onnx
-from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
@@ -67,7 +67,7 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
     """
     skeleton = _skeleton(model.proto)
     # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
-    source = str(model.path) if model.path is not None and has_external_data(skeleton) else skeleton
+    source = str(model.path) if model.external and has_external_data(skeleton) else skeleton
     shapeless = [v for v in (*skeleton.graph.input, *skeleton.graph.output) if _is_shapeless(v)]
     try:
         if not shapeless:
@@ -98,16 +98,17 @@ def _check_with_shapes(skeleton: ModelProto) -> None:
 def _skeleton(proto: ModelProto) -> ModelProto:
     """The model as the checker can read it, its weights left out.
 
-    Large and external initializers become graph inputs of the same type, and the default domain goes by one name.
+    Large and external initializers, and Constants whose values were not read, become graph inputs of the same type, and the default domain goes by one name.
     """
     heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
+    constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if _is_heavy_constant(n)}
     aliased = any(n.domain == _ALIAS for n in all_nodes(proto)) or any(o.domain == _ALIAS for o in proto.opset_import)
-    if not heavy and not aliased:
+    if not heavy and not constants and not aliased:
         return proto
     skeleton = ModelProto()
     for field, value in proto.ListFields():
         if field.name == "graph":
-            _copy_graph_without_initializers(proto.graph, skeleton.graph)
+            _copy_graph_without_initializers(proto.graph, skeleton.graph, frozenset(constants))
         elif field.name in ("opset_import", "functions", "metadata_props", "training_info", "configuration"):
             getattr(skeleton, field.name).extend(value)
         else:
@@ -118,19 +119,34 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     skeleton.graph.input.extend(
         onnx.helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in heavy if t.name not in declared
     )
+    skeleton.graph.input.extend(
+        onnx.helper.make_tensor_value_info(name, t.data_type, list(t.dims)) for name, t in constants.items()
+    )
     named: Any
-    for named in (*all_nodes(skeleton), *skeleton.opset_import):
+    for named in (*all_nodes(skeleton), *skeleton.opset_import) if aliased else ():
         if named.domain == _ALIAS:
             named.domain = ""
     return skeleton
 
 
-def _copy_graph_without_initializers(graph: GraphProto, into: GraphProto) -> None:
+def _is_heavy_constant(node: NodeProto) -> bool:
+    return (
+        node.op_type == "Constant"
+        and len(node.output) == len(node.attribute) == 1
+        and node.attribute[0].name == "value"
+        and bool(node.attribute[0].t.external_data)
+    )
+
+
+def _copy_graph_without_initializers(graph: GraphProto, into: GraphProto, constants: frozenset[str]) -> None:
+    """Copy a graph, its initializers and these Constants left out."""
     for field, value in graph.ListFields():
         if field.name == "initializer":
             continue
         if field.name in ("name", "doc_string"):
             setattr(into, field.name, value)
+        elif field.name == "node" and constants:
+            into.node.extend(n for n in value if not (n.op_type == "Constant" and n.output[0] in constants))
         else:
             getattr(into, field.name).extend(value)
 

@@ -8,9 +8,11 @@ import os
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
+from onnx.external_data_helper import load_external_data_for_tensor
 
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.graph_walk import all_tensors
+from onnx_multi_backend.own_file import fill, is_in
 from onnx_multi_backend.tensors import PACKED_BITS, numpy_dtype
 
 
@@ -19,17 +21,34 @@ def has_external_data(model: ModelProto) -> bool:
     return any(t.data_location == TensorProto.EXTERNAL for t in all_tensors(model))
 
 
-def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> None:
+def load_values(tensor: TensorProto, path: Path) -> None:
+    """Load the values of a tensor that lie in the model's own file, or in another one."""
+    if is_in(path, tensor):
+        fill(tensor, path)
+    elif tensor.data_location == TensorProto.EXTERNAL:
+        load_external_data_for_tensor(tensor, str(path.parent))
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+
+
+def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> bool:
     """Hold every tensor that lies in another file to what is there.
+
+    Returns
+    -------
+    bool
+        Whether there are any.
 
     Raises
     ------
     InvalidModelError
         The file is missing, too short, outside the model's folder, or cannot be found because the model has no path.
     """
+    found = False
     for tensor in all_tensors(model):
-        if tensor.data_location != TensorProto.EXTERNAL:
+        if tensor.data_location != TensorProto.EXTERNAL or is_in(path, tensor):
             continue
+        found = True
         fields = {e.key: e.value for e in tensor.external_data}
         where = f"{label}: external data of tensor {tensor.name!r}"
         location = fields.get("location", "")
@@ -65,6 +84,7 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
             raise InvalidModelError(
                 f"{where} is truncated: it ends at byte {end} of '{file}', which has {file.stat().st_size} bytes."
             )
+    return found
 
 
 def _bytes_of(tensor: TensorProto) -> int:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.tensors import OBJECT, TensorInfo
+from onnx_multi_backend.signature import Signature
+from onnx_multi_backend.tensors import OBJECT, TensorInfo, numpy_dtype
 
 _WEAK = (bool, int, float, complex, str, bytes)
 
@@ -60,19 +61,20 @@ class FeedMaker:
 
     Parameters
     ----------
-    slots : sequence of Slot
-        The inputs that every run needs, in the model's order.
-    overridable : sequence of Slot
-        Inputs with a default (an initializer of the same name); they can be given by name.
-    label : str
-        The model's name for messages.
+    signature : Signature
+        Inputs with a default can be given by name.
     """
 
-    def __init__(self, slots: Sequence[Slot], overridable: Sequence[Slot], label: str) -> None:
-        self._slots = tuple(slots)
+    def __init__(self, signature: Signature) -> None:
+        def slot(info: TensorInfo) -> Slot:
+            edge = signature.input_edges.get(info.name)
+            return Slot(info, edge.engine_name, numpy_dtype(edge.elem_type)) if edge else Slot(info, info.name, None)
+
+        self._slots = slots = tuple(map(slot, signature.inputs))
+        overridable = map(slot, signature.overridable)
         self._by_name = {s.name: s for s in (*slots, *overridable)}
         self._required = {s.name for s in slots}
-        self._label = label
+        self._label = signature.label
         self._only = self._slots[0] if len(self._slots) == 1 and self._slots[0].fast else None
         self._all_fast = all(s.fast for s in self._slots)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 _GRAPH, _GRAPHS = AttributeProto.GRAPH, AttributeProto.GRAPHS
+_PLAIN = frozenset(getattr(AttributeProto, name) for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 
 
 def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
@@ -59,6 +60,8 @@ def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
 
     def of_node(node: NodeProto) -> Iterator[TensorProto]:
         for attribute in node.attribute:
+            if attribute.type in _PLAIN:
+                continue
             if attribute.HasField("t"):
                 yield attribute.t
             yield from attribute.tensors

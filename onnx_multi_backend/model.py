@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Union
 
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import ModelProto
 
+from onnx_multi_backend import own_file
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.external_data import check_external_data
 
@@ -24,19 +25,23 @@ class LoadedModel:
     Attributes
     ----------
     proto : onnx.ModelProto
-        The model, its external data not loaded.
+        The model. What lies in another file is not loaded; neither are large initializers in the model's own file,
+        which stand there as external data: see `own_file`.
     path : Path or None
         The file, when the model was given as one.
     data : bytes or None
         The serialized model, when it was given as bytes or as a ModelProto.
     stamp : tuple of int or None
         Size and time of change of the file.
+    external : bool
+        Whether some of its tensors lie in other files.
     """
 
     proto: ModelProto
     path: Path | None
     data: bytes | None
     stamp: tuple[int, int] | None = None
+    external: bool = False
 
     def check_unchanged(self) -> None:
         """Refuse to go on with a file that is another one by now.
@@ -57,6 +62,20 @@ class LoadedModel:
         if self.path is not None:
             return f"'{self.path}'"
         return f"model {self.proto.graph.name!r}" if self.proto.graph.name else "the model"
+
+    def whole(self, proto: ModelProto | None = None) -> ModelProto:
+        """The model, or one made from it, with all weights that lie in the model's own file.
+
+        Raises
+        ------
+        InvalidModelError
+            The file was changed meanwhile.
+        """
+        proto = self.proto if proto is None else proto
+        whole = own_file.with_weights(proto, self.path)
+        if whole is not proto:
+            self.check_unchanged()
+        return whole
 
     @property
     def source(self) -> str | bytes:
@@ -91,14 +110,14 @@ def load(model: ModelLike) -> LoadedModel:
     elif isinstance(model, (str, os.PathLike)):
         path = Path(os.fsdecode(model)).absolute()
         stamp = _stamp(path)
-        loaded = LoadedModel(_parse(_read(path), f"'{path}'"), path, None, stamp)
+        loaded = LoadedModel(_parse(_read(path, stamp), f"'{path}'"), path, None, stamp)
     else:
         raise InvalidModelError(
             f"A model is a path, bytes or an onnx.ModelProto; {type(model).__name__} was given. "
             "Pass one of the three, for example prepare('model.onnx')."
         )
-    check_external_data(loaded.proto, path=loaded.path, label=loaded.label)
-    return loaded
+    external = check_external_data(loaded.proto, path=loaded.path, label=loaded.label)
+    return replace(loaded, external=True) if external else loaded
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -109,9 +128,10 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, stamp: tuple[int, int] | None) -> bytes:
     try:
-        return path.read_bytes()
+        small = own_file.without_weights(path, stamp[0]) if stamp is not None else None
+        return small if small is not None else path.read_bytes()
     except FileNotFoundError:
         raise InvalidModelError(f"There is no file '{path}'. Check the path of the model.") from None
     except IsADirectoryError:

@@ -16,13 +16,12 @@ import numpy as np
 from onnx.backend.base import BackendRep, namedtupledict
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.engines.compiling import compile_model
-from onnx_multi_backend.engines.session import Payload, Session, Target, Value
+from onnx_multi_backend.engines.session import Session, Target, Value
 from onnx_multi_backend.errors import OptionError, OptionTypeError
-from onnx_multi_backend.feeds import FeedMaker, Slot
-from onnx_multi_backend.graph_walk import defaults_of
+from onnx_multi_backend.feeds import FeedMaker
 from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.tensors import TensorInfo, numpy_dtype, tensor_info
+from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.tensors import TensorInfo
 
 logger = logging.getLogger("onnx_multi_backend")
 
@@ -80,10 +79,9 @@ class PreparedModel(BackendRep):
         self,
         preset: str,
         target: Target,
-        payload: Payload,
+        make: SessionMaker,
         recipe: Recipe,
         *,
-        reload: Callable[[], Payload],
         fixed_shapes: bool,
         input_example: Any,
     ) -> None:
@@ -92,35 +90,22 @@ class PreparedModel(BackendRep):
         self.provider = target.requested[0]
         self._recipe = recipe
         self._target = target
-        graph, adapted = payload.loaded.proto.graph, payload.adapted
-        defaults = defaults_of(graph)
-        self._inputs = [tensor_info(v) for v in graph.input if v.name not in defaults]
-        self._outputs = [tensor_info(v) for v in graph.output]
-
-        def slot(info: TensorInfo) -> Slot:
-            edge = adapted.inputs.get(info.name)
-            return Slot(info, edge.engine_name, numpy_dtype(edge.elem_type)) if edge else Slot(info, info.name, None)
-
-        overridable = [slot(tensor_info(v)) for v in graph.input if v.name in defaults]
-        self._feeds = FeedMaker([slot(i) for i in self._inputs], overridable, payload.loaded.label)
-        self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in adapted.outputs]
+        self._make = make
+        signature = make.signature
+        self._inputs, self._outputs = signature.inputs, signature.outputs
+        self._feeds = FeedMaker(signature)
+        self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_edges]
         self._make_outputs = _outputs_type(tuple(o.name for o in self._outputs))._make  # type: ignore[attr-defined]
         self._lock = threading.Lock()
-        self._label = payload.loaded.label
-        self._reload = reload
-        self._payload: Payload | None = None  # holds the weights: kept only where shapes make more sessions of them
+        self._label = signature.label
         self._by_shape: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Session] | None = None
         self._session: Session
-        if fixed_shapes and any(_dynamic(i) for i in self._inputs):
+        if fixed_shapes and signature.dynamic:
             self._by_shape = OrderedDict()
-            self._payload = payload
-            if input_example is not None:
-                self._session = self._for_shapes(self._feeds(input_example))
-            else:
-                self._session = compile_model(target, payload)
+            self._session = make(target) if input_example is None else self._for_shapes(self._feeds(input_example))
         else:
-            self._session = compile_model(target, payload)
-        self.adaptations: tuple[Adaptation, ...] = (*adapted.changes, *self._session.adaptations)
+            self._session = make(target)
+        self.adaptations: tuple[Adaptation, ...] = self._session.adaptations
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
@@ -162,15 +147,13 @@ class PreparedModel(BackendRep):
     def _for_shapes(self, feeds: Mapping[str, Value]) -> Session:
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
         assert self._by_shape is not None
-        assert self._payload is not None
         shapes = {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
         key = tuple(sorted(shapes.items()))  # a mapping may come in any order
         with self._lock:
             session = self._by_shape.get(key)
             if session is None:
-                self._payload.loaded.check_unchanged()
                 started = time.perf_counter_ns()
-                session = compile_model(self._target, replace(self._payload, shapes=shapes))
+                session = self._make(self._target, shapes)
                 milliseconds = (time.perf_counter_ns() - started) / 1e6
                 logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
                 self._by_shape[key] = session
@@ -220,7 +203,7 @@ class PreparedModel(BackendRep):
         """
         self._ort_session()
         target: Target = self._target.with_providers(names, options)  # type: ignore[attr-defined]
-        session = compile_model(target, self._payload or self._reload())
+        session = self._make(target)
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
             self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]
@@ -265,7 +248,3 @@ def _outputs_again(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any
 
 def _prepare_again(recipe: Recipe) -> PreparedModel:
     return recipe()
-
-
-def _dynamic(info: TensorInfo) -> bool:
-    return info.shape is None or any(not isinstance(d, int) for d in info.shape)

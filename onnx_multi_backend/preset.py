@@ -6,23 +6,22 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onnx import NodeProto
 from onnx.backend.base import Backend
 
 from onnx_multi_backend import checks, node_model
-from onnx_multi_backend.adapt import Adaptation, adapt
-from onnx_multi_backend.adapt.pipeline import untouched
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device, DeviceFamily, Problem
-from onnx_multi_backend.engines.session import Payload, Target
+from onnx_multi_backend.engines.session import Target
 from onnx_multi_backend.errors import DeviceUnavailableError, FallbackWarning, OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel, ModelLike, load
 from onnx_multi_backend.options import COMMON, Check, Option, settle
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel, Recipe
+from onnx_multi_backend.sessions import SessionMaker
 
 
 @dataclass(frozen=True)
@@ -199,21 +198,12 @@ class Preset(Backend):
         cls._require(parsed, settings)
         target = cls._target(settings, parsed, loaded)
         given = {k: v for k, v in options.items() if k in settings}
-        source, path, stamp = loaded.source, loaded.path, loaded.stamp
-
-        def payload(fresh: LoadedModel) -> Payload:
-            if not settings["adapt"]:
-                return Payload(fresh, untouched(fresh.proto))
-            return Payload(fresh, adapt(fresh.proto, target.limits), lowering=True)
-
+        recipe = Recipe(cls.prepare, loaded.source, parsed.text or None, given)
+        fixed_shapes = cls._needs_fixed_shapes(parsed)
+        make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
+        del loaded  # it may hold the weights
         return PreparedModel(
-            cls.name,
-            target,
-            payload(loaded),
-            Recipe(cls.prepare, source, parsed.text or None, given),
-            reload=lambda: payload(_reload(path, stamp, source)),
-            fixed_shapes=cls._needs_fixed_shapes(parsed),
-            input_example=settings["input_example"],
+            cls.name, target, make, recipe, fixed_shapes=fixed_shapes, input_example=settings["input_example"]
         )
 
     @classmethod
@@ -298,13 +288,6 @@ class Preset(Backend):
         problem = cls._why_unusable(device, settings)
         if problem is not None:
             raise DeviceUnavailableError(f"{cls.name} cannot run on {device.text or 'this host'}: {problem}")
-
-
-def _reload(path: Path | None, stamp: tuple[int, int] | None, source: str | bytes) -> LoadedModel:
-    """Load the same model again; refuses a file that was changed meanwhile. Holds nothing of the first one."""
-    fresh = load(source)
-    replace(fresh, path=path, stamp=stamp).check_unchanged()
-    return fresh
 
 
 def _parameter(option: Option) -> inspect.Parameter:

@@ -11,7 +11,8 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, num
 
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of, subgraphs
 from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.external_data import load_values
+from onnx_multi_backend.graph_walk import all_nodes, all_tensors
 from onnx_multi_backend.tensors import WIDER, element_name
 
 _T = TensorProto
@@ -75,6 +76,9 @@ def carried_types(work: Work) -> None:
         return  # left to the engine to refuse
     scope = scope_of(infer(work.model))
     graph = work.edit().graph
+    for tensor in all_tensors(work.model):
+        if tensor.data_type in kinds and work.path is not None:
+            load_values(tensor, work.path)
     for where, values, edges in (("input", graph.input, work.inputs), ("output", graph.output, work.outputs)):
         for value in values:
             kind = value.type.tensor_type.elem_type

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import onnx
-from onnx import NodeProto
+from onnx import FunctionProto, NodeProto
 
 from onnx_multi_backend.adapt.same_operator import unchanged
+from onnx_multi_backend.adapt.single_node import canonical
 from onnx_multi_backend.adapt.work import Adaptation, Work
 from onnx_multi_backend.graph_walk import nodes_of, nodes_within
 
@@ -19,9 +20,12 @@ def opset_version(work: Work) -> None:
     All operators of the domain that are used have to mean the same in both opsets: see `same_operator`.
     """
     model = work.model
-    _lower(work, "", model.opset_import, list(nodes_of(model.graph)))
+    _lower(work, "", model.opset_import, lambda: nodes_of(model.graph))
     for i, function in enumerate(model.functions):
-        nodes = [inner for node in function.node for inner in nodes_within(node)]
+
+        def nodes(function: FunctionProto = function) -> Iterator[NodeProto]:
+            return (inner for node in function.node for inner in nodes_within(node))
+
         _lower(work, function.name, function.opset_import, nodes, function_index=i)
 
 
@@ -29,16 +33,16 @@ def _lower(
     work: Work,
     where: str,
     imports: Iterable[onnx.OperatorSetIdProto],
-    nodes: list[NodeProto],
+    nodes: Callable[[], Iterator[NodeProto]],
     function_index: int | None = None,
 ) -> None:
     for i, opset in enumerate(imports):
         if opset.version <= 1:
             continue
-        limit = work.limits.max_opset(_canonical(opset.domain))
+        limit = work.limits.max_opset(canonical(opset.domain))
         if limit is None or opset.version <= limit:
             continue
-        if any(_changed(node, opset.domain, opset.version, limit) for node in nodes):
+        if any(_changed(node, opset.domain, opset.version, limit) for node in nodes()):
             continue
         given = opset.version
         model = work.edit()
@@ -48,17 +52,13 @@ def _lower(
             Adaptation(
                 "opset_version",
                 where,
-                f"opset {given} of {_canonical(opset.domain) or 'ai.onnx'} to {limit}",
+                f"opset {given} of {canonical(opset.domain) or 'ai.onnx'} to {limit}",
                 f"the engine knows opsets up to {limit}, and no operator used here changed in between",
             )
         )
 
 
-def _canonical(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
-
-
 def _changed(node: NodeProto, domain: str, given: int, limit: int) -> bool:
-    if _canonical(node.domain) != _canonical(domain):
+    if canonical(node.domain) != canonical(domain):
         return False
-    return not unchanged(node.op_type, _canonical(domain), given, limit)
+    return not unchanged(node.op_type, canonical(domain), given, limit)

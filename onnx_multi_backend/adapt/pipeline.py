@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from onnx import ModelProto
 
@@ -48,7 +49,7 @@ def untouched(model: ModelProto) -> Adapted:
     return Adapted(model, (), {}, {}, frozenset())
 
 
-def adapt(model: ModelProto, limits: Limits) -> Adapted:
+def adapt(model: ModelProto, limits: Limits, path: Path | None = None) -> Adapted:
     """Bring a model within an engine's limits.
 
     Parameters
@@ -57,8 +58,10 @@ def adapt(model: ModelProto, limits: Limits) -> Adapted:
         Never altered. Its external data need not be loaded.
     limits : Limits
         What the engine accepts.
+    path : Path, optional
+        The model's file, for the few weights that a pass has to read.
     """
-    work = Work(model, limits)
+    work = Work(model, limits, path)
     for apply in PASSES:
         apply(work)
     return Adapted(work.model, tuple(work.changes), work.inputs, work.outputs, frozenset(work.inserted))

@@ -48,7 +48,11 @@ class Scope:
                 constants[tensor.name] = tensor
         for node in graph.node:
             if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
-                constants[node.output[0]] = node.attribute[0].t
+                tensor = node.attribute[0].t
+                if tensor.data_location == TensorProto.EXTERNAL:
+                    types[node.output[0]] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+                else:
+                    constants[node.output[0]] = tensor
         return Scope(types, constants)
 
 

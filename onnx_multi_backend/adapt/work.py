@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from onnx import ModelProto
@@ -33,9 +34,10 @@ class Edge(NamedTuple):
 class Work:
     """A model and what the passes did to it. The user's ModelProto is copied before the first change, never altered."""
 
-    def __init__(self, model: ModelProto, limits: Limits) -> None:
+    def __init__(self, model: ModelProto, limits: Limits, path: Path | None = None) -> None:
         self._model = model
         self._owned = False
+        self.path = path
         self.limits = limits
         self.changes: list[Adaptation] = []
         self.inputs: dict[str, Edge] = {}

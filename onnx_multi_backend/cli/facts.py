@@ -10,6 +10,7 @@ from typing import Any
 from onnx_multi_backend.cli import console
 from onnx_multi_backend.graph_walk import all_nodes, all_tensors, operator_name
 from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.own_file import is_in
 from onnx_multi_backend.tensors import TensorInfo, tensor_info
 
 _EXTERNAL = 1  # TensorProto.DataLocation
@@ -47,7 +48,11 @@ def of(loaded: LoadedModel) -> ModelFacts:
     """Collect the facts of a model that was loaded from a file."""
     proto = loaded.proto
     assert loaded.path is not None
-    external = [{e.key: e.value for e in t.external_data} for t in all_tensors(proto) if t.data_location == _EXTERNAL]
+    external = [
+        {e.key: e.value for e in t.external_data}
+        for t in all_tensors(proto)
+        if t.data_location == _EXTERNAL and not is_in(loaded.path, t)
+    ]
     return ModelFacts(
         path=str(loaded.path),
         size=loaded.path.stat().st_size,

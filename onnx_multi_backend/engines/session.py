@@ -114,7 +114,7 @@ class Payload:
         return str(self.loaded.path) if self.loaded.path is not None and not self.adapted.changes else None
 
     def bytes(self) -> bytes:
-        """The serialized model."""
+        """The serialized model; what lies in other files than its own stays there."""
         if self.loaded.data is not None and not self.adapted.changes:
             return self.loaded.data
-        return bytes(self.adapted.proto.SerializeToString())
+        return bytes(self.loaded.whole(self.adapted.proto).SerializeToString())

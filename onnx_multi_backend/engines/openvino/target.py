@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onnx import ModelProto, TypeProto
-from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
@@ -25,8 +24,8 @@ from onnx_multi_backend.engines.openvino.session import OpenvinoSession
 from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
 from onnx_multi_backend.engines.session import Payload, RefusedError
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
-from onnx_multi_backend.external_data import has_external_data
-from onnx_multi_backend.graph_walk import defaults_of
+from onnx_multi_backend.external_data import has_external_data, load_values
+from onnx_multi_backend.graph_walk import all_tensors, defaults_of
 from onnx_multi_backend.tensors import tensor_info
 
 _UNKNOWN_RANK = "support Parameter operation with dynamic rank"
@@ -136,13 +135,17 @@ class OpenvinoTarget:
 
 def _read(payload: Payload) -> tuple[Any, tuple[Adaptation, ...]]:
     """Read the model, around what OpenVINO's frontend gets wrong."""
-    source: str | bytes = payload.path or payload.bytes()
     model = payload.adapted.proto
     changes: tuple[Adaptation, ...] = ()
     if misread(model):
         model, changes = with_raw_data(_with_weights(payload))
-        source = model.SerializeToString()
-    read = runtime.core().read_model(source)
+        read = runtime.core().read_model(model.SerializeToString())
+    elif payload.path is not None:
+        read = runtime.core().read_model(payload.path)
+    elif payload.loaded.data is not None:
+        read = runtime.core().read_model(payload.bytes())
+    else:
+        read = runtime.core().read_model(_with_weights(payload).SerializeToString())
     if lost_inputs(read, model.graph):
         model, more = with_identities(model if changes else _with_weights(payload))
         read, changes = runtime.core().read_model(model.SerializeToString()), (*changes, *more)
@@ -150,13 +153,15 @@ def _read(payload: Payload) -> tuple[Any, tuple[Adaptation, ...]]:
 
 
 def _with_weights(payload: Payload) -> ModelProto:
-    """The model with its external data loaded, since it goes to OpenVINO without a folder."""
+    """The model with all its weights loaded, since it goes to OpenVINO without a folder."""
     path = payload.loaded.path
     if path is None or not has_external_data(payload.adapted.proto):
         return payload.adapted.proto
+    payload.loaded.check_unchanged()
     copy = ModelProto()
     copy.CopyFrom(payload.adapted.proto)
-    load_external_data_for_model(copy, str(path.parent))
+    for tensor in all_tensors(copy):
+        load_values(tensor, path)
     return copy
 
 

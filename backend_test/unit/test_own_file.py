@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model given by path is read without its large weights, and computes what it computes with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.own_file import without_weights
+
+SIDE = 400  # SIDE * SIDE elements are large in any type, SIDE of them are small
+X = np.linspace(-1, 1, SIDE, dtype=np.float32)[None]
+
+
+def _made(kind: str, elem_type: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    """``y = x @ w + b`` with its large weight kept in one of several ways."""
+    weights = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE) / SIDE**2
+    bias = np.arange(SIDE, dtype=np.float32)
+    w = numpy_helper.from_array(weights.astype(helper.tensor_dtype_to_np_dtype(elem_type)), "w")
+    if kind == "typed":  # values in float_data, which stay where they are
+        w = helper.make_tensor("w", TensorProto.FLOAT, [SIDE, SIDE], weights.ravel().tolist())
+    nodes = [models.node("MatMul", ["x", "wide"], ["p"]), models.node("Add", ["p", "b"], ["y"])]
+    nodes.insert(0, models.node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT))
+    initializers = [numpy_helper.from_array(bias, "b")]
+    if kind == "constant":
+        nodes.insert(0, models.node("Constant", [], ["w"], value=w))
+    else:
+        initializers.append(w)
+    graph = helper.make_graph(
+        nodes, "own", [models.tensor("x", (1, SIDE))], [models.tensor("y", (1, SIDE))], initializers
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def _saved(folder: Path, made: onnx.ModelProto) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(made, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+def test_large_weights_are_not_read(tmp_path: Path, kind: str) -> None:
+    path = _saved(tmp_path, made := _made(kind))
+    small = without_weights(path, path.stat().st_size)
+    assert small is not None
+    assert len(small) < path.stat().st_size - SIDE * SIDE * 4 + 200
+    skeleton = onnx.ModelProto.FromString(small)
+    (left,) = [t for t in _tensors(skeleton) if t.data_location == TensorProto.EXTERNAL]
+    place = {e.key: e.value for e in left.external_data}
+    start = int(place["offset"])
+    raw = path.read_bytes()[start : start + int(place["length"])]
+    assert raw == next(t for t in _tensors(made) if t.name == "w").raw_data
+    assert [n.op_type for n in skeleton.graph.node] == [n.op_type for n in made.graph.node]
+
+
+def test_nothing_is_left_out_of_other_models(tmp_path: Path) -> None:
+    path = _saved(tmp_path, _made("typed"))
+    assert without_weights(path, path.stat().st_size) is None
+    path.write_bytes(path.read_bytes()[:-1000])
+    assert without_weights(path, path.stat().st_size) is None
+    path.write_bytes(b"\x0b" * 100_000)  # the start of a group, which no model holds
+    assert without_weights(path, path.stat().st_size) is None
+
+
+@pytest.mark.parametrize("preset", ["OrtCpu", "Openvino"])
+@pytest.mark.parametrize("kind", ["initializer", "constant", "typed"])
+@pytest.mark.parametrize("opset", [21, onnx.defs.onnx_opset_version()])
+def test_a_model_by_path_computes_what_it_does_as_bytes(tmp_path: Path, preset: str, kind: str, opset: int) -> None:
+    if not omb.availability()[preset].usable:
+        pytest.skip(omb.availability()[preset].reason)
+    made = _made(kind)
+    made.opset_import[0].version = opset  # the newest makes the adaptation rewrite the model around the weights
+    path = _saved(tmp_path, made)
+    for adapt in (True, False) if opset == 21 else (True,):
+        by_path = omb.prepare(path, preset=preset, adapt=adapt)
+        as_bytes = omb.prepare(path.read_bytes(), preset=preset, adapt=adapt)
+        np.testing.assert_array_equal(by_path.run(X)["y"], as_bytes.run(X)["y"])
+        assert by_path.adaptations == as_bytes.adaptations
+
+
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+def test_weights_that_a_pass_rewrites_are_read(tmp_path: Path, kind: str) -> None:
+    made = _made(kind, TensorProto.FLOAT4E2M1)
+    made.opset_import[0].version, made.ir_version = 23, 11
+    path = _saved(tmp_path, made)
+    by_path, as_bytes = omb.prepare(path), omb.prepare(path.read_bytes())
+    np.testing.assert_array_equal(by_path.run(X)["y"], as_bytes.run(X)["y"])
+
+
+def test_a_file_that_changed_before_its_weights_were_read_is_refused(tmp_path: Path) -> None:
+    from onnx_multi_backend.model import load
+
+    loaded = load(path := _saved(tmp_path, _made("initializer")))
+    path.write_bytes(path.read_bytes() + b"\x00")
+    with pytest.raises(omb.InvalidModelError, match="was changed"):
+        loaded.whole()
+
+
+def _tensors(model: onnx.ModelProto) -> list[TensorProto]:
+    constants = [n.attribute[0].t for n in model.graph.node if n.op_type == "Constant"]
+    return [*model.graph.initializer, *constants]

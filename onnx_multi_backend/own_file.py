@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a model's file without its weights, and putting them back where an engine gets the model in memory.
+
+A large initializer, or Constant of the main graph, becomes external data that lies in the model's own file, which is what it is; everything that can
+leave external data unread leaves it unread too. Source of the field numbers: onnx.proto, and
+https://protobuf.dev/programming-guides/encoding/.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
+
+from onnx_multi_backend.graph_walk import all_tensors
+
+#: Weights of fewer bytes are read with the rest.
+LARGE = 64 * 1024
+
+_OP_TYPE = NodeProto.OP_TYPE_FIELD_NUMBER
+
+
+class _Field(NamedTuple):
+    """One field of an encoded message: its number, where its tag starts, and where its value starts and ends."""
+
+    number: int
+    tag: int
+    start: int
+    end: int
+
+
+class _UnexpectedError(Exception):
+    """The bytes are not what this reader understands; protobuf's own parser is to judge them."""
+
+
+def without_weights(file: Path, size: int) -> bytes | None:
+    """The encoded model with its large weights left in the file; None where there are none, or no model can be seen.
+
+    Parameters
+    ----------
+    file : Path
+    size : int
+        Of the file, in bytes.
+    """
+    if size < LARGE:
+        return None
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            return _model(data, file.name)
+        except (_UnexpectedError, IndexError):
+            return None
+
+
+def is_in(file: Path | None, tensor: TensorProto) -> bool:
+    """Whether a tensor's values were left in the model's own file."""
+    return (
+        file is not None
+        and tensor.data_location == TensorProto.EXTERNAL
+        and any(e.key == "location" and e.value == file.name for e in tensor.external_data)
+    )
+
+
+def with_weights(model: ModelProto, file: Path | None) -> ModelProto:
+    """The model with the weights that `without_weights` left in the file; the very same one where there are none."""
+    if file is None or not any(is_in(file, tensor) for tensor in all_tensors(model)):
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for tensor in all_tensors(copy):
+        if is_in(file, tensor):
+            fill(tensor, file)
+    return copy
+
+
+def fill(tensor: TensorProto, file: Path) -> None:
+    """Put the values of a tensor back that lie in the model's own file."""
+    place = {e.key: e.value for e in tensor.external_data}
+    with file.open("rb") as stream:
+        stream.seek(int(place["offset"]))
+        tensor.raw_data = stream.read(int(place["length"]))
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
+
+
+def _model(data: mmap.mmap, name: str) -> bytes | None:
+    if sum(field.number == ModelProto.GRAPH_FIELD_NUMBER for field in _fields(data, 0, len(data))) != 1:
+        return None
+
+    def tensor(start: int, end: int) -> bytes | None:
+        return _tensor(data, start, end, name)
+
+    def attribute(start: int, end: int) -> bytes | None:
+        return _rewritten(data, start, end, {AttributeProto.T_FIELD_NUMBER: tensor})
+
+    def constant(start: int, end: int) -> bytes | None:
+        operator = [data[f.start : f.end] for f in _fields(data, start, end) if f.number == _OP_TYPE]
+        return (
+            _rewritten(data, start, end, {NodeProto.ATTRIBUTE_FIELD_NUMBER: attribute})
+            if operator == [b"Constant"]
+            else None
+        )
+
+    def graph(start: int, end: int) -> bytes | None:
+        parts = {GraphProto.INITIALIZER_FIELD_NUMBER: tensor, GraphProto.NODE_FIELD_NUMBER: constant}
+        return _rewritten(data, start, end, parts)
+
+    return _rewritten(data, 0, len(data), {ModelProto.GRAPH_FIELD_NUMBER: graph})
+
+
+def _rewritten(
+    data: mmap.mmap, start: int, end: int, parts: Mapping[int, Callable[[int, int], bytes | None]]
+) -> bytes | None:
+    """A message with its large fields of these numbers written anew; None where none of them is."""
+    made, at = bytearray(), start
+    for field in _fields(data, start, end):
+        if field.number in parts and field.end - field.start >= LARGE:
+            new = parts[field.number](field.start, field.end)
+            if new is not None:
+                made += data[at : field.tag] + _delimited(field.number, new)
+                at = field.end
+    return bytes(made + data[at:end]) if at != start else None
+
+
+def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
+    """The tensor, its raw data told by their place; None where they are not large."""
+    raw: _Field | None = None
+    rest = bytearray()
+    for part in _fields(data, start, end):
+        if part.number == TensorProto.RAW_DATA_FIELD_NUMBER:
+            if raw is not None:
+                raise _UnexpectedError
+            raw = part
+        else:
+            rest += data[part.tag : part.end]
+    if raw is None or raw.end - raw.start < LARGE:
+        return None
+    place = {"location": name, "offset": str(raw.start), "length": str(raw.end - raw.start)}
+    entries = [StringStringEntryProto(key=key, value=value) for key, value in place.items()]
+    head = TensorProto(data_location=TensorProto.EXTERNAL, external_data=entries)
+    return bytes(rest) + head.SerializeToString()
+
+
+def _fields(data: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
+    while at < end:
+        tag = at
+        key, at = _varint(data, at)
+        kind = key & 7
+        start = at
+        if kind == 2:
+            length, start = _varint(data, at)
+            at = start + length
+        elif kind == 0:
+            _, at = _varint(data, at)
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        else:
+            raise _UnexpectedError
+        if at > end:
+            raise _UnexpectedError
+        yield _Field(key >> 3, tag, start, at)
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    byte = data[at]
+    at += 1
+    if byte < 128:
+        return byte, at
+    value, shift = byte & 127, 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise _UnexpectedError
+
+
+def _delimited(number: int, value: bytes) -> bytes:
+    length, size = bytearray(), len(value)
+    while size > 127:
+        length.append(size & 127 | 128)
+        size >>= 7
+    length.append(size)
+    return bytes([number << 3 | 2]) + bytes(length) + value

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model's way to sessions: adapted once, compiled for each target and each set of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from onnx_multi_backend.adapt import adapt
+from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.pipeline import untouched
+from onnx_multi_backend.engines.compiling import compile_model
+from onnx_multi_backend.engines.session import Payload, Session, Target
+from onnx_multi_backend.model import LoadedModel, load
+from onnx_multi_backend.signature import Signature, signature
+
+
+class SessionMaker:
+    """Makes sessions of one model.
+
+    The model is let go after the first session, since it may hold the weights, and loaded again for another one; only
+    where more sessions are sure to come is it kept.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        Checked.
+    limits : Limits
+        What the model is adapted to.
+    adapts : bool
+        Whether it may be changed at all.
+    fixed_shapes : bool
+        Whether each new shape of a dynamic input needs a session.
+    """
+
+    def __init__(self, loaded: LoadedModel, limits: Limits, *, adapts: bool, fixed_shapes: bool) -> None:
+        self._limits = limits
+        self._adapts = adapts
+        self._source, self._path, self._stamp = loaded.source, loaded.path, loaded.stamp
+        payload = self._make(loaded)
+        self._payload: Payload | None = payload
+        self.signature: Signature = signature(loaded, payload.adapted)
+        self._keep = fixed_shapes and self.signature.dynamic
+
+    def __call__(self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
+        """Compile the model, for fixed input shapes where they are given.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The engine cannot run it.
+        InvalidModelError
+            The model is not valid, or its file was changed meanwhile.
+        """
+        payload = self._payload
+        if payload is None:
+            payload = self._make(self._reload())
+        elif self._keep:
+            payload.loaded.check_unchanged()
+        else:
+            self._payload = None
+        session = compile_model(target, replace(payload, shapes=shapes))
+        session.adaptations = (*payload.adapted.changes, *session.adaptations)
+        return session
+
+    def _make(self, loaded: LoadedModel) -> Payload:
+        if not self._adapts:
+            return Payload(loaded, untouched(loaded.proto))
+        return Payload(loaded, adapt(loaded.proto, self._limits, loaded.path), lowering=True)
+
+    def _reload(self) -> LoadedModel:
+        fresh = load(self._source)
+        replace(fresh, path=self._path, stamp=self._stamp).check_unchanged()
+        return fresh
