@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,14 @@ import numpy as np
 from onnx_multi_backend.errors import InputError
 from onnx_multi_backend.signature import Signature
 from onnx_multi_backend.tensors import OBJECT, TensorInfo, numpy_dtype
+
+#: Takes over an array on a device; None for anything that the host can read.
+Adopt = Callable[[Any], Any]
+
+
+class DeviceFeeds(dict[str, Any]):
+    """Feeds of which some lie on a device."""
+
 
 _WEAK = (bool, int, float, complex, str, bytes)
 
@@ -63,9 +71,15 @@ class FeedMaker:
     ----------
     signature : Signature
         Inputs with a default can be given by name.
+    adopt : callable or None
+        Takes over what lies on a device where the engine can read it, and returns None for what does not.
+
+    Attributes
+    ----------
+    by_engine_name : dict of str to Slot
     """
 
-    def __init__(self, signature: Signature) -> None:
+    def __init__(self, signature: Signature, adopt: Adopt | None = None) -> None:
         def slot(info: TensorInfo) -> Slot:
             edge = signature.input_edges.get(info.name)
             return Slot(info, edge.engine_name, numpy_dtype(edge.elem_type)) if edge else Slot(info, info.name, None)
@@ -73,6 +87,8 @@ class FeedMaker:
         self._slots = slots = tuple(map(slot, signature.inputs))
         overridable = map(slot, signature.overridable)
         self._by_name = {s.name: s for s in (*slots, *overridable)}
+        self.by_engine_name = {s.engine_name: s for s in self._by_name.values()}
+        self._adopt = adopt
         self._required = {s.name for s in slots}
         self._label = signature.label
         self._only = self._slots[0] if len(self._slots) == 1 and self._slots[0].fast else None
@@ -121,7 +137,17 @@ class FeedMaker:
             raise InputError(
                 f"{self._label}: {', '.join(map(repr, missing))} missing. Its inputs are {self._list_inputs()}."
             )
-        return {(s := self._by_name[name]).engine_name: convert(value, s, self._label) for name, value in named.items()}
+        feeds: dict[str, Any] = {}
+        adopted = False
+        for name, value in named.items():
+            slot = self._by_name[name]
+            array = self._adopt(value) if self._adopt is not None else None
+            if array is not None:
+                adopted = True
+                feeds[slot.engine_name] = _adopted(array, slot, f"{self._label}, input {name!r}")
+            else:
+                feeds[slot.engine_name] = convert(value, slot, self._label)
+        return DeviceFeeds(feeds) if adopted else feeds
 
     def _named(self, inputs: Any) -> Mapping[str, Any]:
         if isinstance(inputs, Mapping):
@@ -168,16 +194,33 @@ def _tensor(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     dtype = slot.dtype
     if dtype is not None and (array.dtype is not dtype or dtype == OBJECT):  # object: not all of it need be text
         array = _as_dtype(array, dtype, where)
+    _check_shape(array, slot, where)
+    return array if slot.engine_dtype is None else array.astype(slot.engine_dtype)
+
+
+def _adopted(array: Any, slot: Slot, where: str) -> Any:
+    """An array on a device, checked; nothing there can be converted."""
+    if slot.engine_dtype is not None:
+        raise InputError(
+            f"{where}: the engine takes this {slot.info.onnx_type} as {slot.engine_dtype}, which is made of it on the host. "
+            "Copy it to the CPU first, or prepare with adapt=False."
+        )
+    if array.dtype != slot.dtype:
+        raise InputError(f"{where}: dtype {array.dtype} given, the model wants {slot.dtype}. Convert it on the device.")
+    _check_shape(array, slot, where)
+    return array
+
+
+def _check_shape(array: Any, slot: Slot, where: str) -> None:
     if not slot.shape_fits(array.shape):
         declared = slot.info.shape or ()
-        if slot.rank != array.ndim:
-            raise InputError(f"{where}: shape {array.shape} has rank {array.ndim}; the model wants {slot.info}.")
+        if slot.rank != len(array.shape):
+            raise InputError(f"{where}: shape {array.shape} has rank {len(array.shape)}; the model wants {slot.info}.")
         axis, size = next((a, s) for a, s in slot.fixed if array.shape[a] != s)
         raise InputError(
             f"{where}: dimension {axis} is {array.shape[axis]} in the given shape {array.shape}; the model fixes it to "
             f"{size} ({slot.info.name}: {list(declared)})."
         )
-    return array if slot.engine_dtype is None else array.astype(slot.engine_dtype)
 
 
 def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:

@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from onnx.backend.base import BackendRep, namedtupledict
+from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.binding import bind, output_buffers
+from onnx_multi_backend.bound import BoundRun
 from onnx_multi_backend.engines.session import Session, Target, Value
-from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.errors import OptionError, OptionTypeError, UnsupportedModelError
 from onnx_multi_backend.feeds import FeedMaker
+from onnx_multi_backend.outputs import outputs_type
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
 
 logger = logging.getLogger("onnx_multi_backend")
@@ -93,9 +96,11 @@ class PreparedModel(BackendRep):
         self._make = make
         signature = make.signature
         self._inputs, self._outputs = signature.inputs, signature.outputs
-        self._feeds = FeedMaker(signature)
+        self._signature = signature
+        self._feeds = FeedMaker(signature, target.adopt)
+        self._many: Session | None = None
         self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_edges]
-        self._make_outputs = _outputs_type(tuple(o.name for o in self._outputs))._make  # type: ignore[attr-defined]
+        self._make_outputs = outputs_type(tuple(o.name for o in self._outputs))._make  # type: ignore[attr-defined]
         self._lock = threading.Lock()
         self._label = signature.label
         self._by_shape: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Session] | None = None
@@ -109,7 +114,7 @@ class PreparedModel(BackendRep):
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
-    def run(self, inputs: Any, **engine_run_options: Any) -> tuple[Value, ...]:
+    def run(self, inputs: Any, *, output_device: str | None = None, **engine_run_options: Any) -> tuple[Value, ...]:
         """Run the model.
 
         Parameters
@@ -117,7 +122,9 @@ class PreparedModel(BackendRep):
         inputs : array, list, tuple or mapping
             A single array; a list or tuple in the order of `get_inputs`; or a mapping by name. Arrays of any layout,
             numpy scalars, Python numbers, and anything with ``__dlpack__`` or ``__array__``. Lists for sequences, None
-            for an empty optional.
+            for an empty optional. On CUDA, arrays that speak DLPack and lie on the GPU are read where they are.
+        output_device : str, optional
+            Where to leave the results, for example ``"CUDA:0"``: as arrays that speak DLPack. The host when None.
         **engine_run_options
             ONNX Runtime's RunOptions by name, for example ``log_severity_level=0``; entries of the run configuration
             with their dotted names through ``**{"name.with.dots": "1"}``.
@@ -132,17 +139,102 @@ class PreparedModel(BackendRep):
         ------
         InputError
             The inputs do not fit the model.
+        DeviceError
+            Results cannot be left on `output_device`.
         RunError
             The engine failed.
         """
         feeds = self._feeds(inputs)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
-        results = session.run(feeds, engine_run_options or None)
+        if output_device is None:
+            results = session.run(feeds, engine_run_options or None)
+        else:
+            results = session.run_to_device(feeds, engine_run_options or None, output_device)
         if self._narrow:
-            results = list(results)
-            for i, dtype in self._narrow:
-                results[i] = results[i].astype(dtype)
+            results = self._narrowed(results)
         return self._make_outputs(results)  # type: ignore[no-any-return]
+
+    def _narrowed(self, results: Sequence[Value]) -> list[Value]:
+        narrowed = list(results)
+        for i, dtype in self._narrow:
+            if not isinstance(results[i], _ARRAYS):
+                raise UnsupportedModelError(
+                    f"{self._label}: the engine makes output {self._outputs[i].name!r} in a wider type, and only on the host it "
+                    "becomes the declared one. Leave output_device out."
+                )
+            narrowed[i] = results[i].astype(dtype)
+        return narrowed
+
+    def bind(self, inputs: Any, outputs: Any = None, *, output_device: str | None = None) -> BoundRun:
+        """Bind the model to fixed buffers: the fastest way to run it again and again.
+
+        Parameters
+        ----------
+        inputs : array, list, tuple or mapping
+            As for `run`. A C-contiguous, writeable array of the declared dtype becomes the buffer itself, and so does
+            an array on the device; anything else is copied into a buffer once.
+        outputs : array, list, tuple or mapping, optional
+            Arrays to write the results to, in the order of `get_outputs` (None for those to make) or by name.
+        output_device : str, optional
+            Where the buffers of the other outputs lie; the host when None.
+
+        Returns
+        -------
+        BoundRun
+            Its `run` reads ``inputs`` and overwrites ``outputs``. The shapes are those of the first run, which is done
+            here; where an output's shape depends on the data, another shape is a RunError.
+
+        Raises
+        ------
+        InputError, DeviceError, RunError
+            As `run`.
+        UnsupportedModelError
+            An input or output is no tensor of numbers.
+        """
+        feeds = self._feeds(inputs)
+        given = output_buffers(outputs, self._signature)
+        session = self._session if self._by_shape is None else self._for_shapes(feeds)
+        made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
+        return bind(session, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
+
+    def run_many(self, batches: Iterable[Any], in_flight: int | None = None) -> Iterator[tuple[Value, ...]]:
+        """Run the model on one batch after another, several at once, and yield the results in order.
+
+        Parameters
+        ----------
+        batches : iterable
+            Inputs as for `run`. It is read as the results are taken, at most `in_flight` ahead.
+        in_flight : int, optional
+            How many batches are under way at once; what the engine recommends when None.
+
+        Yields
+        ------
+        named tuple
+            As `run` returns.
+
+        Notes
+        -----
+        OpenVINO compiles the model a second time, tuned for throughput, when this is first called: a single `run` keeps
+        its latency.
+        """
+        if in_flight is not None and (isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1):
+            raise OptionError(f"in_flight is a number of batches, at least 1; {in_flight!r} was given.")
+        if self._by_shape is not None:
+            return in_order(self.run, batches, in_flight or 2)
+        session = self._for_many()
+
+        def run(inputs: Any) -> Any:
+            results = session.run(self._feeds(inputs), None)
+            return self._make_outputs(self._narrowed(results) if self._narrow else results)
+
+        return in_order(run, batches, in_flight or session.in_flight)
+
+    def _for_many(self) -> Session:
+        with self._lock:
+            if self._many is None:
+                target = self._target.for_throughput()
+                self._many = self._session if target == self._target else self._make(target)
+            return self._many
 
     def _for_shapes(self, feeds: Mapping[str, Value]) -> Session:
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
@@ -206,6 +298,8 @@ class PreparedModel(BackendRep):
         session = self._make(target)
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
+            self._many = None
+            self._feeds = FeedMaker(self._signature, target.adopt)
             self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]
             self.device = target.device.text or None  # type: ignore[attr-defined]
             if self._by_shape is not None:
@@ -228,22 +322,6 @@ class PreparedModel(BackendRep):
                     f"whose content cannot be read back. Pass {name} as a mapping of names to values."
                 )
         return _prepare_again, (self._recipe,)
-
-
-@functools.cache
-def _outputs_type(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    """The named tuple for these outputs; its values can be pickled, though no module holds the class."""
-    made = namedtupledict("Outputs", names)
-
-    def reduce(self: tuple[Any, ...]) -> tuple[Any, ...]:
-        return _outputs_again, (names, tuple(self))
-
-    setattr(made, "__reduce__", reduce)  # noqa: B010 - a method of a class that has no body to write it in
-    return made
-
-
-def _outputs_again(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return _outputs_type(names)._make(values)  # type: ignore[no-any-return, attr-defined]
 
 
 def _prepare_again(recipe: Recipe) -> PreparedModel:

@@ -43,6 +43,11 @@ def ort_cpu() -> type[omb.Preset]:
 
 
 @pytest.fixture
+def cuda() -> type[omb.Preset]:
+    return _usable("OrtCuda")
+
+
+@pytest.fixture
 def openvino() -> type[omb.Preset]:
     return _usable("Openvino")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +51,28 @@ class Session(Protocol):
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run once; the results stand in the order of the graph's outputs."""
 
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """Run once, and leave the results on a device; None: bring them to the host.
+
+        Raises
+        ------
+        DeviceError
+            The session cannot leave results there.
+        """
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Make a run that reads these arrays and writes those, for one thread at a time.
+
+        Parameters
+        ----------
+        outputs : sequence of array
+            C-contiguous, one an output, of the dtypes and shapes that `run` returns.
+        """
+
+    @property
+    def in_flight(self) -> int:
+        """How many runs at once serve throughput best."""
+
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node that was not folded runs."""
 
@@ -82,6 +104,12 @@ class Target(Engine, Protocol):
 
     def explain(self, payload: Payload, refused: RefusedError) -> OnnxMultiBackendError:
         """Say which nodes the engine lacks, and why."""
+
+    def adopt(self, value: Any) -> Any:
+        """Take over an array that lies on a device where this engine can read it; None for any other."""
+
+    def for_throughput(self) -> Target:
+        """The same target, tuned for many runs at once; itself where there is nothing to tune."""
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that the engine itself infers for an output without one; None: it cannot tell."""

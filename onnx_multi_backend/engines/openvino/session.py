@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.devices import CPU
 from onnx_multi_backend.engines.openvino import runtime
-from onnx_multi_backend.engines.openvino.values import to_array, to_tensor
+from onnx_multi_backend.engines.openvino.request import Port, Request
+from onnx_multi_backend.engines.openvino.values import is_packed
 from onnx_multi_backend.engines.session import Feeds, Value
-from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
+from onnx_multi_backend.errors import DeviceError, OptionError, RunError, UnsupportedModelError
 from onnx_multi_backend.placement import NodePlacement
 
 _RESULT = "/sink_port_0"
+
+#: Idle requests that are kept at most: more threads than these make and drop theirs.
+_KEPT = 32
 
 
 class OpenvinoSession:
@@ -32,6 +37,7 @@ class OpenvinoSession:
     def __init__(
         self,
         native: Any,
+        inputs: frozenset[str],
         outputs: Sequence[tuple[str, np.dtype[Any] | None]],
         placement: tuple[NodePlacement, ...],
         adaptations: tuple[Adaptation, ...] = (),
@@ -41,16 +47,23 @@ class OpenvinoSession:
         self.adaptations = adaptations
         self._placement = placement
         # OpenVINO drops inputs that nothing uses and puts the others in an order of its own.
-        self._inputs = [(name, i, port.element_type) for i, port in enumerate(native.inputs) for name in port.names]
+        self._inputs = [
+            Port(name, i, port.element_type, _fixed_shape(port))
+            for i, port in enumerate(native.inputs)
+            for name in port.names & inputs
+        ]
         ports = {name: i for i, port in enumerate(native.outputs) for name in port.names}
         for i, port in enumerate(native.outputs):  # a graph output that is a graph input too keeps its name here only
             ports.setdefault(port.node.friendly_name.removesuffix(_RESULT), i)
         missing = [name for name, _ in outputs if name not in ports]
         if missing:
             raise UnsupportedModelError(f"OpenVINO compiled the model without its outputs {', '.join(missing)}.")
-        self._fixed = defaults - {name for name, _, _ in self._inputs}
-        self._outputs = [(ports[name], dtype) for name, dtype in outputs]
-        self._idle: deque[Any] = deque()
+        self._fixed = defaults - {port.name for port in self._inputs}
+        self._outputs = [
+            Port(name, i := ports[name], native.outputs[i].element_type, _fixed_shape(native.outputs[i]), dtype)
+            for name, dtype in outputs
+        ]
+        self._idle: deque[Request] = deque(maxlen=_KEPT)
         self._errors = runtime.all_errors()
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
@@ -66,34 +79,67 @@ class OpenvinoSession:
                 "choose an ONNX Runtime preset."
             )
         try:
-            request = self._idle.popleft()
+            request = self._idle.pop()
         except IndexError:
-            request = self.native.create_infer_request()
+            request = self._request()
         try:
-            alive = []  # the memory behind the tensors
-            for name, index, element_type in self._inputs:
-                if name in feeds:
-                    tensor, memory = to_tensor(feeds[name], element_type)
-                    alive.append(memory)
-                    request.set_input_tensor(index, tensor)
-            request.infer()
-            results = [to_array(request.get_output_tensor(i), dtype) for i, dtype in self._outputs]
+            results = request.run(feeds)
         except self._errors as error:  # the request is dropped: it may hold half of this run
             raise _run_error(error) from error
         self._idle.append(request)
         return results
+
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """OpenVINO's results lie in the host's memory."""
+        if not CPU.knows(device):
+            raise DeviceError(f"output_device={device!r}: OpenVINO's results lie on the CPU. Leave output_device out.")
+        return self.run(feeds, run_options)
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Make a run on fixed buffers, with a request of its own."""
+        packed = sorted({str(a.dtype) for a in (*inputs.values(), *outputs) if is_packed(a.dtype)})
+        if packed:
+            raise UnsupportedModelError(
+                f"OpenVINO packs {', '.join(packed)} as numpy does not, so that they have no buffers in common. Use run."
+            )
+        request = self._request()
+        try:
+            request.bind(inputs, outputs)
+        except self._errors as error:
+            raise _run_error(error) from error
+        infer = request.infer
+
+        def bound() -> None:
+            try:
+                infer()
+            except self._errors as error:
+                raise _run_error(error) from error
+
+        return bound
+
+    @property
+    def in_flight(self) -> int:
+        """What OpenVINO says of its streams."""
+        return int(self.native.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+
+    def _request(self) -> Request:
+        return Request(self.native.create_infer_request(), self._inputs, self._outputs)
 
     def contradicts_declared_types(self) -> bool:
         """Whether an output comes in another type of numpy's than the model declares."""
         made = runtime.load().Type
         return any(
             dtype is not None and dtype.isbuiltin == 1 and dtype != object and ports.element_type != made(dtype)
-            for ports, dtype in ((self.native.outputs[i], dtype) for i, dtype in self._outputs)
+            for ports, dtype in ((self.native.outputs[p.position], p.dtype) for p in self._outputs)
         )
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Every node that was not folded; OpenVINO compiles a model whole or not at all."""
         return self._placement
+
+
+def _fixed_shape(port: Any) -> tuple[int, ...] | None:
+    return tuple(port.shape) if port.partial_shape.is_static else None
 
 
 def _run_error(error: Exception) -> Exception:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from onnx import ModelProto, TypeProto
@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.openvino import defects, folding, runtime
+from onnx_multi_backend.engines.openvino import defects, folding, runtime, tiny
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
@@ -56,14 +56,15 @@ class OpenvinoTarget:
         try:
             proto = payload.adapted.proto
             read, extra = _read(payload)
-            compiled = self._compile(read, payload.shapes)
+            compiled = self._compile(read, payload.shapes, tiny.properties(proto, self.device, self.properties))
             if (words := why_unsafe(compiled)) is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
                 )
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
             placement = folding.placement(proto, _kept(compiled))
-            session = OpenvinoSession(compiled, outputs, placement, extra, defaults_of(proto.graph))
+            inputs = frozenset(v.name for v in proto.graph.input)
+            session = OpenvinoSession(compiled, inputs, outputs, placement, extra, defaults_of(proto.graph))
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
             return session
@@ -104,6 +105,14 @@ class OpenvinoTarget:
         """Say which nodes OpenVINO lacks, and why."""
         return refusal(payload, refused.words, self.accepts, limits=self.limits, who=self.preset)
 
+    def adopt(self, value: Any) -> Any:
+        """OpenVINO reads the host's memory only."""
+        return None
+
+    def for_throughput(self) -> OpenvinoTarget:
+        """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""
+        return replace(self, properties={**self.properties, "PERFORMANCE_HINT": "THROUGHPUT"})
+
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """OpenVINO knows no operator that onnx does not."""
         return None
@@ -126,11 +135,13 @@ class OpenvinoTarget:
             return True
         return False
 
-    def _compile(self, read: Any, shapes: Mapping[str, tuple[int, ...]] | None) -> Any:
+    def _compile(
+        self, read: Any, shapes: Mapping[str, tuple[int, ...]] | None, extra: Mapping[str, Any] | None = None
+    ) -> Any:
         if shapes is not None:
             names = {name for port in read.inputs for name in port.names}
             read.reshape({name: list(shape) for name, shape in shapes.items() if name in names})
-        return runtime.core().compile_model(read, self.device.text, dict(self.properties))
+        return runtime.core().compile_model(read, self.device.text, {**(extra or {}), **self.properties})
 
 
 def _read(payload: Payload) -> tuple[Any, tuple[Adaptation, ...]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,26 @@ import numpy as np
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.tensors import PACKED_BITS, WIDER, numpy_dtype, pack, unpack
 
+_PLAIN = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 _EXOTIC = {numpy_dtype(t): t for t in WIDER}
+
+
+def is_plain(element_type: Any, dtype: np.dtype[Any] | None = None) -> bool:
+    """Whether numpy sees a tensor's memory as what it is: neither text nor a type that numpy lacks.
+
+    Parameters
+    ----------
+    element_type : openvino.Type
+    dtype : numpy.dtype or None
+        The declared dtype.
+    """
+    return dtype not in _EXOTIC and element_type in _plain_types()
+
+
+@functools.cache
+def _plain_types() -> frozenset[Any]:
+    types = runtime.load().Type
+    return frozenset(types(np.dtype(name)) for name in _PLAIN)
 
 
 def to_tensor(array: np.ndarray[Any, Any], element_type: Any) -> tuple[Any, np.ndarray[Any, Any]]:
@@ -25,11 +45,19 @@ def to_tensor(array: np.ndarray[Any, Any], element_type: Any) -> tuple[Any, np.n
     elem_type = _EXOTIC.get(array.dtype)
     if elem_type is not None:
         bits = PACKED_BITS.get(elem_type)
-        raw = pack(array, bits) if bits else np.array(array, order="C").reshape(-1).view(np.uint8)
+        raw = pack(array, bits) if bits else _shareable(array).reshape(-1).view(np.uint8)
         return ov.Tensor(raw, ov.Shape(list(array.shape)), element_type), raw
-    if not (array.flags.c_contiguous and array.flags.writeable):
-        array = np.array(array, order="C")
+    array = _shareable(array)
     return ov.Tensor(array, True), array
+
+
+def is_packed(dtype: np.dtype[Any]) -> bool:
+    """Whether several elements of this dtype share a byte at OpenVINO, and not in numpy."""
+    return _EXOTIC.get(dtype) in PACKED_BITS
+
+
+def _shareable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array if array.flags.c_contiguous and array.flags.writeable else np.array(array, order="C")
 
 
 def to_array(tensor: Any, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend import devices
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.ort import errors, providers, runtime
+from onnx_multi_backend.engines.ort.binding import Binding
+from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.session import Feeds, Value
-from onnx_multi_backend.errors import OptionError, OptionTypeError, RunError, UnsupportedModelError
+from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
 from onnx_multi_backend.placement import NodePlacement
 
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
@@ -43,6 +47,8 @@ class OrtSession:
         self._errors = errors.all_errors()
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        if type(feeds) is not dict:  # some lie on a device
+            return self.run_to_device(feeds, run_options, None)
         options = make_run_options(run_options) if run_options else None
         try:
             results: list[Value] = self._native_run(self._outputs, feeds, options)
@@ -51,6 +57,58 @@ class OrtSession:
         for i in self._aliased:
             results[i] = _copied(results[i])
         return results
+
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """Run once through an IOBinding."""
+        wanted = self._output_device(device)
+        self._require_arrays(feeds)
+        options = make_run_options(run_options) if run_options else None
+        try:
+            binding = Binding(self.native, feeds, dict.fromkeys(self._outputs, wanted))
+            binding.run(options)
+            results = binding.results()
+            return [value.numpy() for value in results] if wanted.kind == "CPU" else results
+        except self._errors as error:
+            raise _run_error(error) from error
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Make a run on fixed buffers."""
+        try:
+            run = Binding(self.native, inputs, dict(zip(self._outputs, outputs, strict=True))).run
+        except self._errors as error:
+            raise _run_error(error) from error
+
+        def bound() -> None:
+            try:
+                run()
+            except self._errors as error:
+                raise _run_error(error) from error
+
+        return bound
+
+    @property
+    def in_flight(self) -> int:
+        """Two: one run fills what the other leaves of the threads that both share."""
+        return 2
+
+    def _output_device(self, device: str | None) -> Device:
+        given = devices.CPU if device is None or devices.CPU.knows(device) else devices.CUDA
+        wanted = given.parse(device, "output_device")
+        if wanted.kind == "CUDA" and providers.CUDA not in self.native.get_providers():
+            raise DeviceError(
+                f"output_device={device!r}: this session holds {', '.join(self.native.get_providers())}, whose results lie "
+                "on the CPU. Leave output_device out, or prepare on a CUDA device."
+            )
+        return wanted
+
+    def _require_arrays(self, feeds: Feeds) -> None:
+        others = [n for n, v in feeds.items() if not isinstance(v, (np.ndarray, DeviceArray)) or v.dtype == object]
+        others += [o.name for o in self.native.get_outputs() if not o.type.startswith("tensor(") or "string" in o.type]
+        if others:
+            raise UnsupportedModelError(
+                f"Only tensors of numbers can lie on a device, and {', '.join(others)} is none. Pass arrays of the host, and "
+                "leave output_device out."
+            )
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node that was not folded runs, in ONNX Runtime's own order."""
@@ -81,6 +139,12 @@ class ExoticOrtSession(OrtSession):
             return [to_array(value) for value in results]
         except self._errors as error:
             raise _run_error(error) from error
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Refused: buffers of numpy cannot hold these types."""
+        raise UnsupportedModelError(
+            f"Buffers of types that numpy lacks ({', '.join(self._exotic) or 'the outputs'}) cannot be bound. Prepare with adapt=True."
+        )
 
 
 def make_session(native: Any) -> OrtSession:

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
+from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -146,6 +147,15 @@ class OrtTarget:
         texts = [{k: str(v) for k, v in given.items()} for given in given_options]
         device = Device(providers.default_device(names[0]))
         return replace(self, providers=tuple(zip(names, texts, strict=True)), device=device, shape_options=None)
+
+    def adopt(self, value: Any) -> Any:
+        """Take over an array on a GPU, where the first provider runs on one."""
+        on_gpu = self.requested[0] in (providers.CUDA, providers.TENSORRT)
+        return DeviceArray.adopt(value) if on_gpu and lies_on_a_device(value) else None
+
+    def for_throughput(self) -> OrtTarget:
+        """Itself: a session runs several runs at once as it is."""
+        return self
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on fixed buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+A, B = np.float32([[1, 2, 3]]), np.float32([[10, 20, 40]])
+
+
+def test_a_run_reads_the_input_buffers_and_overwrites_the_outputs(preset: type[omb.Preset]) -> None:
+    bound = preset.prepare(models.subtract()).bind([A.copy(), B.copy()])
+    names = list(bound.inputs)
+    first = bound.run()
+    np.testing.assert_array_equal(first[0], A - B)
+    bound.inputs[names[0]][...] = 7
+    second = bound.run()
+    np.testing.assert_array_equal(second[0], 7 - B)
+    assert first[0] is second[0]
+    (output,) = bound.outputs.values()
+    assert output is second[0]
+
+
+def test_the_callers_own_arrays_are_the_buffers(preset: type[omb.Preset]) -> None:
+    a, b, y = A.copy(), B.copy(), np.empty((1, 3), np.float32)
+    rep = preset.prepare(models.subtract())
+    bound = rep.bind([a, b], y)
+    a[0, 0] = -5
+    assert bound.run()[0] is y
+    np.testing.assert_array_equal(y, a - B)
+    named = rep.bind({i.name: v for i, v in zip(rep.get_inputs(), (a, b), strict=True)}, {rep.get_outputs()[0].name: y})
+    b[...] = 0
+    named.run()
+    np.testing.assert_array_equal(y, a)
+
+
+def test_arrays_that_cannot_be_buffers_are_copied_into_one(preset: type[omb.Preset]) -> None:
+    strided = np.arange(12, dtype=np.float32).reshape(2, 6)[:, ::2]
+    readonly = np.ones((2, 3), np.float32)
+    readonly.flags.writeable = False
+    bound = preset.prepare(models.subtract()).bind([strided, readonly])
+    np.testing.assert_array_equal(bound.run()[0], strided - readonly)
+    first, second = bound.inputs.values()
+    first[...], second[...] = 3, 1
+    assert (bound.run()[0] == 2).all()
+    assert (readonly == 1).all()
+
+
+def test_runs_of_others_leave_the_buffers_alone(preset: type[omb.Preset]) -> None:
+    rep = preset.prepare(models.subtract())
+    one, other = rep.bind([A.copy(), B.copy()]), rep.bind([B.copy(), A.copy()])
+    one.run()
+    other.run()
+    kept = rep.run([A, A])
+    np.testing.assert_array_equal(one.outputs["y"], A - B)
+    np.testing.assert_array_equal(other.outputs["y"], B - A)
+    one.run()
+    assert (kept[0] == 0).all()
+
+
+def test_a_bound_run_outlives_its_model(preset: type[omb.Preset]) -> None:
+    bound = preset.prepare(models.subtract()).bind([A.copy(), B.copy()])
+    np.testing.assert_array_equal(bound.run()[0], A - B)
+
+
+def test_types_that_the_engine_takes_in_another_are_converted(preset: type[omb.Preset]) -> None:
+    kind = TensorProto.BFLOAT16
+    inputs, outputs = [models.tensor("x", (1, 3), kind)], [models.tensor("y", (1, 3), kind)]
+    bound = preset.prepare(models.one_node("Identity", inputs, outputs)).bind(A.astype(ml_dtypes.bfloat16))
+    assert bound.inputs["x"].dtype == bound.outputs["y"].dtype == ml_dtypes.bfloat16
+    bound.inputs["x"][...] = 1.5
+    assert (bound.run()["y"] == 1.5).all()
+    mine = np.zeros((1, 3), ml_dtypes.bfloat16)
+    preset.prepare(models.one_node("Identity", inputs, outputs)).bind(A.astype(ml_dtypes.bfloat16), mine).run()
+    np.testing.assert_array_equal(mine.astype(np.float32), A)
+
+
+WRONG_OUTPUTS: list[tuple[Any, str]] = [
+    ([np.empty((1, 3), np.float32)] * 2, "1 outputs .* 2 buffers"),
+    ({"z": np.empty((1, 3), np.float32)}, "no output 'z'"),
+    (np.empty((1, 4), np.float32), r"shape \(1, 3\) is wanted; it has"),
+    (np.empty((1, 3), np.float64), "dtype float32 .* has dtype float64"),
+    (np.empty((1, 6), np.float32)[:, ::2], "C-contiguous"),
+    ([[0.0, 0.0, 0.0]], "a list given"),
+]
+
+
+@pytest.mark.parametrize(("outputs", "message"), WRONG_OUTPUTS, ids=[m for _, m in WRONG_OUTPUTS])
+def test_a_wrong_output_buffer_is_refused(preset: type[omb.Preset], outputs: Any, message: str) -> None:
+    with pytest.raises(omb.InputError, match=message):
+        preset.prepare(models.subtract()).bind([A, B], outputs)
+
+
+def test_wrong_inputs_are_refused_as_by_run(preset: type[omb.Preset]) -> None:
+    with pytest.raises(omb.InputError, match="float64"):
+        preset.prepare(models.subtract()).bind([A, B.astype(np.float64)])
+
+
+def test_text_has_no_fixed_buffers(ort_cpu: type[omb.Preset]) -> None:
+    kind = TensorProto.STRING
+    made = models.one_node("Identity", [models.tensor("x", ["N"], kind)], [models.tensor("y", ["N"], kind)])
+    with pytest.raises(omb.UnsupportedModelError, match="'x' is a tensor\\(string\\).*Use run"):
+        ort_cpu.prepare(made).bind(np.array(["a"], object))
+
+
+def test_an_output_that_changes_its_shape_is_an_error(engine: type[omb.Preset]) -> None:
+    outputs = [models.tensor("y", [1, "K"], TensorProto.INT64)]
+    bound = engine.prepare(models.one_node("NonZero", [models.tensor("x", (3,))], outputs)).bind(np.float32([0, 1, 2]))
+    assert bound.run()["y"].tolist() == [[1, 2]]
+    bound.inputs["x"][...] = 1
+    with pytest.raises(omb.RunError):
+        bound.run()
+
+
+def test_results_stay_on_the_cpu_where_there_is_no_other_device(preset: type[omb.Preset]) -> None:
+    rep = preset.prepare(models.subtract())
+    np.testing.assert_array_equal(rep.run([A, B], output_device="CPU")[0], A - B)
+    for call in (rep.run, rep.bind):
+        with pytest.raises(omb.DeviceError, match="output_device='CUDA:0'.*Leave output_device out"):
+            call([A, B], output_device="CUDA:0")

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that an engine reads where they lie. Without a GPU the same way is gone with memory of the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.feeds import FeedMaker
+
+X = np.float32([[-1, 2, 3]])
+
+device_array = pytest.importorskip("onnx_multi_backend.engines.ort.device_array")
+
+
+@pytest.fixture
+def rep(ort_cpu: type[omb.Preset]) -> omb.PreparedModel:
+    """Relu, whose inputs are taken over as those on a GPU are."""
+    made = ort_cpu.prepare(models.relu())
+
+    def adopt(value: Any) -> Any:
+        return device_array.DeviceArray.adopt(value) if isinstance(value, Elsewhere) else None
+
+    made._feeds = FeedMaker(made._signature, adopt)
+    return made
+
+
+class Elsewhere:
+    """Speaks DLPack and nothing else."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+def test_an_adopted_array_shares_its_memory(ort_cpu: type[omb.Preset]) -> None:
+    x = X.copy()
+    adopted = device_array.DeviceArray.adopt(Elsewhere(x))
+    assert (adopted.shape, adopted.dtype, adopted.device) == ((1, 3), np.float32, "CPU")
+    x[0, 0] = 9
+    np.testing.assert_array_equal(np.from_dlpack(adopted), x)
+    assert np.shares_memory(np.from_dlpack(adopted), x)
+    np.testing.assert_array_equal(adopted.numpy(), x)
+    assert not np.shares_memory(adopted.numpy(), x)
+    with pytest.raises(BufferError, match="where it lies"):
+        adopted.__dlpack__(copy=True)
+
+
+def test_run_takes_adopted_arrays(rep: omb.PreparedModel) -> None:
+    result = rep.run(Elsewhere(X))
+    np.testing.assert_array_equal(result["y"], np.maximum(X, 0))
+    np.testing.assert_array_equal(rep.run({"x": Elsewhere(X)}, log_severity_level=3)["y"], result["y"])
+
+
+def test_a_bound_run_reads_an_adopted_array_where_it_lies(rep: omb.PreparedModel) -> None:
+    x = X.copy()
+    bound = rep.bind(Elsewhere(x))
+    np.testing.assert_array_equal(bound.run()["y"], np.maximum(X, 0))
+    x[...] = 5
+    assert (bound.run()["y"] == 5).all()
+    assert isinstance(bound.inputs["x"], device_array.DeviceArray)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones((1, 3)), "dtype float64 given, the model wants float32. Convert it on the device"),
+        (np.ones((1, 4), np.float32), "dimension 1 is 4"),
+        (np.ones((3,), np.float32), "has rank 1"),
+        (np.ones((6, 2), np.float32)[::2], "cannot read this Elsewhere through DLPack"),
+    ],
+)
+def test_adopted_arrays_are_checked(rep: omb.PreparedModel, array: np.ndarray, message: str) -> None:
+    with pytest.raises(omb.InputError, match=message):
+        rep.run(Elsewhere(array))
+
+
+def test_types_that_are_made_on_the_host_are_refused(ort_cpu: type[omb.Preset]) -> None:
+    kind = TensorProto.BFLOAT16
+    made = ort_cpu.prepare(
+        models.one_node("Identity", [models.tensor("x", (1, 3), kind)], [models.tensor("y", (1, 3), kind)])
+    )
+    made._feeds = FeedMaker(made._signature, device_array.DeviceArray.adopt)
+    with pytest.raises(omb.InputError, match="takes this tensor\\(bfloat16\\) as float32.*adapt=False"):
+        made.run(Elsewhere(X))
+
+
+def test_where_a_value_lies() -> None:
+    class OnGpu(Elsewhere):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 2, 1
+
+    assert device_array.lies_on_a_device(OnGpu(X))
+    assert not any(map(device_array.lies_on_a_device, (Elsewhere(X), X, [X], 3)))
+
+
+def test_arrays_on_a_gpu_stay_there(cuda: type[omb.Preset]) -> None:
+    rep = cuda.prepare(models.relu())
+    on_gpu = rep.run(X, output_device="CUDA:0")["y"]
+    assert on_gpu.device == "CUDA:0"
+    np.testing.assert_array_equal(on_gpu.numpy(), np.maximum(X, 0))
+    again = rep.run(on_gpu)["y"]
+    assert isinstance(again, np.ndarray)
+    bound = rep.bind(on_gpu, output_device="CUDA:0")
+    np.testing.assert_array_equal(bound.run()["y"].numpy(), again)
+    assert bound.outputs["y"].device == "CUDA:0"

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making a `BoundRun`: which arrays the engine reads and writes, and which are converted around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnx_multi_backend.bound import BoundRun
+from onnx_multi_backend.engines.session import Session
+from onnx_multi_backend.errors import InputError, UnsupportedModelError
+from onnx_multi_backend.feeds import Slot
+from onnx_multi_backend.signature import Signature
+from onnx_multi_backend.tensors import OBJECT, TensorInfo
+
+
+def bind(
+    session: Session,
+    signature: Signature,
+    slots: Mapping[str, Slot],
+    feeds: Mapping[str, Any],
+    given: Mapping[str, Any],
+    made: Sequence[Any],
+    outputs_type: Callable[[Sequence[Any]], Any],
+) -> BoundRun:
+    """Bind a session to buffers.
+
+    Parameters
+    ----------
+    slots : mapping of str to Slot
+        The inputs by the engine's names.
+    feeds : mapping of str to array
+        Checked inputs by the engine's names.
+    given : mapping of str to array
+        Output buffers of the caller's, by the model's names.
+    made : sequence of array
+        What the engine returned for these inputs: buffers for the other outputs, and the shapes of all.
+    """
+    for info in (*(slots[name].info for name in feeds), *signature.outputs):
+        _require_numbers(info, signature.label)
+    inputs: dict[str, Any] = {}
+    engine_inputs: dict[str, Any] = {}
+    before, after = [], []
+    for name, value in feeds.items():
+        slot = slots[name]
+        engine_inputs[name] = buffer = _buffer(value)
+        if slot.engine_dtype is not None:
+            before.append((own := buffer.astype(slot.dtype), buffer))
+            inputs[slot.name] = own
+        else:
+            inputs[slot.name] = buffer
+    engine_outputs, results = [], []
+    for info, value in zip(signature.outputs, made, strict=True):
+        converted = info.name in signature.output_edges
+        engines = _buffer(value)
+        mine = engines.astype(info.dtype) if converted else engines
+        if info.name in given:
+            mine = _fitting(given[info.name], mine, f"{signature.label}, output {info.name!r}")
+            engines = engines if converted else mine
+        if converted:
+            after.append((engines, mine))
+        engine_outputs.append(engines)
+        results.append(mine)
+    return BoundRun(session.bind(engine_inputs, engine_outputs), inputs, outputs_type(results), before, after)
+
+
+def output_buffers(given: Any, signature: Signature) -> dict[str, Any]:
+    """The caller's output buffers by name.
+
+    Raises
+    ------
+    InputError
+        There are too many or too few, or one has a name that no output has.
+    """
+    if given is None:
+        return {}
+    names = [o.name for o in signature.outputs]
+    if not isinstance(given, Mapping):
+        values = list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(values) != len(names):
+            raise InputError(
+                f"{signature.label} has {len(names)} outputs ({', '.join(names)}); {len(values)} buffers given."
+            )
+        given = dict(zip(names, values, strict=True))
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InputError(f"{signature.label} has no output {', '.join(map(repr, unknown))}; it has {', '.join(names)}.")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _require_numbers(info: TensorInfo, label: str) -> None:
+    if not info.onnx_type.startswith("tensor(") or info.dtype is None or info.dtype == OBJECT:
+        raise UnsupportedModelError(
+            f"{label}: {info.name!r} is a {info.onnx_type}, and only tensors of numbers have fixed buffers. Use run."
+        )
+
+
+def _buffer(value: Any) -> Any:
+    """The array itself where an engine can read and write its memory, else a copy."""
+    if isinstance(value, np.ndarray) and not (value.flags.c_contiguous and value.flags.writeable):
+        return np.array(value, order="C")
+    return value
+
+
+def _fitting(given: Any, made: Any, where: str) -> Any:
+    """The caller's output buffer.
+
+    Raises
+    ------
+    InputError
+        The results do not fit into it.
+    """
+    what = f"{where}: an output buffer of dtype {made.dtype} and shape {made.shape} is wanted"
+    if not isinstance(given, np.ndarray):
+        if isinstance(made, np.ndarray) or type(given) is not type(made):
+            raise InputError(f"{what}, a {type(given).__name__} given. Pass a numpy array.")
+    elif not isinstance(made, np.ndarray):
+        raise InputError(f"{what} on {made.device}; a numpy array was given. Leave it out, or leave out output_device.")
+    elif not (given.flags.c_contiguous and given.flags.writeable):
+        raise InputError(f"{what}, and it must be C-contiguous and writeable. Make it with numpy.empty.")
+    if given.dtype != made.dtype or given.shape != made.shape:
+        raise InputError(f"{what}; it has dtype {given.dtype} and shape {given.shape}.")
+    return given

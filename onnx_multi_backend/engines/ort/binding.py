@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running on fixed memory: ONNX Runtime's IOBinding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.ort import runtime
+from onnx_multi_backend.engines.ort.device_array import DeviceArray
+
+
+class Binding:
+    """Inputs and outputs of a session at fixed places.
+
+    Parameters
+    ----------
+    native : onnxruntime.InferenceSession
+    inputs : mapping of str to numpy.ndarray or DeviceArray
+    outputs : mapping of str to numpy.ndarray, DeviceArray or Device
+        A device where ONNX Runtime is to make room itself.
+    """
+
+    def __init__(self, native: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        self._io = native.io_binding()._iobinding
+        self._run = native._sess.run_with_iobinding
+        self._cpu = _ort_device(Device("CPU"))
+        self._alive = (native, dict(inputs), dict(outputs))
+        for name, value in inputs.items():
+            self._bind_input(name, value)
+        for name, value in outputs.items():
+            if isinstance(value, Device):
+                self._io.bind_output(name, _ort_device(value))
+            elif isinstance(value, DeviceArray):
+                self._io.bind_ortvalue_output(name, value.native)
+            else:
+                self._io.bind_output(name, self._cpu, value.dtype.type, list(value.shape), value.ctypes.data)
+        # Of host memory a session on another device takes a copy when it is bound.
+        elsewhere = native.get_providers()[0] in ("CUDAExecutionProvider", "TensorrtExecutionProvider")
+        self._again = [(n, v) for n, v in inputs.items() if elsewhere and isinstance(v, np.ndarray)]
+
+    def _bind_input(self, name: str, value: Any) -> None:
+        if isinstance(value, DeviceArray):
+            self._io.bind_ortvalue_input(name, value.native)
+        else:
+            self._io.bind_input(name, self._cpu, value.dtype.type, list(value.shape), value.ctypes.data)
+
+    def run(self, options: Any = None) -> None:
+        """Run once."""
+        for name, value in self._again:
+            self._bind_input(name, value)
+        self._run(self._io, options)
+
+    def results(self) -> Sequence[DeviceArray]:
+        """The outputs of the last run, where they lie."""
+        return [DeviceArray(value) for value in self._io.get_outputs()]
+
+
+def _ort_device(device: Device) -> Any:
+    return runtime.load().OrtDevice.make(device.kind.lower(), device.index)._get_c_device()
