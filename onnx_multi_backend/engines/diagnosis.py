@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from onnx import ModelProto, NodeProto
@@ -16,6 +17,7 @@ from onnx_multi_backend.graph_walk import operator_name
 #: Compiles a model of one node; returns the engine's complaint, or None.
 Accepts = Callable[[ModelProto], "str | None"]
 
+_OPERATION = re.compile(r"Operation name: (\S+)")
 _MOST_PROBES = 64
 _MOST_REASONS = 20
 
@@ -37,7 +39,8 @@ def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limit
     """
     reasons: list[str] = []
     operators: list[str] = []
-    for node, words in _refused_nodes(payload.adapted.proto, accepts, limits):
+    model = payload.adapted.proto
+    for node, words in list(_refused_nodes(model, accepts, limits)) or _named_nodes(model, complaint):
         operator = operator_name(node)
         named = f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
         reasons.append(f"{named}: {words}")
@@ -66,6 +69,15 @@ def _refused_nodes(model: ModelProto, accepts: Accepts, limits: Limits) -> Itera
         words = answers[key]
         if words is not None:
             yield node, words
+
+
+def _named_nodes(model: ModelProto, complaint: str) -> Iterator[tuple[NodeProto, str]]:
+    """Nodes, each taken by itself, that OpenVINO's complaint is about: it names a node, or a value that nodes read."""
+    found = _OPERATION.search(complaint)
+    if found is not None:
+        for node in model.graph.node:
+            if found[1] in (node.name, *node.input):
+                yield node, complaint
 
 
 def _single_node_models(model: ModelProto) -> Iterator[tuple[NodeProto, ModelProto]]:
