@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from onnx import ModelProto, NodeProto
+import onnx
+from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Limits, adapt
-from onnx_multi_backend.adapt.single_node import infer, scope_of, single_node_model
+from onnx_multi_backend.adapt.single_node import canonical, infer, opset_versions, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
 from onnx_multi_backend.graph_walk import operator_name
+from onnx_multi_backend.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
 Accepts = Callable[[ModelProto], "str | None"]
@@ -82,8 +84,29 @@ def _named_nodes(model: ModelProto, complaint: str) -> Iterator[tuple[NodeProto,
 
 def _single_node_models(model: ModelProto) -> Iterator[tuple[NodeProto, ModelProto]]:
     scope = scope_of(infer(model))
+    versions = opset_versions(model)
+    for node in model.graph.node:
+        for name, type_ in _types_by_schema(node, versions).items():
+            scope.types.setdefault(name, type_)
     for node in model.graph.node:
         single = single_node_model(node, scope, model.opset_import, model.ir_version)
         if single is not None:
             single.functions.extend(model.functions)
             yield node, single
+
+
+def _types_by_schema(node: NodeProto, versions: Mapping[str, int]) -> dict[str, TypeProto]:
+    """The types of outputs that can only be tensors of one type: onnx infers nothing for some operators of ai.onnx.ml."""
+    domain = canonical(node.domain)
+    try:
+        schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return {}
+    told: dict[str, TypeProto] = {}
+    for formal, name in zip(schema.outputs, node.output, strict=False):
+        types = list(formal.types)
+        found = type_from_string(types[0], ()) if name and len(types) == 1 else None
+        if found is not None:
+            found.tensor_type.ClearField("shape")
+            told[name] = found
+    return told
