@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -21,6 +22,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 ROOT = Path(__file__).parent
 DIST = ROOT / "build" / "dist"
 JUNIT = ROOT / "build" / "junit"
+EXPORTED = ROOT / "build" / "exported"
 LOCK = "constraints/ci.txt"
 MODELS = "constraints/models.txt"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -62,6 +64,16 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("mypy")
+
+
+@nox.session(tags=["tests"])
+def export(session: nox.Session) -> None:
+    """Export scikit-learn's and PyTorch's models for the tests, in an environment that has these and no engine."""
+    # A machine may hold PyTorch's small build for the CPU where pip finds it; uv does not read pip's settings.
+    links = {"UV_FIND_LINKS": os.environ["PIP_FIND_LINKS"]} if "PIP_FIND_LINKS" in os.environ else {}
+    group = nox.project.dependency_groups(PYPROJECT, "export")
+    session.install(*group, "onnx", f"--constraint={LOCK}", env=links)
+    session.run("python", "-W", "ignore", "-m", "backend_test.exporters", str(EXPORTED))
 
 
 @nox.session(tags=["tests"])
@@ -166,7 +178,7 @@ def lock(session: nox.Session) -> None:
     gpu = Path(session.create_tmp()) / "gpu.txt"
     gpu.write_text("\n".join(ENGINES["gpu"]) + "\n", encoding="utf-8")
     sources = ["pyproject.toml", str(gpu), "--extra=cpu", "--extra=openvino-ep", "--extra=test"]
-    groups = ["--group=lint", "--group=package"]
+    groups = ["--group=export", "--group=lint", "--group=package"]
     options = ["--upgrade", "--universal", "--python-version=3.11", "--no-annotate", "--quiet"]
     output = ["--custom-compile-command=nox -s lock", f"--output-file={LOCK}"]
     session.run("uv", "pip", "compile", *sources, *groups, *options, *output)

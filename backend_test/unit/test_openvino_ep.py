@@ -148,3 +148,20 @@ def test_int8_on_a_model_without_qdq_nodes_warns(openvino_ep: type[omb.Preset]) 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         omb.OrtOpenvinoInt8Backend(quantized())
+
+
+def test_nodes_that_the_provider_claims_and_cannot_compile_are_named(openvino_ep: type[omb.Preset]) -> None:
+    # ONNX Runtime does not infer the shape of what Scaler gives, and OpenVINO needs the rank.
+    nodes = [
+        models.node("Scaler", ["x"], ["scaled"], domain="ai.onnx.ml", offset=[1.0, 2.0, 3.0], scale=[2.0, 2.0, 2.0]),
+        models.node("Concat", ["scaled", "z"], ["y"], axis=1),
+    ]
+    inputs = [models.tensor("x"), models.tensor("z")]
+    made = models.model(nodes, inputs, [models.tensor("y", ("N", 6))], opsets={"ai.onnx.ml": 1})
+    with pytest.raises(omb.UnsupportedModelError, match=r"Concat 'the_Concat'.*dynamic rank") as refused:
+        openvino_ep.prepare(made)
+    assert refused.value.operators == ("Concat",)
+    with pytest.warns(omb.FallbackWarning, match="fails to compile"):
+        model = openvino_ep.prepare(made, fallback="full")
+    given = np.float32([[1, 2, 3]])
+    np.testing.assert_array_equal(model.run([given, given])[0], [[0, 0, 0, 1, 2, 3]])

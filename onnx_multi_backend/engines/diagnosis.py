@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 
-from onnx import ModelProto, NodeProto
+import onnx
+from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Limits, adapt
-from onnx_multi_backend.adapt.single_node import infer, scope_of, single_node_model
+from onnx_multi_backend.adapt.single_node import canonical, infer, opset_versions, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
 from onnx_multi_backend.graph_walk import operator_name
+from onnx_multi_backend.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
 Accepts = Callable[[ModelProto], "str | None"]
 
+_OPERATION = re.compile(r"Operation name: (\S+)")
 _MOST_PROBES = 64
 _MOST_REASONS = 20
 
@@ -37,7 +41,8 @@ def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limit
     """
     reasons: list[str] = []
     operators: list[str] = []
-    for node, words in _refused_nodes(payload.adapted.proto, accepts, limits):
+    model = payload.adapted.proto
+    for node, words in list(_refused_nodes(model, accepts, limits)) or _named_nodes(model, complaint):
         operator = operator_name(node)
         named = f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
         reasons.append(f"{named}: {words}")
@@ -68,10 +73,40 @@ def _refused_nodes(model: ModelProto, accepts: Accepts, limits: Limits) -> Itera
             yield node, words
 
 
+def _named_nodes(model: ModelProto, complaint: str) -> Iterator[tuple[NodeProto, str]]:
+    """Nodes, each taken by itself, that OpenVINO's complaint is about: it names a node, or a value that nodes read."""
+    found = _OPERATION.search(complaint)
+    if found is not None:
+        for node in model.graph.node:
+            if found[1] in (node.name, *node.input):
+                yield node, complaint
+
+
 def _single_node_models(model: ModelProto) -> Iterator[tuple[NodeProto, ModelProto]]:
     scope = scope_of(infer(model))
+    versions = opset_versions(model)
+    for node in model.graph.node:
+        for name, type_ in _types_by_schema(node, versions).items():
+            scope.types.setdefault(name, type_)
     for node in model.graph.node:
         single = single_node_model(node, scope, model.opset_import, model.ir_version)
         if single is not None:
             single.functions.extend(model.functions)
             yield node, single
+
+
+def _types_by_schema(node: NodeProto, versions: Mapping[str, int]) -> dict[str, TypeProto]:
+    """The types of outputs that can only be tensors of one type: onnx infers nothing for some operators of ai.onnx.ml."""
+    domain = canonical(node.domain)
+    try:
+        schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return {}
+    told: dict[str, TypeProto] = {}
+    for formal, name in zip(schema.outputs, node.output, strict=False):
+        types = list(formal.types)
+        found = type_from_string(types[0], ()) if name and len(types) == 1 else None
+        if found is not None:
+            found.tensor_type.ClearField("shape")
+            told[name] = found
+    return told

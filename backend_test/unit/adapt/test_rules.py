@@ -103,6 +103,17 @@ def test_cum_prod(shape: tuple[int, ...], exclusive: bool, reverse: bool, known:
     np.testing.assert_allclose(computed(new, *inputs)[0], right, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("numbers", [(1, 8, 2), (7, -3, -2), (2, 2, 1), (4, 1, 3), (0, 600, 1)])
+def test_range_of_opset_27(dtype: Any, numbers: tuple[int, int, int]) -> None:
+    start, limit, delta = given = [np.array(n, dtype) for n in numbers]
+    model = single("Range", {"a": start, "b": limit, "c": delta}, {"y": (dtype, [None])}, opset=27)
+    new, changes = rewritten(model, "Range", forms=lambda site: site.opset >= 27)
+    assert [c.pass_name for c in changes] == ["range_type"]
+    assert "Loop" not in {n.op_type for n in new.graph.node}
+    np.testing.assert_array_equal(computed(new, *given)[0], np.arange(*numbers).astype(dtype))
+
+
 @quickly
 @given(shape=hnp.array_shapes(min_dims=0, max_dims=3, max_side=3), data=st.data())
 def test_unsqueeze_with_axes_known_only_at_run_time(shape: tuple[int, ...], data: st.DataObject) -> None:

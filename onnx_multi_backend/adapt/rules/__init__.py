@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
+from onnx_multi_backend.adapt.rules.range_type import range_type
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
@@ -36,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     optional_has_element,
     pow_exponent,
     prelu,
+    range_type,
     recurrent_layout,
     scan_captures,
     string_locale,
