@@ -20,6 +20,7 @@ class DeviceFeeds(dict[str, Any]):
     """Feeds of which some lie on a device."""
 
 
+_ARRAY = np.ndarray
 _WEAK = (bool, int, float, complex, str, bytes)
 
 
@@ -106,19 +107,23 @@ class FeedMaker:
         kind = type(inputs)
         only = self._only
         if only is not None:
-            if kind is np.ndarray:
+            if kind is _ARRAY:
                 value = inputs
             elif kind is dict:
                 value = inputs.get(only.name) if len(inputs) == 1 else None
             else:
-                value = inputs[0] if kind in (list, tuple) and len(inputs) == 1 else None
-            if type(value) is np.ndarray and value.dtype is only.dtype and only.shape_fits(value.shape):
+                value = inputs[0] if (kind is list or kind is tuple) and len(inputs) == 1 else None
+            if (
+                type(value) is _ARRAY
+                and value.dtype is only.dtype
+                and (value.shape == only.exact or only.shape_fits(value.shape))
+            ):
                 return {only.engine_name: value}
         elif self._all_fast and kind in (list, tuple, dict) and len(inputs) == len(self._slots):
             feeds = {}
             for i, slot in enumerate(self._slots):
                 value = inputs.get(slot.name) if kind is dict else inputs[i]
-                if type(value) is not np.ndarray or value.dtype is not slot.dtype or not slot.shape_fits(value.shape):
+                if type(value) is not _ARRAY or value.dtype is not slot.dtype or not slot.shape_fits(value.shape):
                     break
                 feeds[slot.engine_name] = value
             else:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -100,7 +101,10 @@ class PreparedModel(BackendRep):
         self._feeds = FeedMaker(signature, target.adopt)
         self._many: Session | None = None
         self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_edges]
-        self._make_outputs = outputs_type(tuple(o.name for o in self._outputs))._make  # type: ignore[attr-defined]
+        made = outputs_type(tuple(o.name for o in self._outputs))
+        self._make_outputs = functools.partial(
+            tuple.__new__, made
+        )  # what its own _make comes to, without a call between
         self._lock = threading.Lock()
         self._label = signature.label
         self._by_shape: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Session] | None = None
@@ -152,7 +156,7 @@ class PreparedModel(BackendRep):
             results = session.run_to_device(feeds, engine_run_options or None, output_device)
         if self._narrow:
             results = self._narrowed(results)
-        return self._make_outputs(results)  # type: ignore[no-any-return]
+        return self._make_outputs(results)
 
     def _narrowed(self, results: Sequence[Value]) -> list[Value]:
         narrowed = list(results)

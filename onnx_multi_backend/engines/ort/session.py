@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import functools
+import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +16,15 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
+from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.session import Feeds, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
 from onnx_multi_backend.placement import NodePlacement
+
+#: Idle bindings that are kept at most.
+_KEPT = 32
 
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
 
@@ -45,8 +52,24 @@ class OrtSession:
         # The native method: the Python wrapper around it would repeat checks that are done before.
         self._native_run = native._sess.run
         self._errors = errors.all_errors()
+        #: Bindings for small models of fixed shapes, and how to make one; that is known after the first run.
+        self._idle: deque[Buffered] = deque(maxlen=_KEPT)
+        self._make_buffered: Callable[[], Buffered] | None = None
+        self._untried = not self._aliased
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        if self._make_buffered is not None and not run_options:
+            try:
+                buffered = self._idle.pop() if self._idle else self._make_buffered()
+                made = buffered.run(feeds)
+            except IndexError:  # another thread took the last one
+                made = None
+            except self._errors:  # in other memory the same may go well: the shape of an output depends on the data
+                self._make_buffered = made = None
+            else:
+                self._idle.append(buffered)
+            if made is not None:
+                return made
         if type(feeds) is not dict:  # some lie on a device
             return self.run_to_device(feeds, run_options, None)
         options = make_run_options(run_options) if run_options else None
@@ -56,6 +79,10 @@ class OrtSession:
             raise _run_error(error) from error
         for i in self._aliased:
             results[i] = _copied(results[i])
+        if self._untried:
+            self._untried = False
+            if can_buffer(results) and input_buffers(self.native) is not None:
+                self._make_buffered = functools.partial(Buffered, self.native, [np.empty_like(r) for r in results])
         return results
 
     def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
@@ -74,7 +101,7 @@ class OrtSession:
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers."""
         try:
-            run = Binding(self.native, inputs, dict(zip(self._outputs, outputs, strict=True))).run
+            run = Binding(self.native, inputs, dict(zip(self._outputs, outputs, strict=True))).call
         except self._errors as error:
             raise _run_error(error) from error
 
@@ -88,8 +115,9 @@ class OrtSession:
 
     @property
     def in_flight(self) -> int:
-        """Two: one run fills what the other leaves of the threads that both share."""
-        return 2
+        """As many as there are cores, where each run has one thread; else two, one of which fills what the other leaves."""
+        options = self.native.get_session_options()
+        return max(2, _cores()) if options.intra_op_num_threads == 1 else 2
 
     def _output_device(self, device: str | None) -> Device:
         given = devices.CPU if device is None or devices.CPU.knows(device) else devices.CUDA
@@ -145,6 +173,10 @@ class ExoticOrtSession(OrtSession):
         raise UnsupportedModelError(
             f"Buffers of types that numpy lacks ({', '.join(self._exotic) or 'the outputs'}) cannot be bound. Prepare with adapt=True."
         )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_session(native: Any) -> OrtSession:

@@ -154,8 +154,16 @@ class OrtTarget:
         return DeviceArray.adopt(value) if on_gpu and lies_on_a_device(value) else None
 
     def for_throughput(self) -> OrtTarget:
-        """Itself: a session runs several runs at once as it is."""
-        return self
+        """On the CPU, one thread a run: so runs share the cores without waiting for one another.
+
+        Threads that the user asked for stay, and so does a session on another provider.
+        """
+        options = self.session_options
+        if self.requested != (providers.CPU,) or not (options is None or isinstance(options, Mapping)):
+            return self
+        if any("num_threads" in name or name == "execution_mode" for name in options or ()):
+            return self
+        return replace(self, session_options={**(options or {}), "intra_op_num_threads": 1})
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
