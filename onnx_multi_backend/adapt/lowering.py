@@ -94,6 +94,8 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         if complete and (lowering.changes or opset != given.get("", opset)):
             yield _finished(adapted, attempt, given, lowering)
             return
+        if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would tell more
+            return
         if lowering.changes:
             partly.append(_finished(adapted, attempt, given, lowering))
         if engine.any_opset:
@@ -118,6 +120,8 @@ class _Lowering:
         self._memo: dict[tuple[Hashable, bytes], _Fragment | None] = {}
         self._count = 0
         self._refused: list[Site] = []
+        #: Whether there was a node that cannot be shown by itself.
+        self.unseen = False
 
     def whole(self, graph: GraphProto, opsets: Mapping[str, int]) -> bool:
         """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
@@ -161,6 +165,7 @@ class _Lowering:
             opsets = self.targets  # what is inside has been brought there
         single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
         if single is None:  # it cannot be shown by itself
+            self.unseen = True
             return _Fragment() if self._same(node, opsets) else None
         key = (engine.identity, single.SerializeToString(deterministic=True))
         if key not in self._memo:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
-from onnx_multi_backend.adapt.single_node import infer
+from onnx_multi_backend.adapt.single_node import infer, subgraphs
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
@@ -37,7 +37,7 @@ _BOUND = frozenset(
 
 def widen_types(site: Site) -> Iterator[ModelProto]:
     """Cast inputs of the types that the kernel lacks to a wider type, and results back."""
-    if site.op_type in _BOUND:
+    if site.op_type in _BOUND or next(subgraphs(site.node), None) is not None:
         return
     for wider in _WIDER:
         body = with_types(site, wider)

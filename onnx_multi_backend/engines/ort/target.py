@@ -179,7 +179,7 @@ class OrtTarget:
     @property
     def any_opset(self) -> bool:
         """Kernels of the CPU provider differ by opset; another provider's answer does not, and costs more to ask for."""
-        return self.strict
+        return self.requested != (providers.CPU,)
 
     @property
     def identity(self) -> Hashable:
@@ -189,7 +189,7 @@ class OrtTarget:
     def askings(self) -> Sequence[tuple[Engine, Engine]]:
         """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested.
 
-        A provider may leave a small node to the CPU that it takes among others: what takes a node's place is only
+        What the CPU provider lacks too may need another opset: then it is asked alone. A provider may leave a small node to the CPU that it takes among others: what takes a node's place is only
         asked to run at all, and the placement of the whole decides.
         """
         cpu = replace(self, providers=((providers.CPU, {}),))
@@ -197,12 +197,14 @@ class OrtTarget:
             self.requested[0] == providers.TENSORRT
         ):  # it builds an engine for minutes: the CPU provider is asked instead
             return [(cpu, cpu)]
-        if self.requested[0] == providers.CPU or self.fallback == "full":
+        if self.requested == (providers.CPU,):
             return [(self, self)]
+        if self.fallback == "full" or self.requested[0] == providers.CPU:
+            return [(self, self), (cpu, cpu)]
         strict = replace(self, strict=True)
         if self.fallback == "none":
             return [(strict, strict)]
-        return [(self, self), (strict, cpu)]
+        return [(self, self), (cpu, cpu), (strict, cpu)]
 
     @property
     def distrusted_operators(self) -> frozenset[str]:
