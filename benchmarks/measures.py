@@ -90,7 +90,7 @@ def call_openvino(folder: Path) -> Rows:
 
 
 def _run_real(preset: str, own: Mapping[str, Call], ours: Call) -> Rows:
-    figures = in_turns({**own, "rep.run": ours}, rounds=60, warm_up=5)
+    figures = in_turns({**own, "rep.run": ours}, rounds=50, repeat=4, warm_up=5, settle=0.02)
     fastest = min(own, key=lambda name: statistics.median(figures[name]))
     return [row(f"a run, {preset}, PP-OCRv4 rec", "rep.run", fastest, figures, 1.02)]
 
@@ -178,7 +178,7 @@ def _warm(folder: Path, preset: str, limits: Mapping[str, float]) -> Rows:
         cold, warm = calls["cold"](), calls["warm"]()
         assert all(np.array_equal(a, b) for a, b in zip(cold.run(x), warm.run(x), strict=True)), "other results"
         runs: dict[str, Call] = {"cold": partial(cold.run, x), "warm": partial(warm.run, x)}
-        figures = in_turns(runs, rounds=60, warm_up=5)
+        figures = in_turns(runs, rounds=50, repeat=4, warm_up=5, settle=0.02)
         rows.append(row(f"a run, {preset}, {name}", "warm", "cold", figures, 1.03))
     return rows
 

@@ -11,8 +11,22 @@ from typing import Any
 Call = Callable[[], object]
 
 
-def in_turns(calls: Mapping[str, Call], *, rounds: int, repeat: int = 1, warm_up: int = 1) -> dict[str, list[float]]:
-    """Seconds per call of each, one figure a round; what a call returns is dropped after the clock stopped."""
+def in_turns(
+    calls: Mapping[str, Call], *, rounds: int, repeat: int = 1, warm_up: int = 1, settle: float = 0
+) -> dict[str, list[float]]:
+    """Seconds per call of each, one figure a round; what a call returns is dropped after the clock stopped.
+
+    Parameters
+    ----------
+    calls : mapping of str to callable
+    rounds, repeat : int
+        Turns, and calls in each of them.
+    warm_up : int
+        Calls before the first turn.
+    settle : float
+        Seconds to wait before each turn, until the threads of the one before spin no more; a call that is not timed
+        then wakes its own.
+    """
     for call in calls.values():
         for _ in range(warm_up):
             call()
@@ -21,6 +35,9 @@ def in_turns(calls: Mapping[str, Call], *, rounds: int, repeat: int = 1, warm_up
     for i in range(rounds):
         for name in names if i % 2 == 0 else reversed(names):
             call = calls[name]
+            if settle:
+                time.sleep(settle)
+                call()
             started = time.perf_counter_ns()
             for _ in range(repeat):
                 result = call()
