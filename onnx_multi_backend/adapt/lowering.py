@@ -197,7 +197,8 @@ class _Lowering:
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        return engine.distrusts(Site(stamped, site.target)) or answer(engine, stamped)
+        doubt = engine.distrusts(Site(stamped, site.target))
+        return doubt.words if doubt is not None else answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from onnx import ModelProto, NodeProto
 
@@ -35,23 +35,38 @@ def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limit
     who : str
         The preset, for the message.
     """
+    found = list(_refused_nodes(payload.adapted.proto, accepts, limits))
+    return _error(payload, found, "lacks", who) if found else _error(payload, [], complaint, who)
+
+
+def distrust(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
+    """The error for a model that an engine accepts and computes wrongly.
+
+    Parameters
+    ----------
+    found : iterable of (onnx.NodeProto, str)
+        The nodes, and what goes wrong with each.
+    who : str
+        The preset, for the message.
+    """
+    return _error(payload, found, "computes wrongly", who)
+
+
+def _error(payload: Payload, found: Iterable[tuple[NodeProto, str]], what: str, who: str) -> UnsupportedModelError:
     reasons: list[str] = []
     operators: list[str] = []
-    for node, words in _refused_nodes(payload.adapted.proto, accepts, limits):
+    for node, words in found:
         operator = operator_name(node)
         named = f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
         reasons.append(f"{named}: {words}")
         if operator not in operators:
             operators.append(operator)
-    if reasons:
-        text = f"{who} cannot run {payload.loaded.label}: it lacks {', '.join(operators)}. " + "; ".join(reasons[:5])
-    else:
-        reasons = [complaint]
-        text = f"{who} cannot run {payload.loaded.label}: {complaint}"
+    text = f"it {what} {', '.join(operators)}. " + "; ".join(reasons[:5]) if reasons else what
     return UnsupportedModelError(
-        f"{text}. Choose a preset that has these operators; `onnx-multi-backend inspect` compares them.",
+        f"{who} cannot run {payload.loaded.label}: {text}. Choose a preset that has these operators; "
+        "`onnx-multi-backend inspect` compares them.",
         operators=operators,
-        reasons=reasons[:_MOST_REASONS],
+        reasons=(reasons or [what])[:_MOST_REASONS],
     )
 
 

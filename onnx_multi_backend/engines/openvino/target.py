@@ -8,12 +8,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnx import ModelProto, TypeProto
+from onnx import ModelProto, NodeProto, TypeProto
 from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -92,12 +92,11 @@ class OpenvinoTarget:
         """The device decides what is accepted."""
         return folding.PROVIDER, self.device.text
 
-    @property
-    def distrusted_operators(self) -> frozenset[str]:
-        """The operators that `distrusts` looks at."""
-        return frozenset(defects.DEFECTS)
+    def suspects(self, node: NodeProto) -> bool:
+        """Whether `distrusts` may have something to say about a node."""
+        return defects.suspects(node)
 
-    def distrusts(self, site: Site) -> str | None:
+    def distrusts(self, site: Site) -> Doubt | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
         return defects.find(site)
 

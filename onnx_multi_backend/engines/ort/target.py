@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onnx import ModelProto, TensorProto, TypeProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -186,12 +186,11 @@ class OrtTarget:
             return [(strict, strict)]
         return [(self, self), (strict, cpu)]
 
-    @property
-    def distrusted_operators(self) -> frozenset[str]:
-        """The operators that `distrusts` looks at."""
-        return defects.distrusted_operators(openvino=providers.OPENVINO in self.requested)
+    def suspects(self, node: NodeProto) -> bool:
+        """Whether `distrusts` may have something to say about a node."""
+        return defects.suspects(node, openvino=providers.OPENVINO in self.requested)
 
-    def distrusts(self, site: Site) -> str | None:
+    def distrusts(self, site: Site) -> Doubt | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs."""
         return defects.find(site, openvino=providers.OPENVINO in self.requested)
 
