@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import onnx
 import onnx.inliner
 import onnx.printer
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
@@ -91,10 +91,10 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
         lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model))
         complete = lowering.whole(attempt.graph, given)
-        if complete and (lowering.changes or opset != given.get("", opset)):
+        if complete and (lowering.changes or adapted.proto.functions or opset != given.get("", opset)):
             yield _finished(adapted, attempt, given, lowering)
             return
-        if lowering.changes:
+        if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
         if engine.any_opset:
             break
@@ -217,13 +217,19 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
     opsets = {d: v for d, v in lowering.targets.items() if d in used or not d}
     del model.opset_import[:]
     model.opset_import.extend(opset_imports(opsets))
-    changes = list(lowering.changes)
+    changes = [*map(_inlining, adapted.proto.functions), *lowering.changes]
     if opsets[""] != given.get("", opsets[""]):
         reason = "the engine has no kernels for its own, and no operator used here changed in between"
         change = f"opset {given['']} of ai.onnx to {opsets['']}"
         changes.insert(0, Adaptation("opset_version", "", change, reason))
     inserted = {node.name for node in all_nodes(model) if CAST in node.name}
     return replace(adapted, proto=model, changes=(*adapted.changes, *changes), inserted=adapted.inserted | inserted)
+
+
+def _inlining(function: FunctionProto) -> Adaptation:
+    name = f"{function.domain}.{function.name}" if function.domain else function.name
+    reason = "the engine takes no local functions, or lacks a node in one"
+    return Adaptation("inline_functions", name, "its body takes the place of each call", reason)
 
 
 def _change(node: NodeProto, new: list[NodeProto], fragment: _Fragment) -> Adaptation:

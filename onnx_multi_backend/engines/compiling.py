@@ -10,7 +10,7 @@ from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.engines.diagnosis import distrust
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
-from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.placement import MisplacedError
 
 
@@ -35,6 +35,9 @@ def compile_model(target: Target, payload: Payload) -> Session:
         if session is not None:
             return session
         lowering = False  # it would come to nothing again
+        if wrong := [d for d in doubts if d.doubt.wrong and not d.doubt.provider]:
+            checks.check(payload.loaded, full=True)
+            raise _distrust(target, payload, wrong)
     try:
         session = target.build(payload)
     except (RefusedError, MisplacedError) as error:
@@ -47,8 +50,12 @@ def compile_model(target: Target, payload: Payload) -> Session:
             raise target.explain(payload, error) from error.__cause__
         raise
     if wrong := _wrong(doubts, session):
-        raise distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
+        raise _distrust(target, payload, wrong)
     return session
+
+
+def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> UnsupportedModelError:
+    return distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
 
 
 def _lowered(target: Target, payload: Payload) -> Session | None:
