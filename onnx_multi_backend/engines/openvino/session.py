@@ -27,6 +27,8 @@ class OpenvinoSession:
     native : openvino.CompiledModel
     adaptations : tuple of Adaptation
         What was changed in the model while it was compiled.
+    memory : object
+        What the compiled model's weights lie in, where that is not OpenVINO's own.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class OpenvinoSession:
     ) -> None:
         self.native = native
         self.adaptations = adaptations
+        self.memory: object = None
         self._placement = placement
         # OpenVINO drops inputs that nothing uses and puts the others in an order of its own.
         self._inputs = [(name, i, port.element_type) for i, port in enumerate(native.inputs) for name in port.names]

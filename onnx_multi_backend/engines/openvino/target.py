@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onnx import ModelProto, NodeProto, TypeProto
-from onnx.external_data_helper import load_external_data_for_model
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
@@ -21,11 +20,12 @@ from onnx_multi_backend.engines.openvino import defects, folding, runtime
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
+from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession
 from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
 from onnx_multi_backend.engines.session import Payload, RefusedError
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
-from onnx_multi_backend.external_data import has_external_data
+from onnx_multi_backend.external_data import leads_out
 from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.tensors import tensor_info
 
@@ -56,8 +56,8 @@ class OpenvinoTarget:
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
-            read, extra = _read(payload)
-            compiled = self._compile(read, payload.shapes)
+            model, memory, extra = _read(payload)
+            compiled = self._compile(model, payload.shapes)
             if (words := why_unsafe(compiled)) is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
@@ -65,6 +65,7 @@ class OpenvinoTarget:
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
             placement = folding.placement(proto, _kept(compiled))
             session = OpenvinoSession(compiled, outputs, placement, extra, defaults_of(proto.graph))
+            session.memory = memory
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
             return session
@@ -133,30 +134,24 @@ class OpenvinoTarget:
         return runtime.core().compile_model(read, self.device.text, dict(self.properties))
 
 
-def _read(payload: Payload) -> tuple[Any, tuple[Adaptation, ...]]:
-    """Read the model, around what OpenVINO's frontend gets wrong."""
-    source: str | bytes = payload.path or payload.bytes()
+def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
+    """Read the model, around what OpenVINO's frontend gets wrong; the second is the memory that it lives on."""
+    folder = payload.loaded.path.parent if payload.loaded.path is not None else None
     model = payload.adapted.proto
     changes: tuple[Adaptation, ...] = ()
+    memory: object = None
     if misread(model):
-        model, changes = with_raw_data(_with_weights(payload))
-        source = model.SerializeToString()
-    read = runtime.core().read_model(source)
-    if lost_inputs(read, model.graph):
-        model, more = with_identities(model if changes else _with_weights(payload))
-        read, changes = runtime.core().read_model(model.SerializeToString()), (*changes, *more)
-    return read, changes
-
-
-def _with_weights(payload: Payload) -> ModelProto:
-    """The model with its external data loaded, since it goes to OpenVINO without a folder."""
-    path = payload.loaded.path
-    if path is None or not has_external_data(payload.adapted.proto):
-        return payload.adapted.proto
-    copy = ModelProto()
-    copy.CopyFrom(payload.adapted.proto)
-    load_external_data_for_model(copy, str(path.parent))
-    return copy
+        model, changes = with_raw_data(model)
+    linked = folder is not None and leads_out(model, folder)
+    if payload.path is not None and not changes and not linked:
+        made = runtime.core().read_model(payload.path)
+    else:
+        made, memory = read(model, folder)
+    if lost_inputs(made, model.graph):
+        model, more = with_identities(model)
+        made, memory = read(model, folder)
+        changes = (*changes, *more)
+    return made, memory, changes
 
 
 def _kept(compiled: Any) -> frozenset[str]:

@@ -27,6 +27,7 @@ from onnx_multi_backend.errors import (
     OptionTypeError,
     UnsupportedModelError,
 )
+from onnx_multi_backend.external_data import leads_out, without_links
 from onnx_multi_backend.placement import Fallback, judge
 from onnx_multi_backend.tensors import PACKED_BITS, type_from_string
 from onnx_multi_backend.user_warnings import warn
@@ -212,7 +213,14 @@ class OrtTarget:
         return None
 
     def _session(self, payload: Payload, wanted: Sequence[tuple[str, Mapping[str, str]]]) -> OrtSession:
-        folder = payload.loaded.path.parent if payload.loaded.path is not None and payload.path is None else None
+        folder, source = None, payload.path or b""
+        if payload.path is None:
+            folder = payload.loaded.path.parent if payload.loaded.path is not None else None
+            if folder is not None and leads_out(payload.adapted.proto, folder):
+                proto, folder = without_links(payload.adapted.proto, folder)
+                source = proto.SerializeToString()
+            else:
+                source = payload.bytes()
         options = make_session_options(
             self.session_options, external_data_folder=str(folder) if folder is not None else None
         )
@@ -220,11 +228,11 @@ class OrtTarget:
         native: Any
         if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object
             native = ort.InferenceSession(
-                payload.path or payload.bytes(), options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0
+                source, options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0
             )
         else:
             self._add_providers(options, wanted, payload.shapes)
-            native = ort.InferenceSession(payload.path or payload.bytes(), options, enable_fallback=0)
+            native = ort.InferenceSession(source, options, enable_fallback=0)
         native._model_bytes = None  # kept for its own set_providers, it would hold the weights a second time
         held = native.get_providers()
         for name, _ in wanted:
