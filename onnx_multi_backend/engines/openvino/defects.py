@@ -9,6 +9,8 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never
+from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Site
 
 Defect = Callable[[Site], "Doubt | None"]
@@ -54,6 +56,12 @@ def _fourier(site: Site) -> Doubt | None:
 
 def _layout(site: Site) -> Doubt | None:
     return Doubt("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else None
+
+
+def _loop(site: Site) -> Doubt | None:
+    if runs_never(site):
+        return Doubt("a loop of no steps gives zeros, not the initial values", wrong=True)
+    return None
 
 
 def _lstm(site: Site) -> Doubt | None:
@@ -117,6 +125,23 @@ def _roi_align(site: Site) -> Doubt | None:
     return None
 
 
+def _scan(site: Site) -> Doubt | None:
+    body, scanned = site.attribute("body"), site.attribute("num_scan_inputs", 0)
+    if site.opset < 9:
+        return None
+    states = len(body.input) - scanned
+    passed_on = {(node.input[0], node.output[0]) for node in body.node if node.op_type == "Identity"}
+    varying = {v.name for v in body.input[states:]}
+    ends = list(zip(body.input[:states], body.output, strict=False))
+    varying.update(a.name for a, b in ends if a.name != b.name and (a.name, b.name) not in passed_on)
+    for node in body.node:
+        if not varying.isdisjoint(reads(node)):
+            varying.update(node.output)
+    if all(v.name in varying for v in body.output[states:]):
+        return None
+    return Doubt("what every step makes alike is given once, not once a step", wrong=True)
+
+
 def _space_to_depth(site: Site) -> Doubt | None:
     return Doubt("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
 
@@ -128,10 +153,12 @@ DEFECTS: Mapping[str, Defect] = {
     "DFT": _fourier,
     "GRU": _layout,
     "LSTM": _lstm,
+    "Loop": _loop,
     "MaxPool": _max_pool,
     "RNN": _layout,
     "Resize": _resize,
     "RoiAlign": _roi_align,
+    "Scan": _scan,
     "SpaceToDepth": _space_to_depth,
 }
 

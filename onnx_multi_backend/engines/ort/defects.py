@@ -69,6 +69,12 @@ def _prelu(site: Site) -> Doubt | None:
     return None
 
 
+def _sign(site: Site) -> Doubt | None:
+    if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
+        return Doubt("the sign of a float16 NaN is 0")
+    return None
+
+
 DEFECTS: Mapping[str, Defect] = {
     "Attention": _attention,
     "ConvInteger": _conv_integer,
@@ -79,6 +85,7 @@ DEFECTS: Mapping[str, Defect] = {
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,
     "STFT": _fourier,
+    "Sign": _sign,
 }
 
 
