@@ -25,7 +25,6 @@ from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.single_node import (
     Scope,
-    canonical,
     infer,
     inlined,
     opset_imports,
@@ -36,7 +35,7 @@ from onnx_multi_backend.adapt.single_node import (
 )
 from onnx_multi_backend.adapt.site import CAST, Site
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
 
 logger = logging.getLogger(__name__)
 

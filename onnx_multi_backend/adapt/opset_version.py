@@ -10,7 +10,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.work import Adaptation, Work
-from onnx_multi_backend.graph_walk import nodes_of, nodes_within
+from onnx_multi_backend.graph_walk import canonical, nodes_of, nodes_within
 
 
 def opset_version(work: Work) -> None:
@@ -35,7 +35,7 @@ def _lower(
     for i, opset in enumerate(imports):
         if opset.version <= 1:
             continue
-        limit = work.limits.max_opset(_canonical(opset.domain))
+        limit = work.limits.max_opset(canonical(opset.domain))
         if limit is None or opset.version <= limit:
             continue
         if any(_changed(node, opset.domain, opset.version, limit) for node in nodes):
@@ -48,17 +48,13 @@ def _lower(
             Adaptation(
                 "opset_version",
                 where,
-                f"opset {given} of {_canonical(opset.domain) or 'ai.onnx'} to {limit}",
+                f"opset {given} of {canonical(opset.domain) or 'ai.onnx'} to {limit}",
                 f"the engine knows opsets up to {limit}, and no operator used here changed in between",
             )
         )
 
 
-def _canonical(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
-
-
 def _changed(node: NodeProto, domain: str, given: int, limit: int) -> bool:
-    if _canonical(node.domain) != _canonical(domain):
+    if canonical(node.domain) != canonical(domain):
         return False
-    return not unchanged(node.op_type, _canonical(domain), given, limit)
+    return not unchanged(node.op_type, canonical(domain), given, limit)

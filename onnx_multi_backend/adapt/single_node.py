@@ -11,6 +11,7 @@ import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.graph_walk import canonical
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
 _SMALL = 4096
@@ -130,11 +131,6 @@ def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) 
 def scope_of(model: ModelProto) -> Scope:
     """The scope of a main graph whose types have been inferred."""
     return Scope({}, {}).inside(model.graph)
-
-
-def canonical(domain: str) -> str:
-    """The name of a domain in schemas: the default domain is empty."""
-    return "" if domain == "ai.onnx" else domain
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
