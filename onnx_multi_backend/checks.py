@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import Any
 
 import onnx
@@ -10,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
-from onnx_multi_backend.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
 from onnx_multi_backend.model import LoadedModel
 
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
@@ -18,6 +20,9 @@ _CHECKED_INITIALIZER_BYTES = 64 * 1024
 
 #: The other name of the default domain, which engines take for it and the checker does not.
 _ALIAS = "ai.onnx"
+
+#: A newer opset of these is refused even where nothing of it is used: the engine may not know it either.
+_RELEASED = ("", "ai.onnx.ml")
 
 
 def check_versions(model: LoadedModel) -> None:
@@ -35,21 +40,26 @@ def check_versions(model: LoadedModel) -> None:
             f"{onnx.IR_VERSION}. Upgrade onnx, or export the model with an older one."
         )
     known = _known_opsets()
-    for opset in proto.opset_import:
-        domain = "" if opset.domain == "ai.onnx" else opset.domain
-        if domain in known and opset.version > known[domain]:
-            raise UnsupportedModelError(
-                f"{model.label} has opset {opset.version} of {domain or 'ai.onnx'}; the installed onnx "
-                f"{onnx.__version__} knows opsets up to {known[domain]}. Upgrade onnx, or export the model with an "
-                "older opset.",
-                operators=sorted(
-                    {operator_name(n) for n in all_nodes(proto) if (n.domain or "") in (domain, opset.domain)}
-                ),
-            )
+    for opset in (*proto.opset_import, *(o for function in proto.functions for o in function.opset_import)):
+        domain = canonical(opset.domain)
+        if opset.version <= known.get(domain, opset.version):
+            continue
+        users = sorted({operator_name(node) for node in all_nodes(proto) if canonical(node.domain) == domain})
+        if not users and domain not in _RELEASED:
+            continue  # nothing of a preview is used
+        raise UnsupportedModelError(
+            f"{model.label} has opset {opset.version} of {domain or 'ai.onnx'}; the installed onnx {onnx.__version__} "
+            f"knows opsets up to {known[domain]}. Upgrade onnx, or export the model with an older opset.",
+            operators=users,
+        )
 
 
+@functools.cache
 def _known_opsets() -> dict[str, int]:
-    return {"": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}
+    known: dict[str, int] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        known[schema.domain] = max(known.get(schema.domain, 1), schema.since_version)
+    return {**known, "": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}
 
 
 def check(model: LoadedModel, *, full: bool = False) -> None:
@@ -78,7 +88,25 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
             _check_with_shapes(skeleton)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         words = " ".join(str(error).split())[:600]
-        raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}") from error
+        raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
+
+
+def _hint(words: str) -> str:
+    """What to do about an operator that its opset does not have."""
+    found = re.search(r"No Op registered for (\w+) with domain_version of (\d+)", words)
+    if found is None:
+        return ""
+    name, opset = found.groups()
+    known = [(s.since_version, s.domain) for s in onnx.defs.get_all_schemas_with_history() if s.name == name]
+    first, domain = min(known, default=(0, ""))
+    if first > int(opset):
+        return f". {name} came with opset {first} of {domain or 'ai.onnx'}; the model imports {opset}. Export it with a newer one."
+    if known:
+        return f". Another domain has {name}. Correct the node's domain, or export the model again."
+    return (
+        f". The installed onnx {onnx.__version__} knows no operator {name}. Correct its name or its domain; if it is a "
+        "newer one, upgrade onnx."
+    )
 
 
 def _is_shapeless(value: ValueInfoProto) -> bool:

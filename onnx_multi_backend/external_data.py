@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
@@ -31,6 +32,34 @@ def load_values(tensor: TensorProto, path: Path) -> None:
         tensor.ClearField("data_location")
 
 
+def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:
+    """Each tensor that lies in another file, and where: ``location``, and it may be ``offset`` and ``length``."""
+    for tensor in all_tensors(model):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            yield tensor, {entry.key: entry.value for entry in tensor.external_data}
+
+
+def leads_out(model: ModelProto, folder: Path) -> bool:
+    """Whether weights are links that lead out of the model's folder, as the caches of model hubs have them."""
+    inside = folder.resolve()
+    locations = {fields["location"] for _, fields in external_tensors(model)}
+    return any(not (folder / location).resolve().is_relative_to(inside) for location in locations)
+
+
+def without_links(model: ModelProto, folder: Path) -> tuple[ModelProto, Path]:
+    """A copy of the model that names the files which the links lead to, and the folder that holds them all."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    external = list(external_tensors(copy))
+    files = {fields["location"]: (folder / fields["location"]).resolve() for _, fields in external}
+    common = Path(os.path.commonpath([file.parent for file in files.values()]))
+    for tensor, fields in external:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = files[fields["location"]].relative_to(common).as_posix()
+    return copy, common
+
+
 def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> bool:
     """Hold every tensor that lies in another file to what is there.
 
@@ -45,11 +74,10 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
         The file is missing, too short, outside the model's folder, or cannot be found because the model has no path.
     """
     found = False
-    for tensor in all_tensors(model):
-        if tensor.data_location != TensorProto.EXTERNAL or is_in(path, tensor):
+    for tensor, fields in external_tensors(model):
+        if is_in(path, tensor):
             continue
         found = True
-        fields = {e.key: e.value for e in tensor.external_data}
         where = f"{label}: external data of tensor {tensor.name!r}"
         location = fields.get("location", "")
         if path is None:
@@ -70,7 +98,7 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
         file = folder / location
         if not file.is_file():
             raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
-        needed = _bytes_of(tensor)
+        needed = bytes_of(tensor)
         try:
             offset, length = int(fields.get("offset", 0)), int(fields.get("length", needed))
         except ValueError:
@@ -87,7 +115,8 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
     return found
 
 
-def _bytes_of(tensor: TensorProto) -> int:
+def bytes_of(tensor: TensorProto) -> int:
+    """How many bytes a tensor of this shape and type takes."""
     bits = PACKED_BITS.get(tensor.data_type) or 8 * numpy_dtype(tensor.data_type).itemsize
     return -(-math.prod(tensor.dims) * bits // 8)
 

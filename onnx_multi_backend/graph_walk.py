@@ -37,6 +37,11 @@ def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
             yield from nodes_within(node)
 
 
+def canonical(domain: str) -> str:
+    """The name of a domain in schemas: the default domain is empty."""
+    return "" if domain == "ai.onnx" else domain
+
+
 def operator_name(node: NodeProto) -> str:
     """``domain.OpType``, or ``OpType`` alone for the default domain."""
     return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type

@@ -200,6 +200,57 @@ def test_an_ir_version_from_the_future_is_refused_with_the_highest_known_one(eng
     assert_refused(engine, made, omb.UnsupportedModelError, rf"IR version 999.*up to {onnx.IR_VERSION}.*Upgrade onnx")
 
 
+def _in_function(node: onnx.NodeProto, opset: int) -> ModelProto:
+    function = helper.make_function("local", "F", ["a"], ["b"], [node], [helper.make_opsetid("", opset)])
+    call = [models.node("F", ["x"], ["y"], domain="local")]
+    return models.model(call, [models.tensor("x")], [models.tensor("y")], opsets={"local": 1}, functions=[function])
+
+
+def test_an_opset_from_the_future_is_refused_in_a_local_function_too(engine: type[omb.Preset]) -> None:
+    made = _in_function(helper.make_node("Relu", ["a"], ["b"]), 999)
+    assert_refused(engine, made, omb.UnsupportedModelError, r"opset 999 of ai\.onnx;.*Upgrade onnx")
+
+
+def test_an_opset_from_the_future_of_a_preview_is_refused_where_it_is_used(engine: type[omb.Preset]) -> None:
+    values = [models.tensor(name, [1, 2, 4, 8]) for name in "qkvy"]
+    made = models.one_node("FlexAttention", values[:3], values[3:])
+    made.graph.node[0].domain = "ai.onnx.preview"
+    made.opset_import.append(helper.make_opsetid("ai.onnx.preview", 999))
+    assert_refused(engine, made, omb.UnsupportedModelError, r"opset 999 of ai\.onnx\.preview;.*up to 1\b")
+    unused = models.relu()
+    unused.opset_import.append(helper.make_opsetid("ai.onnx.preview", 999))
+    assert engine.is_compatible(unused)
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset", "cure"),
+    [
+        ("Gelu", 19, "Gelu came with opset 20 of ai.onnx; the model imports 19"),
+        ("LabelEncoder", 20, "Another domain has LabelEncoder"),
+        ("Reluu", 20, "knows no operator Reluu. Correct its name"),
+    ],
+)
+def test_an_operator_that_the_opset_lacks_comes_with_what_to_do(
+    engine: type[omb.Preset], operator: str, opset: int, cure: str
+) -> None:
+    made = models.one_node(operator, [models.tensor("x")], [models.tensor("y")], opset=opset)
+    assert_refused(engine, made, omb.InvalidModelError, f"No Op registered for {operator}.*{cure}")
+    made = _in_function(helper.make_node(operator, ["a"], ["b"]), opset)
+    made.opset_import[0].version = opset
+    assert_refused(engine, made, omb.InvalidModelError, f"No Op registered for {operator}.*{cure}")
+
+
+@pytest.mark.parametrize("domain", ["ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft", "com.example"])
+def test_an_unknown_operator_of_a_domain_that_grows_is_unsupported(engine: type[omb.Preset], domain: str) -> None:
+    made = models.model(
+        [models.node("Frobnicate", ["x"], ["y"], domain=domain)],
+        [models.tensor("x")],
+        [models.tensor("y")],
+        opsets={domain: 1},
+    )
+    assert_refused(engine, made, omb.UnsupportedModelError, rf"it lacks {domain}\.Frobnicate. .*'the_Frobnicate'")
+
+
 def test_an_opset_of_nothing_is_refused(engine: type[omb.Preset]) -> None:
     made = models.relu()
     made.opset_import[0].version = 0

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,7 @@ from packaging.version import Version
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend.engines.session import Payload, Session
 
 X = np.array([[1, 2, 3]], np.float32)
 
@@ -157,3 +162,100 @@ def test_external_data_of_bytes_or_a_proto_has_no_folder(engine: type[omb.Preset
         with pytest.raises(omb.InvalidModelError, match="no folder.*Pass the model's path"):
             engine.prepare(given)
     np.testing.assert_array_equal(engine.prepare(onnx.load(path)).run(X)[0], _expected())
+
+
+def _large(folder: Path, megabytes: int = 200) -> Path:
+    """A model with a sparse file of weights, all zero, and a node that each engine needs rewritten."""
+    rows, columns = megabytes * 2**20 // 4096, 1024
+    weight = onnx.TensorProto(name="w", data_type=models.FLOAT, dims=[rows, columns], data_location=1)
+    for key, value in {"location": "weights.bin", "offset": 0, "length": rows * columns * 4}.items():
+        weight.external_data.add(key=key, value=str(value))
+    made = models.model(
+        [
+            models.node("MatMul", ["x", "w"], ["m"]),
+            models.node("Mod", ["m", "two"], ["rest"]),
+            models.node("CumProd", ["rest", "axis"], ["y"]),
+        ],
+        [models.tensor("x", [1, rows])],
+        [models.tensor("y", [1, columns])],
+        initializers={"two": np.float32(2), "axis": np.int64(1)},
+        opsets={"": onnx.defs.onnx_opset_version()},
+    )
+    made.graph.initializer.append(weight)
+    folder.mkdir(exist_ok=True)
+    with (folder / "weights.bin").open("wb") as file:
+        file.truncate(rows * columns * 4)
+    (folder / "model.onnx").write_bytes(made.SerializeToString())
+    return folder / "model.onnx"
+
+
+def test_large_weights_are_not_loaded_to_adapt_a_model(
+    engine: type[omb.Preset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
+    from onnx_multi_backend.engines.ort.target import OrtTarget
+
+    sizes: list[int] = []
+    for target in (OrtTarget, OpenvinoTarget):
+        build = target.build
+
+        def built(self: object, payload: Payload, build: Callable[..., Session] = build) -> Session:
+            sizes.append(payload.adapted.proto.ByteSize())
+            return build(self, payload)
+
+        monkeypatch.setattr(target, "build", built)
+    path = _large(tmp_path / "large")
+    before = sorted(tmp_path.rglob("*"))
+    rep = engine.prepare(path)
+    assert {a.pass_name for a in rep.adaptations} >= {"Openvino": {"cum_prod"}, "OrtCpu": {"floor_mod"}}[engine.name]
+    assert max(sizes) < 100_000
+    assert sorted(tmp_path.rglob("*")) == before
+    np.testing.assert_array_equal(rep.run(np.ones(rep.get_inputs()[0].shape, np.float32))[0], np.zeros((1, 1024)))
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_weights_reach_openvino_with_a_changed_model(
+    openvino: type[omb.Preset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """Dropout makes OpenVINO lose an input's name, so that the model has to be changed."""
+    if not links:
+
+        def no_link(*_: object) -> None:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(os, "link", no_link)
+    made = models.linear()
+    made.graph.node.insert(0, models.node("Dropout", ["x"], ["dx"]))
+    made.graph.node[1].input[0] = "dx"
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((0, 2), np.float32), "unused"))
+    rep = openvino.prepare(_save(tmp_path, made))
+    gc.collect()
+    np.testing.assert_array_equal(rep.run(X)[0], _expected())
+
+
+@pytest.mark.parametrize("adapted", [False, True])
+def test_links_into_a_cache_are_followed_whether_or_not_the_model_is_adapted(
+    engine: type[omb.Preset], tmp_path: Path, adapted: bool
+) -> None:
+    """As the caches of model hubs lay files out, also where the links of the weights lead to another name."""
+    import onnxruntime
+
+    if engine.name == "OrtCpu" and Version(onnxruntime.__version__) < Version("1.31"):
+        pytest.skip("ONNX Runtime before 1.31 allows no links")
+    made = models.linear()
+    if adapted:
+        made.graph.node.append(models.node("CumProd", ["y", "axis"], ["z"]))
+        made.graph.node.append(models.node("Mod", ["z", "large"], ["rest"]))
+        made.graph.output[0].name = "rest"
+        for name, value in {"axis": np.int64(0), "large": np.float32(1000)}.items():
+            made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
+        made.opset_import[0].version = onnx.defs.onnx_opset_version()
+    path = _save(tmp_path / "blobs", made)
+    view = tmp_path / "view"
+    view.mkdir()
+    for name in ("model.onnx", "weights.bin"):
+        (path.parent / name).rename(path.parent / f"blob of {name}")
+        (view / name).symlink_to(path.parent / f"blob of {name}")
+    rep = engine.prepare(view / "model.onnx")
+    assert bool({a.pass_name for a in rep.adaptations} & {"cum_prod", "floor_mod"}) is adapted
+    np.testing.assert_allclose(rep.run(X)[0], _expected())

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from onnx import GraphProto, ModelProto
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from onnx_multi_backend.adapt.engine import Engine
+from onnx import GraphProto, ModelProto, NodeProto
+
+from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.single_node import (
     Scope,
     infer,
@@ -19,29 +22,36 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.graph_walk import all_nodes
 
 
-def distrusted(model: ModelProto, engine: Engine, operators: frozenset[str]) -> bool:
-    """Whether a model has a node that the engine accepts and computes wrongly.
+class Doubtful(NamedTuple):
+    """A node, and why the engine's form of it is not to be trusted."""
+
+    node: NodeProto
+    doubt: Doubt
+
+
+def doubtful(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto], bool]) -> list[Doubtful]:
+    """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
     Parameters
     ----------
-    operators : frozenset of str
-        The only ones that can be meant: nothing is inferred for a model without any of them.
+    suspects : callable
+        Tells from a node alone whether it can be meant: nothing is inferred for a model without any such node.
     """
-    if not any(node.op_type in operators for node in all_nodes(model)):
-        return False
+    if not any(suspects(node) for node in all_nodes(model)):
+        return []
     model = inlined(model)
     typed = infer(model)
     imports = opset_imports(opset_versions(model))
 
-    def any_in(graph: GraphProto, outer: Scope) -> bool:
+    def within(graph: GraphProto, outer: Scope) -> Iterator[Doubtful]:
         scope = outer.inside(graph)
         for node in graph.node:
-            if any(any_in(inner, scope) for inner in subgraphs(node)):
-                return True
-            if node.op_type in operators:
-                single = single_node_model(node, scope, imports, model.ir_version)
-                if single is not None and engine.distrusts(Site(single)) is not None:
-                    return True
-        return False
+            for inner in subgraphs(node):
+                yield from within(inner, scope)
+            if suspects(node):
+                single = single_node_model(node, scope, imports, model.ir_version, untyped=True)
+                doubt = engine.distrusts(Site(single)) if single is not None else None
+                if doubt is not None:
+                    yield Doubtful(node, doubt)
 
-    return any_in(typed.graph, Scope({}, {}))
+    return list(within(typed.graph, Scope({}, {})))

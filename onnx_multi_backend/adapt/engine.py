@@ -5,12 +5,30 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.site import Site
+
+
+class Doubt(NamedTuple):
+    """Why an engine's own form of a node is not to be trusted.
+
+    Attributes
+    ----------
+    words : str
+    wrong : bool
+        The form's ordinary values come out wrong, and nothing tells so: better no result than this one. Otherwise only
+        some values do, or the result is less exact than it could be, or the engine itself says no when it runs.
+    provider : str
+        The execution provider that it is about, as `NodePlacement` names it; empty for every one.
+    """
+
+    words: str
+    wrong: bool = False
+    provider: str = ""
 
 
 class Engine(Protocol):
@@ -31,7 +49,7 @@ class Engine(Protocol):
     def accepts(self, model: ModelProto) -> str | None:
         """None when it takes a model of one node, else its complaint."""
 
-    def distrusts(self, site: Site) -> str | None:
+    def distrusts(self, site: Site) -> Doubt | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
 
 

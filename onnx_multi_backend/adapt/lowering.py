@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import onnx
 import onnx.inliner
 import onnx.printer
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
@@ -25,7 +25,6 @@ from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.single_node import (
     Scope,
-    canonical,
     infer,
     inlined,
     opset_imports,
@@ -36,7 +35,7 @@ from onnx_multi_backend.adapt.single_node import (
 )
 from onnx_multi_backend.adapt.site import CAST, Site
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +76,7 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
     model = inlined(adapted.proto)
     typed = infer(model)
     given = opset_versions(model)
+    unused = _unused(adapted.proto, given)
     newest = engine.limits.max_opset("")
     tried: set[int] = set()
     partly: list[Adapted] = []
@@ -91,12 +91,12 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
         lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model))
         complete = lowering.whole(attempt.graph, given)
-        if complete and (lowering.changes or opset != given.get("", opset)):
+        if complete and (lowering.changes or adapted.proto.functions or unused or opset != given.get("", opset)):
             yield _finished(adapted, attempt, given, lowering)
             return
         if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would tell more
             return
-        if lowering.changes:
+        if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
         if engine.any_opset:
             break
@@ -202,7 +202,8 @@ class _Lowering:
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        return engine.distrusts(Site(stamped, site.target)) or answer(engine, stamped)
+        doubt = engine.distrusts(Site(stamped, site.target))
+        return doubt.words if doubt is not None else answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""
@@ -221,13 +222,28 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
     opsets = {d: v for d, v in lowering.targets.items() if d in used or not d}
     del model.opset_import[:]
     model.opset_import.extend(opset_imports(opsets))
-    changes = list(lowering.changes)
+    changes = [*map(_inlining, adapted.proto.functions), *lowering.changes]
     if opsets[""] != given.get("", opsets[""]):
         reason = "the engine has no kernels for its own, and no operator used here changed in between"
         change = f"opset {given['']} of ai.onnx to {opsets['']}"
         changes.insert(0, Adaptation("opset_version", "", change, reason))
+    changes += [
+        Adaptation("opset_version", "", f"import of {domain} left out", "no operator used here is of it")
+        for domain in _unused(adapted.proto, given)
+    ]
     inserted = {node.name for node in all_nodes(model) if CAST in node.name}
     return replace(adapted, proto=model, changes=(*adapted.changes, *changes), inserted=adapted.inserted | inserted)
+
+
+def _unused(model: ModelProto, given: Mapping[str, int]) -> list[str]:
+    """The domains that a model imports and uses nothing of."""
+    return sorted(given.keys() - {canonical(node.domain) for node in all_nodes(model)} - {""})
+
+
+def _inlining(function: FunctionProto) -> Adaptation:
+    name = f"{function.domain}.{function.name}" if function.domain else function.name
+    reason = "the engine takes no local functions, or lacks a node in one"
+    return Adaptation("inline_functions", name, "its body takes the place of each call", reason)
 
 
 def _change(node: NodeProto, new: list[NodeProto], fragment: _Fragment) -> Adaptation:

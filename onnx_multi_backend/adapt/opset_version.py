@@ -9,9 +9,8 @@ import onnx
 from onnx import FunctionProto, NodeProto
 
 from onnx_multi_backend.adapt.same_operator import unchanged
-from onnx_multi_backend.adapt.single_node import canonical
 from onnx_multi_backend.adapt.work import Adaptation, Work
-from onnx_multi_backend.graph_walk import nodes_of, nodes_within
+from onnx_multi_backend.graph_walk import canonical, nodes_of, nodes_within
 
 
 def opset_version(work: Work) -> None:

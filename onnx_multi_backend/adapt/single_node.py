@@ -11,6 +11,7 @@ import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.graph_walk import canonical
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
 _SMALL = 4096
@@ -81,14 +82,20 @@ def reads(node: NodeProto) -> list[str]:
 
 
 def single_node_model(
-    node: NodeProto, scope: Scope, opsets: Iterable[OperatorSetIdProto], ir_version: int
+    node: NodeProto,
+    scope: Scope,
+    opsets: Iterable[OperatorSetIdProto],
+    ir_version: int,
+    *,
+    untyped: bool = False,
 ) -> ModelProto | None:
     """Cut a node out: what it `reads` becomes ``i0``, ``i1``..., its outputs ``o0``, ``o1``...
 
-    So equal nodes are equal. Returns None where the type of a value that it reads is not known.
+    So equal nodes are equal. Returns None where the type of a value that it reads is not known, unless `untyped`
+    values are welcome: such a model is to be looked at only.
     """
     names = reads(node)
-    if any(name not in scope.types and name not in scope.constants for name in names):
+    if not untyped and any(name not in scope.types and name not in scope.constants for name in names):
         return None
     inputs = {name: f"i{i}" for i, name in enumerate(names)}
     outputs = {name: f"o{i}" for i, name in enumerate(node.output) if name}
@@ -105,7 +112,9 @@ def single_node_model(
             tensor.CopyFrom(scope.constants[name])
             tensor.name = short
         else:
-            graph.input.add(name=short).type.CopyFrom(scope.types[name])
+            value = graph.input.add(name=short)
+            if name in scope.types:
+                value.type.CopyFrom(scope.types[name])
     for name, short in outputs.items():
         value = graph.output.add(name=short)
         if name in scope.types:
@@ -126,11 +135,6 @@ def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) 
 def scope_of(model: ModelProto) -> Scope:
     """The scope of a main graph whose types have been inferred."""
     return Scope({}, {}).inside(model.graph)
-
-
-def canonical(domain: str) -> str:
-    """The name of a domain in schemas: the default domain is empty."""
-    return "" if domain == "ai.onnx" else domain
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:

@@ -11,7 +11,8 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.single_node import canonical, opset_imports, opset_versions
+from onnx_multi_backend.adapt.single_node import opset_imports, opset_versions
+from onnx_multi_backend.graph_walk import canonical
 from onnx_multi_backend.tensors import numpy_dtype
 
 #: The oldest opset that rules write their bodies in.

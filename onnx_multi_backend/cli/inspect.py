@@ -148,7 +148,9 @@ def _adaptations(adaptations: Sequence[Adaptation]) -> list[str]:
     for a in adaptations:
         nodes.setdefault((a.pass_name, a.change, a.reason), []).append(str(a.node or ""))
     return [
-        f"{pass_name}: {change} ({reason})" + (f": {console.shorten(named)}" if (named := [*filter(None, on)]) else "")
+        f"{pass_name}"
+        + (f" at {console.shorten(named)}" if (named := [*filter(None, on)]) else "")
+        + f": {change} ({reason})"
         for (pass_name, change, reason), on in nodes.items()
     ]
 

@@ -6,33 +6,40 @@ from __future__ import annotations
 from dataclasses import replace
 
 from onnx_multi_backend import checks
-from onnx_multi_backend.adapt.distrust import distrusted
+from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.lowering import lower
+from onnx_multi_backend.engines.diagnosis import distrust
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
-from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.placement import MisplacedError
 
 
 def compile_model(target: Target, payload: Payload) -> Session:
     """Compile a model, rewriting what the engine lacks where the payload allows it.
 
-    A model that the engine takes, and computes rightly, goes to it untouched.
+    A model that the engine takes, and computes rightly, goes to it untouched. One that it would compute wrongly, and
+    that no rule can rewrite, is refused; without leave to rewrite it goes to the engine all the same, as it stands.
 
     Raises
     ------
     UnsupportedModelError
-        The engine refuses the model, rewritten or not; or its placement breaks the ``fallback`` policy.
+        The engine refuses the model or computes it wrongly, rewritten or not; or its placement breaks the ``fallback``
+        policy.
     InvalidModelError
         The model is not valid, which is why the engine refused it.
     """
     lowering = payload.lowering
-    if lowering and distrusted(payload.adapted.proto, target, target.distrusted_operators):
+    doubts = doubtful(payload.adapted.proto, target, target.suspects) if lowering else []
+    if doubts:
         session = _lowered(target, payload)
         if session is not None:
             return session
         lowering = False  # it would come to nothing again
+        if wrong := [d for d in doubts if d.doubt.wrong and not d.doubt.provider]:
+            checks.check(payload.loaded, full=True)
+            raise _distrust(target, payload, wrong)
     try:
-        return target.build(payload)
+        session = target.build(payload)
     except (RefusedError, MisplacedError) as error:
         if isinstance(error, RefusedError) and not error.lacks_kernel:
             checks.check(payload.loaded, full=True)  # an invalid model explains a refusal, and is not to be rewritten
@@ -42,6 +49,13 @@ def compile_model(target: Target, payload: Payload) -> Session:
         if isinstance(error, RefusedError):
             raise target.explain(payload, error) from error.__cause__
         raise
+    if wrong := _wrong(doubts, session):
+        raise _distrust(target, payload, wrong)
+    return session
+
+
+def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> UnsupportedModelError:
+    return distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
 
 
 def _lowered(target: Target, payload: Payload) -> Session | None:
@@ -52,6 +66,17 @@ def _lowered(target: Target, payload: Payload) -> Session | None:
                 session = target.build(replace(payload, adapted=lowered))
             except (RefusedError, OnnxMultiBackendError):
                 continue
+            if _wrong(doubtful(lowered.proto, target, target.suspects), session):
+                continue
             session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
             return session
     return None
+
+
+def _wrong(doubts: list[Doubtful], session: Session) -> list[Doubtful]:
+    """The doubtful nodes whose results are wrong where the session runs them."""
+    found = [d for d in doubts if d.doubt.wrong]
+    if not any(d.doubt.provider for d in found):
+        return found
+    placed = {(node.provider, node.op_type) for node in session.placement()}
+    return [d for d in found if not d.doubt.provider or (d.doubt.provider, d.node.op_type) in placed]

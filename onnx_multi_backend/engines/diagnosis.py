@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import onnx
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Limits, adapt
-from onnx_multi_backend.adapt.single_node import canonical, infer, opset_versions, scope_of, single_node_model
+from onnx_multi_backend.adapt.single_node import infer, opset_versions, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
-from onnx_multi_backend.graph_walk import operator_name
+from onnx_multi_backend.graph_walk import canonical, operator_name
 from onnx_multi_backend.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
@@ -39,24 +39,39 @@ def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limit
     who : str
         The preset, for the message.
     """
+    model = payload.adapted.proto
+    found = list(_refused_nodes(model, accepts, limits)) or list(_named_nodes(model, complaint))
+    return _error(payload, found, "lacks", who) if found else _error(payload, [], complaint, who)
+
+
+def distrust(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
+    """The error for a model that an engine accepts and computes wrongly.
+
+    Parameters
+    ----------
+    found : iterable of (onnx.NodeProto, str)
+        The nodes, and what goes wrong with each.
+    who : str
+        The preset, for the message.
+    """
+    return _error(payload, found, "computes wrongly", who)
+
+
+def _error(payload: Payload, found: Iterable[tuple[NodeProto, str]], what: str, who: str) -> UnsupportedModelError:
     reasons: list[str] = []
     operators: list[str] = []
-    model = payload.adapted.proto
-    for node, words in list(_refused_nodes(model, accepts, limits)) or _named_nodes(model, complaint):
+    for node, words in found:
         operator = operator_name(node)
         named = f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
         reasons.append(f"{named}: {words}")
         if operator not in operators:
             operators.append(operator)
-    if reasons:
-        text = f"{who} cannot run {payload.loaded.label}: it lacks {', '.join(operators)}. " + "; ".join(reasons[:5])
-    else:
-        reasons = [complaint]
-        text = f"{who} cannot run {payload.loaded.label}: {complaint}"
+    text = f"it {what} {', '.join(operators)}. " + "; ".join(reasons[:5]) if reasons else what
     return UnsupportedModelError(
-        f"{text}. Choose a preset that has these operators; `onnx-multi-backend inspect` compares them.",
+        f"{who} cannot run {payload.loaded.label}: {text}. Choose a preset that has these operators; "
+        "`onnx-multi-backend inspect` compares them.",
         operators=operators,
-        reasons=reasons[:_MOST_REASONS],
+        reasons=(reasons or [what])[:_MOST_REASONS],
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from onnx import ModelProto, TypeProto
+from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.engine import Engine
@@ -85,8 +85,11 @@ class Target(Engine, Protocol):
         """Providers that the user asked for, by the names that `NodePlacement` uses; the first is the main one."""
 
     @property
-    def distrusted_operators(self) -> frozenset[str]:
-        """The operators that `distrusts` may have something to say about."""
+    def preset(self) -> str:
+        """The preset's name, for messages."""
+
+    def suspects(self, node: NodeProto) -> bool:
+        """Whether `distrusts` may have something to say about a node; told from the node alone."""
 
     def askings(self) -> Sequence[tuple[Engine, Engine]]:
         """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place."""

@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.adapt import Adaptation, Limits, adapt
+from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
@@ -46,9 +47,9 @@ class Picky:
     def identity(self) -> Hashable:
         return id(self)
 
-    def distrusts(self, site: Site) -> str | None:
+    def distrusts(self, site: Site) -> Doubt | None:
         if site.op_type in self._operators and self._forms(site):
-            return f"{site.op_type} is refused for the test"
+            return Doubt(f"{site.op_type} is refused for the test")
         return self._target.distrusts(site)
 
     def accepts(self, model: ModelProto) -> str | None:

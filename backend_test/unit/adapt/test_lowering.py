@@ -149,3 +149,11 @@ def test_weights_in_another_file_stay_there(ort_cpu: type[omb.Preset], tmp_path:
     prepared = ort_cpu.prepare(path)
     assert "floor_mod" in {a.pass_name for a in prepared.adaptations}
     np.testing.assert_allclose(prepared.run([X, np.float32(2)])[0], np.mod(X @ weight, 2), rtol=1e-3, atol=1e-4)
+
+
+def test_a_local_function_runs_on_an_engine_that_reads_none(engine: type[omb.Preset]) -> None:
+    model = parse("""g (float[2, 3] x) => (float[2, 3] y) { y = local.twice(x) }
+        <domain: "local", opset_import: ["": 20]> twice (a) => (c) { c = Add(a, a) }""")
+    prepared = engine.prepare(model)
+    assert [a.pass_name for a in prepared.adaptations] == (["inline_functions"] if engine.name == "Openvino" else [])
+    np.testing.assert_array_equal(prepared.run(X)[0], X + X)

@@ -62,6 +62,34 @@ def test_a_preset_that_cannot_run_it_says_why(cli: Cli, saved: Save, openvino: o
     assert done.code == 0
 
 
+def test_what_would_be_rewritten_is_told_with_its_node_and_cause(cli: Cli, saved: Save, openvino: object) -> None:
+    nodes = [models.node("CumProd", ["x", "axis"], ["p"]), models.node("SpaceToDepth", ["p"], ["y"], blocksize=2)]
+    made = models.model(
+        nodes,
+        [models.tensor("x", [1, 4, 2, 2])],
+        [models.tensor("y", [1, 16, 1, 1])],
+        opsets={"": onnx.defs.onnx_opset_version()},
+    )
+    made.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [1]))
+    done = cli("inspect", saved(made), "--preset", "Openvino")
+    assert done.code == 0
+    told = done.out.partition("Openvino adapts it\n")[2]
+    assert told.strip().startswith("cum_prod at CumProd 'the_CumProd': written with ")
+    assert "No conversion rule found for operations: CumProd" in told
+    assert "SpaceToDepth" not in told  # what the engine has stays as it is
+
+
+def test_what_would_come_out_wrong_is_told_as_a_refusal(cli: Cli, saved: Save, openvino: object) -> None:
+    made = models.one_node(
+        "Resize", [models.tensor("x", [1, 1, 4, 4])], [models.tensor("y", [1, 1, 2, 2])], mode="linear", antialias=1
+    )
+    made.graph.node[0].input.extend(["", "scales"])
+    made.graph.initializer.append(helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 0.5, 0.5]))
+    done = cli("inspect", saved(made), "--preset", "Openvino")
+    assert done.code == 1
+    assert "Openvino does not run it\n  Resize 'the_Resize': antialias=1 is ignored" in done.out
+
+
 def test_nodes_elsewhere_are_listed(cli: Cli, saved: Save, openvino_ep: object) -> None:
     strings = [models.tensor(name, ["N"], TensorProto.STRING) for name in "aby"]
     nodes = [models.node("StringConcat", ["a", "b"], ["y"]), models.node("Relu", ["x"], ["z"])]

@@ -6,6 +6,7 @@ from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.expand import expand_function
+from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool_shape
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     bit_shift,
     conv_integer_zero_points,
     cum_prod,
+    loop_of_no_steps,
     max_unpool_shape,
     floor_mod,
     adagrad,

@@ -1,46 +1,187 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of operators that OpenVINO accepts, and then computes wrongly or refuses when it runs."""
+"""Forms of operators that OpenVINO (2026.4) accepts, and then computes wrongly or refuses when it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never
+from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Site
 
-Defect = Callable[[Site], "str | None"]
+Defect = Callable[[Site], "Doubt | None"]
 
 
-def _attention(site: Site) -> str | None:
+def _attention(site: Site) -> Doubt | None:
     if any(site.attribute(name, -1) >= 0 for name in ("left_window_size", "right_window_size")):
-        return "the window is ignored (openvinotoolkit/openvino#37820)"
-    if site.attribute("is_causal", 0) and (site.has_input(4) or site.has_input(6)):
-        return "the causal mask is aligned to the last key, ONNX's to the length of the past"
+        return Doubt("the window is ignored (openvinotoolkit/openvino#37820)", wrong=True)
+    if site.attribute("is_causal", 0) and (site.has_input(6) or (site.has_input(4) and not _as_many_queries(site))):
+        return Doubt("the causal mask is aligned to the last key, ONNX's to the length of the past", wrong=True)
     return None
 
 
-def _bit_shift(site: Site) -> str | None:
-    return "shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range"
+def _as_many_queries(site: Site) -> bool:
+    """Whether there are as many queries as new keys: then both alignments are one."""
+    q, k = (site.type(site.input(i)) for i in (0, 1))
+    if q is None or k is None or len(q.tensor_type.shape.dim) < 2 or len(k.tensor_type.shape.dim) < 2:
+        return False
+    one, other = q.tensor_type.shape.dim[-2], k.tensor_type.shape.dim[-2]
+    return one.WhichOneof("value") is not None and one == other
 
 
-def _layout(site: Site) -> str | None:
-    return "layout=1 is ignored" if site.attribute("layout", 0) else None
+def _bit_shift(site: Site) -> Doubt | None:
+    return Doubt("shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range")
 
 
-def _space_to_depth(site: Site) -> str | None:
-    return "mode is ignored" if site.attribute("mode", "DCR") != "DCR" else None
+def _cast(site: Site) -> Doubt | None:
+    if site.attribute("to") == TensorProto.FLOAT8E8M0:
+        return Doubt("round_mode is ignored: only powers of two are right")
+    return None
+
+
+def _fourier(site: Site) -> Doubt | None:
+    if site.attribute("onesided", 0):
+        return Doubt("a one-sided transform keeps the last axis of its input", wrong=True)
+    if site.opset < 20:
+        return None  # the axis is an attribute, and is heeded
+    axis, rank = site.constant(site.input(2)) if site.has_input(2) else np.array(-2), site.rank(site.input(0))
+    if axis is not None and (axis == 1 or (rank is not None and axis + rank == 1)):
+        return None
+    return Doubt("the axis is ignored: axis 1 is transformed", wrong=True)
+
+
+def _layout(site: Site) -> Doubt | None:
+    return Doubt("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else None
+
+
+def _loop(site: Site) -> Doubt | None:
+    if runs_never(site):
+        return Doubt("a loop of no steps gives zeros, not the initial values", wrong=True)
+    return None
+
+
+def _lstm(site: Site) -> Doubt | None:
+    if site.has_input(7) and ((weights := site.constant(site.input(7))) is None or weights.any()):
+        return Doubt("the peepholes (input P) are ignored", wrong=True)
+    if site.attribute("input_forget", 0):
+        return Doubt("input_forget=1 is ignored", wrong=True)
+    return _layout(site)
+
+
+def _max_pool(site: Site) -> Doubt | None:
+    """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
+    kernel = site.attribute("kernel_shape", [])
+    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    count = len(kernel)
+    strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
+    pads = site.attribute("pads", [0] * 2 * count)
+    sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
+    unknown = False
+    for i, size in enumerate(sizes):
+        reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]
+        if size is None:
+            unknown |= stride - 1 + end >= reach
+        elif -(-(size + begin + end - reach) // stride) * stride >= size + begin:
+            return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
+    return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept") if unknown else None
+
+
+def _resize(site: Site) -> Doubt | None:
+    factors = _factors(site)
+    mode = site.attribute("mode", "nearest")
+    shrinks = factors is None or any(f < 1 for f in factors)
+    if site.attribute("antialias", 0) and mode != "nearest" and shrinks:
+        return Doubt("antialias=1 is ignored (openvinotoolkit/openvino#35893)", wrong=True)
+    if site.attribute("exclude_outside", 0) and mode == "cubic":
+        return Doubt("exclude_outside=1 is ignored", wrong=True)
+    keeps = site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" and site.has_input(3)
+    if keeps and (factors is None or len(set(factors)) > 1):
+        return Doubt("keep_aspect_ratio_policy is ignored", wrong=True)
+    return None
+
+
+def _factors(site: Site) -> list[float] | None:
+    """By how much each resized axis grows; None where that is not known."""
+    if site.has_input(2):
+        scales = site.constant(site.input(2))
+        return None if scales is None else [float(s) for s in scales]
+    sizes, shape = site.constant(site.input(3)), site.shape(site.input(0))
+    if sizes is None or shape is None:
+        return None
+    given = [shape[axis] for axis in site.attribute("axes", range(len(shape)))]
+    return [float(new) / old if old else 0.0 for new, old in zip(sizes, given, strict=True)] if all(given) else None
+
+
+def _roi_align(site: Site) -> Doubt | None:
+    if site.attribute("mode", "avg") == "max":
+        return Doubt(
+            "interpolated samples are compared, not corners times weights (microsoft/onnxruntime#6146)", wrong=True
+        )
+    return None
+
+
+def _scan(site: Site) -> Doubt | None:
+    body, scanned = site.attribute("body"), site.attribute("num_scan_inputs", 0)
+    if site.opset < 9:
+        return None
+    states = len(body.input) - scanned
+    passed_on = {(node.input[0], node.output[0]) for node in body.node if node.op_type == "Identity"}
+    varying = {v.name for v in body.input[states:]}
+    ends = list(zip(body.input[:states], body.output, strict=False))
+    varying.update(a.name for a, b in ends if a.name != b.name and (a.name, b.name) not in passed_on)
+    for node in body.node:
+        if not varying.isdisjoint(reads(node)):
+            varying.update(node.output)
+    if all(v.name in varying for v in body.output[states:]):
+        return None
+    return Doubt("what every step makes alike is given once, not once a step", wrong=True)
+
+
+def _space_to_depth(site: Site) -> Doubt | None:
+    return Doubt("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
 
 
 DEFECTS: Mapping[str, Defect] = {
     "Attention": _attention,
     "BitShift": _bit_shift,
+    "Cast": _cast,
+    "DFT": _fourier,
     "GRU": _layout,
-    "LSTM": _layout,
+    "LSTM": _lstm,
+    "Loop": _loop,
+    "MaxPool": _max_pool,
     "RNN": _layout,
+    "Resize": _resize,
+    "RoiAlign": _roi_align,
+    "Scan": _scan,
     "SpaceToDepth": _space_to_depth,
 }
 
+#: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
+_ONLY_WITH: Mapping[str, frozenset[str]] = {
+    "GRU": frozenset({"layout"}),
+    "MaxPool": frozenset({"ceil_mode"}),
+    "RNN": frozenset({"layout"}),
+    "Resize": frozenset({"antialias", "exclude_outside", "keep_aspect_ratio_policy"}),
+}
 
-def find(site: Site) -> str | None:
+
+def suspects(node: NodeProto) -> bool:
+    """Whether `find` may know something of a node."""
+    if node.op_type not in DEFECTS:
+        return False
+    if node.op_type == "Cast":
+        return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
+    wanted = _ONLY_WITH.get(node.op_type)
+    return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
+
+
+def find(site: Site) -> Doubt | None:
     """What is wrong with the engine's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
     return defect(site) if defect else None

@@ -32,6 +32,8 @@ class OpenvinoSession:
     native : openvino.CompiledModel
     adaptations : tuple of Adaptation
         What was changed in the model while it was compiled.
+    memory : object
+        What the compiled model's weights lie in, where that is not OpenVINO's own.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class OpenvinoSession:
     ) -> None:
         self.native = native
         self.adaptations = adaptations
+        self.memory: object = None
         self._placement = placement
         # OpenVINO drops inputs that nothing uses and puts the others in an order of its own.
         self._inputs = [

@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from onnx import ModelProto, TypeProto
+from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -20,12 +20,13 @@ from onnx_multi_backend.engines.openvino import defects, folding, runtime, tiny
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
+from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession
 from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
 from onnx_multi_backend.engines.session import Payload, RefusedError
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
-from onnx_multi_backend.external_data import has_external_data, load_values
-from onnx_multi_backend.graph_walk import all_tensors, defaults_of
+from onnx_multi_backend.external_data import leads_out
+from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.tensors import tensor_info
 
 _UNKNOWN_RANK = "support Parameter operation with dynamic rank"
@@ -55,8 +56,8 @@ class OpenvinoTarget:
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
-            read, extra = _read(payload)
-            compiled = self._compile(read, payload.shapes, tiny.properties(proto, self.device, self.properties))
+            model, memory, extra = _read(payload)
+            compiled = self._compile(model, payload.shapes, tiny.properties(proto, self.device, self.properties))
             if (words := why_unsafe(compiled)) is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
@@ -65,6 +66,7 @@ class OpenvinoTarget:
             placement = folding.placement(proto, _kept(compiled))
             inputs = frozenset(v.name for v in proto.graph.input)
             session = OpenvinoSession(compiled, inputs, outputs, placement, extra, defaults_of(proto.graph))
+            session.memory = memory
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
             return session
@@ -92,12 +94,11 @@ class OpenvinoTarget:
         """The device decides what is accepted."""
         return folding.PROVIDER, self.device.text
 
-    @property
-    def distrusted_operators(self) -> frozenset[str]:
-        """The operators that `distrusts` looks at."""
-        return frozenset(defects.DEFECTS)
+    def suspects(self, node: NodeProto) -> bool:
+        """Whether `distrusts` may have something to say about a node."""
+        return defects.suspects(node)
 
-    def distrusts(self, site: Site) -> str | None:
+    def distrusts(self, site: Site) -> Doubt | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
         return defects.find(site)
 
@@ -144,36 +145,24 @@ class OpenvinoTarget:
         return runtime.core().compile_model(read, self.device.text, {**(extra or {}), **self.properties})
 
 
-def _read(payload: Payload) -> tuple[Any, tuple[Adaptation, ...]]:
-    """Read the model, around what OpenVINO's frontend gets wrong."""
+def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
+    """Read the model, around what OpenVINO's frontend gets wrong; the second is the memory that it lives on."""
+    folder = payload.loaded.path.parent if payload.loaded.path is not None else None
     model = payload.adapted.proto
     changes: tuple[Adaptation, ...] = ()
+    memory: object = None
     if misread(model):
-        model, changes = with_raw_data(_with_weights(payload))
-        read = runtime.core().read_model(model.SerializeToString())
-    elif payload.path is not None:
-        read = runtime.core().read_model(payload.path)
-    elif payload.loaded.data is not None:
-        read = runtime.core().read_model(payload.bytes())
+        model, changes = with_raw_data(payload.loaded.whole(model))
+    linked = folder is not None and payload.loaded.external and leads_out(model, folder)
+    if payload.path is not None and not changes and not linked:
+        made = runtime.core().read_model(payload.path)
     else:
-        read = runtime.core().read_model(_with_weights(payload).SerializeToString())
-    if lost_inputs(read, model.graph):
-        model, more = with_identities(model if changes else _with_weights(payload))
-        read, changes = runtime.core().read_model(model.SerializeToString()), (*changes, *more)
-    return read, changes
-
-
-def _with_weights(payload: Payload) -> ModelProto:
-    """The model with all its weights loaded, since it goes to OpenVINO without a folder."""
-    path = payload.loaded.path
-    if path is None or not has_external_data(payload.adapted.proto):
-        return payload.adapted.proto
-    payload.loaded.check_unchanged()
-    copy = ModelProto()
-    copy.CopyFrom(payload.adapted.proto)
-    for tensor in all_tensors(copy):
-        load_values(tensor, path)
-    return copy
+        made, memory = read(payload.loaded.whole(model), folder)
+    if lost_inputs(made, model.graph):
+        model, more = with_identities(payload.loaded.whole(model))
+        made, memory = read(model, folder)
+        changes = (*changes, *more)
+    return made, memory, changes
 
 
 def _kept(compiled: Any) -> frozenset[str]:

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onnx import ModelProto, TensorProto, TypeProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -28,6 +28,7 @@ from onnx_multi_backend.errors import (
     OptionTypeError,
     UnsupportedModelError,
 )
+from onnx_multi_backend.external_data import leads_out, without_links
 from onnx_multi_backend.placement import Fallback, judge
 from onnx_multi_backend.tensors import PACKED_BITS, type_from_string
 from onnx_multi_backend.user_warnings import warn
@@ -206,12 +207,11 @@ class OrtTarget:
             return [(strict, strict)]
         return [(self, self), (cpu, cpu), (strict, cpu)]
 
-    @property
-    def distrusted_operators(self) -> frozenset[str]:
-        """The operators that `distrusts` looks at."""
-        return defects.distrusted_operators(openvino=providers.OPENVINO in self.requested)
+    def suspects(self, node: NodeProto) -> bool:
+        """Whether `distrusts` may have something to say about a node."""
+        return defects.suspects(node, openvino=providers.OPENVINO in self.requested)
 
-    def distrusts(self, site: Site) -> str | None:
+    def distrusts(self, site: Site) -> Doubt | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs."""
         return defects.find(site, openvino=providers.OPENVINO in self.requested)
 
@@ -233,7 +233,14 @@ class OrtTarget:
         return None
 
     def _session(self, payload: Payload, wanted: Sequence[tuple[str, Mapping[str, str]]]) -> OrtSession:
-        folder = payload.loaded.path.parent if payload.loaded.path is not None and payload.path is None else None
+        folder, source = None, payload.path or b""
+        if payload.path is None:
+            folder = payload.loaded.path.parent if payload.loaded.path is not None else None
+            if folder is not None and payload.loaded.external and leads_out(payload.adapted.proto, folder):
+                proto, folder = without_links(payload.loaded.whole(payload.adapted.proto), folder)
+                source = proto.SerializeToString()
+            else:
+                source = payload.bytes()
         options = make_session_options(
             self.session_options, external_data_folder=str(folder) if folder is not None else None
         )
@@ -241,11 +248,11 @@ class OrtTarget:
         native: Any
         if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object
             native = ort.InferenceSession(
-                payload.path or payload.bytes(), options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0
+                source, options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0
             )
         else:
             self._add_providers(options, wanted, payload.shapes)
-            native = ort.InferenceSession(payload.path or payload.bytes(), options, enable_fallback=0)
+            native = ort.InferenceSession(source, options, enable_fallback=0)
         native._model_bytes = None  # kept for its own set_providers, it would hold the weights a second time
         held = native.get_providers()
         for name, _ in wanted:
