@@ -31,7 +31,7 @@ def compile_model(target: Target, payload: Payload) -> Session:
     lowering = payload.lowering
     doubts = doubtful(payload.adapted.proto, target, target.suspects) if lowering else []
     if doubts:
-        session = _lowered(target, payload)
+        session = _lowered(target, payload, taken=False)
         if session is not None:
             return session
         lowering = False  # it would come to nothing again
@@ -43,7 +43,7 @@ def compile_model(target: Target, payload: Payload) -> Session:
     except (RefusedError, MisplacedError) as error:
         if isinstance(error, RefusedError) and not error.lacks_kernel:
             checks.check(payload.loaded, full=True)  # an invalid model explains a refusal, and is not to be rewritten
-        session = _lowered(target, payload) if lowering else None
+        session = _lowered(target, payload, taken=isinstance(error, MisplacedError)) if lowering else None
         if session is not None:
             return session
         if isinstance(error, RefusedError):
@@ -58,9 +58,9 @@ def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> Unsupp
     return distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
 
 
-def _lowered(target: Target, payload: Payload) -> Session | None:
+def _lowered(target: Target, payload: Payload, *, taken: bool) -> Session | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too."""
-    for engine, within in target.askings():
+    for engine, within in target.askings(taken=taken):
         for lowered in lower(payload.adapted, engine, within):
             try:
                 session = target.build(replace(payload, adapted=lowered))

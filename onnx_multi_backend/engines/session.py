@@ -91,8 +91,14 @@ class Target(Engine, Protocol):
     def suspects(self, node: NodeProto) -> bool:
         """Whether `distrusts` may have something to say about a node; told from the node alone."""
 
-    def askings(self) -> Sequence[tuple[Engine, Engine]]:
-        """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place."""
+    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
+        """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place.
+
+        Parameters
+        ----------
+        taken : bool
+            The engine took the model as it is, and runs no node of it where it was asked to.
+        """
 
     def build(self, payload: Payload) -> Session:
         """Compile a model as it is; see `compiling.compile_model`.

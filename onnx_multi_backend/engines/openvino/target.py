@@ -80,7 +80,7 @@ class OpenvinoTarget:
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise RefusedError(words, lacks_kernel=lacks) from error
 
-    def askings(self) -> Sequence[tuple[Engine, Engine]]:
+    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """OpenVINO compiles a model whole or not at all."""
         return [(self, self)]
 

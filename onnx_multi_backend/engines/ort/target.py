@@ -187,16 +187,15 @@ class OrtTarget:
         """Providers and the device decide what is accepted."""
         return tuple(name for name, _ in self.providers), self.device.text, self.strict
 
-    def askings(self) -> Sequence[tuple[Engine, Engine]]:
+    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested.
 
-        What the CPU provider lacks too may need another opset: then it is asked alone. A provider may leave a small node to the CPU that it takes among others: what takes a node's place is only
-        asked to run at all, and the placement of the whole decides.
+        What the CPU provider lacks too may need another opset: then it is asked alone. A provider may leave a small
+        node to the CPU that it takes among others: what takes a node's place is only asked to run at all, and the
+        placement of the whole decides.
         """
         cpu = replace(self, providers=((providers.CPU, {}),))
-        if (
-            self.requested[0] == providers.TENSORRT
-        ):  # it builds an engine for minutes: the CPU provider is asked instead
+        if self.requested[0] == providers.TENSORRT:  # it builds an engine for minutes: the CPU provider is asked
             return [(cpu, cpu)]
         if self.requested == (providers.CPU,):
             return [(self, self)]
@@ -205,7 +204,7 @@ class OrtTarget:
         strict = replace(self, strict=True)
         if self.fallback == "none":
             return [(strict, strict)]
-        return [(self, self), (cpu, cpu), (strict, cpu)]
+        return [(strict, cpu)] if taken else [(self, self), (cpu, cpu), (strict, cpu)]
 
     def suspects(self, node: NodeProto) -> bool:
         """Whether `distrusts` may have something to say about a node."""
