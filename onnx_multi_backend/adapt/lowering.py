@@ -16,7 +16,7 @@ import onnx.inliner
 import onnx.printer
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.engine import Engine, answer, ask_at_once
+from onnx_multi_backend.adapt.engine import Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.renaming import renamed
@@ -138,15 +138,12 @@ class _Lowering:
 
     def _graph(self, graph: GraphProto, outer: Scope, opsets: Mapping[str, int], *, record: bool = False) -> bool:
         scope = outer.inside(graph)
-        engine = self._engine if record else self._within
-        if engine.slow:
-            self._ask_at_once(graph, scope, opsets, engine)
         nodes: list[NodeProto] = []
         complete = True
         for node in graph.node:
             for inner in subgraphs(node):
                 complete &= self._graph(inner, scope, opsets, record=record)
-            fragment = self._node(node, scope, opsets, engine)
+            fragment = self._node(node, scope, opsets, self._engine if record else self._within)
             if fragment is None:
                 if not record:
                     return False
@@ -161,18 +158,6 @@ class _Lowering:
         del graph.node[:]
         graph.node.extend(nodes)
         return complete
-
-    def _ask_at_once(self, graph: GraphProto, scope: Scope, opsets: Mapping[str, int], engine: Engine) -> None:
-        """Learn with one question which nodes the engine takes as they are."""
-        asked = []
-        for node in graph.node:
-            if next(subgraphs(node), None) is None and self._same(node, opsets):
-                single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
-                if single is not None and all(v.type.tensor_type.HasField("shape") for v in single.graph.input):
-                    stamped = self._stamped(Site(single, self.targets.get("", 1)))
-                    if engine.distrusts(stamped) is None:
-                        asked.append(stamped.model)
-        ask_at_once(engine, asked)
 
     def _node(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine) -> _Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
@@ -212,18 +197,13 @@ class _Lowering:
     def _why_not(self, site: Site, engine: Engine) -> str | None:
         if not self._same(site.node, {site.domain: site.opset}):
             return f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
-        stamped = self._stamped(site)
-        doubt = engine.distrusts(stamped)
-        return doubt.words if doubt is not None else answer(engine, stamped.model)
-
-    def _stamped(self, site: Site) -> Site:
-        """The node in the opsets that the engine is to get."""
         stamped = ModelProto()
         stamped.CopyFrom(site.model)
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        return Site(stamped, site.target)
+        doubt = engine.distrusts(Site(stamped, site.target))
+        return doubt.words if doubt is not None else answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""

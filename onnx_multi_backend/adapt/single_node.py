@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
 import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.adapt.renaming import renamed, renamed_graph
+from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.graph_walk import canonical
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
@@ -120,24 +120,6 @@ def single_node_model(
         if name in scope.types:
             value.type.CopyFrom(scope.types[name])
     return ModelProto(ir_version=ir_version, graph=graph, opset_import=opsets)
-
-
-def side_by_side(models: Sequence[ModelProto]) -> ModelProto:
-    """One model of all the nodes of several models of one node, which have nothing to do with each other."""
-    made = ModelProto(ir_version=models[0].ir_version)
-    made.graph.name = "side by side"
-    imports: dict[str, int] = {}
-    for i, model in enumerate(models):
-        graph = GraphProto()
-        graph.CopyFrom(model.graph)
-        renamed_graph(graph, lambda name, i=i: f"{name}.{i}" if name else name)  # type: ignore[misc]
-        made.graph.node.extend(graph.node)
-        made.graph.input.extend(graph.input)
-        made.graph.output.extend(graph.output)
-        made.graph.initializer.extend(graph.initializer)
-        imports.update(opset_versions(model))
-    made.opset_import.extend(opset_imports(imports))
-    return made
 
 
 def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) -> None:

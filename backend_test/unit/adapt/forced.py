@@ -33,7 +33,6 @@ class Picky:
     """
 
     any_opset = False
-    slow = False
 
     def __init__(self, operators: Iterable[str], forms: Any = lambda site: True) -> None:
         self._target = OrtTarget("OrtCpu", ((providers.CPU, {}),), Device("CPU"))

@@ -157,25 +157,3 @@ def test_a_local_function_runs_on_an_engine_that_reads_none(engine: type[omb.Pre
     prepared = engine.prepare(model)
     assert [a.pass_name for a in prepared.adaptations] == (["inline_functions"] if engine.name == "Openvino" else [])
     np.testing.assert_array_equal(prepared.run(X)[0], X + X)
-
-
-def test_a_slow_engine_is_asked_about_many_nodes_at_once() -> None:
-    asked: list[int] = []
-
-    class Slow(Picky):
-        slow = True
-
-        def accepts(self, model: onnx.ModelProto) -> str | None:
-            asked.append(len(model.graph.node))
-            lacking = [n.op_type for n in model.graph.node if n.op_type == "Celu"]
-            return f"no {lacking[0]}" if lacking else super().accepts(model)
-
-    steps = "\n".join(
-        f"v{i + 1} = LeakyRelu <alpha = 0.{i + 10}> (v{i})" for i in range(30)
-    )  # none is equal to another
-    model = parse(f"g (float[3] v0) => (float[3] y) {{ {steps} y = Celu(v30) }}")
-    engine = Slow([])
-    lowered = next(lower(adapt(model, engine.limits), engine))
-    assert "Celu" not in {n.op_type for n in lowered.proto.graph.node}
-    assert len(asked) < 25
-    assert max(asked) == 31

@@ -118,11 +118,6 @@ class OpenvinoTarget:
         """OpenVINO knows no operator that onnx does not."""
         return None
 
-    @property
-    def slow(self) -> bool:
-        """OpenVINO compiles, which takes much the same for a node and for some."""
-        return True
-
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""
         try:

@@ -214,11 +214,6 @@ class OrtTarget:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs."""
         return defects.find(site, openvino=providers.OPENVINO in self.requested)
 
-    @property
-    def slow(self) -> bool:
-        """Another provider than the CPU's compiles, a hundred times as long as the CPU provider takes."""
-        return self.requested != (providers.CPU,)
-
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
         try:
