@@ -58,10 +58,9 @@ class OrtSession:
         self._untried = not self._aliased
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
-        make_buffered = self._make_buffered  # another thread may give it up meanwhile
-        if make_buffered is not None and not run_options:
+        if self._make_buffered is not None and not run_options:
             try:
-                buffered = self._idle.pop() if self._idle else make_buffered()
+                buffered = self._idle.pop() if self._idle else self._make_buffered()
                 made = buffered.run(feeds)
             except IndexError:  # another thread took the last one
                 made = None
