@@ -51,19 +51,31 @@ def bind(
             inputs[slot.name] = own
         else:
             inputs[slot.name] = buffer
-    engine_outputs, results = [], []
+    engine_outputs: list[Any] = []
+    outputs: dict[str, Any] = {}
+    results = []
     for info, value in zip(signature.outputs, made, strict=True):
+        # What an engine writes once, or not at all, is copied: an output that is an input too, or that is listed twice.
+        same = inputs.get(info.name, outputs.get(info.name))
+        if same is not None:
+            _require_host(value, info, signature.label)
         converted = info.name in signature.output_edges
         engines = _buffer(value)
         mine = engines.astype(info.dtype) if converted else engines
-        if info.name in given:
+        if info.name in given and info.name not in outputs:
             mine = _fitting(given[info.name], mine, f"{signature.label}, output {info.name!r}")
             engines = engines if converted else mine
-        if converted:
+        if same is not None:
+            after.append((same, mine))
+        elif converted:
             after.append((engines, mine))
-        engine_outputs.append(engines)
+        engine_outputs.append(engines if same is None else None)
+        outputs[info.name] = mine
         results.append(mine)
-    return BoundRun(session.bind(engine_inputs, engine_outputs), inputs, outputs_type(results), before, after)
+    _require_apart([*outputs.items()], signature.label)
+    computes = any(place is not None for place in engine_outputs)
+    native = session.bind(engine_inputs, engine_outputs) if computes else _nothing
+    return BoundRun(native, inputs, outputs, outputs_type(results), before, after)
 
 
 def output_buffers(given: Any, signature: Signature) -> dict[str, Any]:
@@ -97,9 +109,30 @@ def _require_numbers(info: TensorInfo, label: str) -> None:
         )
 
 
+def _nothing() -> None:
+    """The run of a model that hands its inputs on."""
+
+
+def _require_host(value: Any, info: TensorInfo, label: str) -> None:
+    if not isinstance(value, np.ndarray):
+        raise UnsupportedModelError(
+            f"{label}: output {info.name!r} is an input too, or listed twice, and is copied, which is only done on the host. "
+            "Leave output_device out."
+        )
+
+
+def _require_apart(outputs: Sequence[tuple[str, Any]], label: str) -> None:
+    """Refuse output buffers that share memory: one result would overwrite the other."""
+    arrays = [(name, value) for name, value in outputs if isinstance(value, np.ndarray)]
+    for i, (name, array) in enumerate(arrays):
+        for other, later in arrays[i + 1 :]:
+            if np.may_share_memory(array, later):
+                raise InputError(f"{label}: the buffers of outputs {name!r} and {other!r} overlap. Give each its own.")
+
+
 def _buffer(value: Any) -> Any:
     """The array itself where an engine can read and write its memory, else a copy."""
-    if isinstance(value, np.ndarray) and not (value.flags.c_contiguous and value.flags.writeable):
+    if isinstance(value, np.ndarray) and not value.flags.carray:
         return np.array(value, order="C")
     return value
 
@@ -118,8 +151,8 @@ def _fitting(given: Any, made: Any, where: str) -> Any:
             raise InputError(f"{what}, a {type(given).__name__} given. Pass a numpy array.")
     elif not isinstance(made, np.ndarray):
         raise InputError(f"{what} on {made.device}; a numpy array was given. Leave it out, or leave out output_device.")
-    elif not (given.flags.c_contiguous and given.flags.writeable):
-        raise InputError(f"{what}, and it must be C-contiguous and writeable. Make it with numpy.empty.")
+    elif not given.flags.carray:
+        raise InputError(f"{what}, and it must be C-contiguous, aligned and writeable. Make it with numpy.empty.")
     if given.dtype != made.dtype or given.shape != made.shape:
         raise InputError(f"{what}; it has dtype {given.dtype} and shape {given.shape}.")
     return given

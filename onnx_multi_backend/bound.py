@@ -6,6 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from onnx_multi_backend.errors import InputError
+
+
+class Buffers(dict[str, Any]):
+    """Arrays by name, each at its place for good."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self or value is not self[name]:  # ``buffers["x"] += 1`` puts back what it took
+            raise InputError(
+                f"The buffer of {name!r} cannot be replaced by another array. Write into it: buffers[{name!r}][...] = value."
+                if name in self
+                else f"There is no buffer {name!r}; there are {', '.join(map(repr, self))}."
+            )
+
 
 class BoundRun:
     """What `PreparedModel.bind` returns. For one thread at a time; each thread binds its own.
@@ -24,12 +38,13 @@ class BoundRun:
         self,
         native_run: Callable[[], None],
         inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
         results: Any,
         before: Sequence[tuple[Any, Any]],
         after: Sequence[tuple[Any, Any]],
     ) -> None:
-        self.inputs = dict(inputs)
-        self.outputs = results._asdict()
+        self.inputs = Buffers(inputs)
+        self.outputs = Buffers(outputs)
         self._results = results
         self._native_run = native_run
         self._before, self._after = before, after

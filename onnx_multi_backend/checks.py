@@ -14,6 +14,7 @@ from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
 from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.tensors import numpy_dtype
 
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
 _CHECKED_INITIALIZER_BYTES = 64 * 1024
@@ -86,7 +87,7 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
             if full:
                 onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
             _check_with_shapes(skeleton)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
         words = " ".join(str(error).split())[:600]
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
 
@@ -131,6 +132,8 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
     constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if _is_heavy_constant(n)}
     aliased = any(n.domain == _ALIAS for n in all_nodes(proto)) or any(o.domain == _ALIAS for o in proto.opset_import)
+    for tensor in (*heavy, *constants.values()):
+        numpy_dtype(tensor.data_type)  # the checker, which will not see them, would refuse an unknown type
     if not heavy and not constants and not aliased:
         return proto
     skeleton = ModelProto()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
@@ -60,25 +60,27 @@ def without_links(model: ModelProto, folder: Path) -> tuple[ModelProto, Path]:
     return copy, common
 
 
-def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> bool:
+def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> tuple[Path, ...]:
     """Hold every tensor that lies in another file to what is there.
 
     Returns
     -------
-    bool
-        Whether there are any.
+    tuple of Path
+        The files.
 
     Raises
     ------
     InvalidModelError
         The file is missing, too short, outside the model's folder, or cannot be found because the model has no path.
     """
-    found = False
+    found: dict[Path, None] = {}
     for tensor, fields in external_tensors(model):
-        if is_in(path, tensor):
-            continue
-        found = True
         where = f"{label}: external data of tensor {tensor.name!r}"
+        if path is not None and is_in(path, tensor):
+            if not {"offset", "length"} <= fields.keys():
+                raise InvalidModelError(f"{where} is the model's own file, without offset and length. Export it again.")
+            _check_range(tensor, fields, path, where)
+            continue
         location = fields.get("location", "")
         if path is None:
             raise InvalidModelError(
@@ -98,21 +100,24 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
         file = folder / location
         if not file.is_file():
             raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
-        needed = bytes_of(tensor)
-        try:
-            offset, length = int(fields.get("offset", 0)), int(fields.get("length", needed))
-        except ValueError:
-            raise InvalidModelError(f"{where} has an offset or length that is no number. Export it again.") from None
-        if offset < 0 or length < needed:
-            raise InvalidModelError(
-                f"{where} has offset {offset} and length {length}; its shape and type need {needed} bytes. Export it again."
-            )
-        end = offset + length
-        if end > file.stat().st_size:
-            raise InvalidModelError(
-                f"{where} is truncated: it ends at byte {end} of '{file}', which has {file.stat().st_size} bytes."
-            )
-    return found
+        _check_range(tensor, fields, file, where)
+        found[file] = None
+    return tuple(found)
+
+
+def _check_range(tensor: TensorProto, fields: Mapping[str, str], file: Path, where: str) -> None:
+    needed = bytes_of(tensor)
+    try:
+        offset, length = int(fields.get("offset", 0)), int(fields.get("length", needed))
+    except ValueError:
+        raise InvalidModelError(f"{where} has an offset or length that is no number. Export it again.") from None
+    if offset < 0 or length < needed:
+        raise InvalidModelError(
+            f"{where} has offset {offset} and length {length}; its shape and type need {needed} bytes. Export it again."
+        )
+    end = offset + length
+    if end > (size := file.stat().st_size):
+        raise InvalidModelError(f"{where} is truncated: it ends at byte {end} of '{file}', which has {size} bytes.")
 
 
 def bytes_of(tensor: TensorProto) -> int:

@@ -15,6 +15,7 @@ from onnx_multi_backend import own_file
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.external_data import check_external_data
 
+Stamp = tuple[int, int, int]
 ModelLike = Union[str, "os.PathLike[str]", bytes, ModelProto]
 
 
@@ -32,16 +33,21 @@ class LoadedModel:
     data : bytes or None
         The serialized model, when it was given as bytes or as a ModelProto.
     stamp : tuple of int or None
-        Size and time of change of the file.
-    external : bool
-        Whether some of its tensors lie in other files.
+        Size and times of change of the file.
+    beside : tuple of (Path, tuple of int or None)
+        Other files that some of its tensors lie in, with their stamps.
     """
 
     proto: ModelProto
     path: Path | None
     data: bytes | None
-    stamp: tuple[int, int] | None = None
-    external: bool = False
+    stamp: Stamp | None = None
+    beside: tuple[tuple[Path, Stamp | None], ...] = ()
+
+    @property
+    def external(self) -> bool:
+        """Whether some of its tensors lie in other files."""
+        return bool(self.beside)
 
     def check_unchanged(self) -> None:
         """Refuse to go on with a file that is another one by now.
@@ -55,6 +61,12 @@ class LoadedModel:
                 f"{self.label} was changed or removed after it was prepared. Prepare it again; to be safe from that, "
                 "give the model as bytes."
             )
+        for file, stamp in self.beside:
+            if _stamp(file) != stamp:
+                raise InvalidModelError(
+                    f"{self.label}: '{file}', which holds weights of it, was changed or removed after the model was "
+                    "prepared. Prepare it again."
+                )
 
     @property
     def label(self) -> str:
@@ -116,19 +128,19 @@ def load(model: ModelLike) -> LoadedModel:
             f"A model is a path, bytes or an onnx.ModelProto; {type(model).__name__} was given. "
             "Pass one of the three, for example prepare('model.onnx')."
         )
-    external = check_external_data(loaded.proto, path=loaded.path, label=loaded.label)
-    return replace(loaded, external=True) if external else loaded
+    files = check_external_data(loaded.proto, path=loaded.path, label=loaded.label)
+    return replace(loaded, beside=tuple((file, _stamp(file)) for file in files)) if files else loaded
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: Path) -> Stamp | None:
     try:
         status = path.stat()
     except (OSError, ValueError):  # reading the file tells what is wrong
         return None
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns  # the last one cannot be set back
 
 
-def _read(path: Path, stamp: tuple[int, int] | None) -> bytes:
+def _read(path: Path, stamp: Stamp | None) -> bytes:
     try:
         small = own_file.without_weights(path, stamp[0]) if stamp is not None else None
         return small if small is not None else path.read_bytes()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
 
 from onnx_multi_backend.graph_walk import all_tensors
@@ -21,6 +22,7 @@ from onnx_multi_backend.graph_walk import all_tensors
 LARGE = 64 * 1024
 
 _OP_TYPE = NodeProto.OP_TYPE_FIELD_NUMBER
+_PLACE = (TensorProto.EXTERNAL_DATA_FIELD_NUMBER, TensorProto.DATA_LOCATION_FIELD_NUMBER)
 
 
 class _Field(NamedTuple):
@@ -97,17 +99,32 @@ def _model(data: mmap.mmap, name: str) -> bytes | None:
 
     def constant(start: int, end: int) -> bytes | None:
         operator = [data[f.start : f.end] for f in _fields(data, start, end) if f.number == _OP_TYPE]
-        return (
-            _rewritten(data, start, end, {NodeProto.ATTRIBUTE_FIELD_NUMBER: attribute})
-            if operator == [b"Constant"]
-            else None
-        )
+        if operator != [b"Constant"]:
+            return None
+        made = _rewritten(data, start, end, {NodeProto.ATTRIBUTE_FIELD_NUMBER: attribute})
+        return made if made is not None and _is_valid_constant(made) else None
 
     def graph(start: int, end: int) -> bytes | None:
         parts = {GraphProto.INITIALIZER_FIELD_NUMBER: tensor, GraphProto.NODE_FIELD_NUMBER: constant}
         return _rewritten(data, start, end, parts)
 
     return _rewritten(data, 0, len(data), {ModelProto.GRAPH_FIELD_NUMBER: graph})
+
+
+def _is_valid_constant(encoded: bytes) -> bool:
+    """Whether a node is a Constant as it should be: the checker is to see any other as it is."""
+    node = NodeProto()
+    try:
+        node.ParseFromString(encoded)
+    except DecodeError as error:
+        raise _UnexpectedError from error
+    attributes = [(a.name, a.type) for a in node.attribute]
+    return (
+        node.domain in ("", "ai.onnx")
+        and not node.input
+        and len(node.output) == 1
+        and attributes == [("value", AttributeProto.TENSOR)]
+    )
 
 
 def _rewritten(
@@ -125,7 +142,7 @@ def _rewritten(
 
 
 def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
-    """The tensor, its raw data told by their place; None where they are not large."""
+    """The tensor, its raw data told by their place; None where they are not large, or it tells a place already."""
     raw: _Field | None = None
     rest = bytearray()
     for part in _fields(data, start, end):
@@ -133,6 +150,8 @@ def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
             if raw is not None:
                 raise _UnexpectedError
             raw = part
+        elif part.number in _PLACE:
+            return None
         else:
             rest += data[part.tag : part.end]
     if raw is None or raw.end - raw.start < LARGE:

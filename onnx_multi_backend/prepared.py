@@ -19,7 +19,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.binding import bind, output_buffers
 from onnx_multi_backend.bound import BoundRun
 from onnx_multi_backend.engines.session import Session, Target, Value
-from onnx_multi_backend.errors import OptionError, OptionTypeError, UnsupportedModelError
+from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
 from onnx_multi_backend.feeds import FeedMaker
 from onnx_multi_backend.outputs import outputs_type
 from onnx_multi_backend.placement import NodePlacement
@@ -207,7 +207,8 @@ class PreparedModel(BackendRep):
         Parameters
         ----------
         batches : iterable
-            Inputs as for `run`. It is read as the results are taken, at most `in_flight` ahead.
+            Inputs as for `run`. It is read as the results are taken, at most `in_flight` ahead: leave the arrays of a batch
+            alone until its result is there.
         in_flight : int, optional
             How many batches are under way at once; what the engine recommends when None.
 
@@ -223,15 +224,21 @@ class PreparedModel(BackendRep):
         """
         if in_flight is not None and (isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1):
             raise OptionError(f"in_flight is a number of batches, at least 1; {in_flight!r} was given.")
+        try:
+            source = iter(batches)
+        except TypeError as error:
+            raise InputError(
+                f"{self._label}: run_many takes an iterable of batches, {type(batches).__name__} given. Pass a list or a generator."
+            ) from error
         if self._by_shape is not None:
-            return in_order(self.run, batches, in_flight or 2)
+            return in_order(self.run, source, in_flight or 2)
         session = self._for_many()
 
         def run(inputs: Any) -> Any:
             results = session.run(self._feeds(inputs), None)
             return self._make_outputs(self._narrowed(results) if self._narrow else results)
 
-        return in_order(run, batches, in_flight or session.in_flight)
+        return in_order(run, source, in_flight or session.in_flight)
 
     def _for_many(self) -> Session:
         with self._lock:

@@ -16,7 +16,7 @@ from onnx_multi_backend import checks, node_model
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device, DeviceFamily, Problem
 from onnx_multi_backend.engines.session import Target
-from onnx_multi_backend.errors import DeviceUnavailableError, FallbackWarning, OnnxMultiBackendError
+from onnx_multi_backend.errors import DeviceUnavailableError, FallbackWarning, InvalidModelError, OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel, ModelLike, load
 from onnx_multi_backend.options import COMMON, Check, Option, settle
 from onnx_multi_backend.placement import NodePlacement
@@ -192,15 +192,20 @@ class Preset(Backend):
         EngineNotInstalledError
         """
         parsed, settings = cls._settle(device, options)
-        loaded = load(model)
-        checks.check_versions(loaded)
-        checks.check(loaded)
-        cls._require(parsed, settings)
-        target = cls._target(settings, parsed, loaded)
-        given = {k: v for k, v in options.items() if k in settings}
-        recipe = Recipe(cls.prepare, loaded.source, parsed.text or None, given)
-        fixed_shapes = cls._needs_fixed_shapes(parsed)
-        make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
+        try:
+            loaded = load(model)
+            checks.check_versions(loaded)
+            checks.check(loaded)
+            cls._require(parsed, settings)
+            target = cls._target(settings, parsed, loaded)
+            given = {k: v for k, v in options.items() if k in settings}
+            recipe = Recipe(cls.prepare, loaded.source, parsed.text or None, given)
+            fixed_shapes = cls._needs_fixed_shapes(parsed)
+            make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
+        except UnicodeDecodeError as error:  # protobuf reads a name only when it is asked for
+            raise InvalidModelError(
+                f"The model has a name or text that is not UTF-8 ({error}): it is damaged. Export or download it again."
+            ) from error
         del loaded  # it may hold the weights
         return PreparedModel(
             cls.name, target, make, recipe, fixed_shapes=fixed_shapes, input_example=settings["input_example"]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from onnx import ModelProto
+
 from onnx_multi_backend.adapt import adapt
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import untouched
@@ -36,7 +38,8 @@ class SessionMaker:
     def __init__(self, loaded: LoadedModel, limits: Limits, *, adapts: bool, fixed_shapes: bool) -> None:
         self._limits = limits
         self._adapts = adapts
-        self._source, self._path, self._stamp = loaded.source, loaded.path, loaded.stamp
+        self._source = loaded.source
+        self._origin = replace(loaded, proto=ModelProto(), data=None)  # enough to tell whether its files are the same
         payload = self._make(loaded)
         self._payload: Payload | None = payload
         self.signature: Signature = signature(loaded, payload.adapted)
@@ -70,5 +73,5 @@ class SessionMaker:
 
     def _reload(self) -> LoadedModel:
         fresh = load(self._source)
-        replace(fresh, path=self._path, stamp=self._stamp).check_unchanged()
+        self._origin.check_unchanged()
         return fresh

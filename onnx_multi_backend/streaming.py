@@ -4,27 +4,41 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from typing import Any
 
+#: Threads at most, however many batches may be under way.
+_MOST_THREADS = 64
 
-def in_order(run: Callable[[Any], Any], batches: Iterable[Any], in_flight: int) -> Iterator[Any]:
+
+def in_order(run: Callable[[Any], Any], batches: Iterator[Any], in_flight: int) -> Iterator[Any]:
     """Run each batch, and yield the results in the order of the batches.
 
-    At most `in_flight` batches are under way or wait for the caller at any time; the next is taken from the iterable
-    when a result is taken out. What a run or the iterable raises is raised in its place; later batches are dropped.
+    At most `in_flight` batches are under way or wait for the caller at any time; the next is taken from the iterator
+    when a result is taken out. What a run or the iterator raises is raised in its place, after the results of the
+    batches before it; later batches are dropped.
     """
-    source = iter(batches)
-    with ThreadPoolExecutor(in_flight, thread_name_prefix="run_many") as threads:
+    with ThreadPoolExecutor(min(in_flight, _MOST_THREADS), thread_name_prefix="run_many") as threads:
         under_way: deque[Future[Any]] = deque()
+        end: Exception | None = None
+
+        def read_ahead() -> None:
+            nonlocal end
+            while end is None and len(under_way) < in_flight:
+                try:
+                    under_way.append(threads.submit(run, next(batches)))
+                except Exception as error:  # raised below, when its turn has come
+                    end = error
+
         try:
-            under_way.extend(threads.submit(run, batch) for batch in islice(source, in_flight))
+            read_ahead()
             while under_way:
                 done = under_way.popleft().result()
-                under_way.extend(threads.submit(run, batch) for batch in islice(source, 1))
+                read_ahead()
                 yield done
+            if end is not None and not isinstance(end, StopIteration):
+                raise end
         finally:
             for waiting in under_way:
                 waiting.cancel()

@@ -126,3 +126,73 @@ def test_results_stay_on_the_cpu_where_there_is_no_other_device(preset: type[omb
     for call in (rep.run, rep.bind):
         with pytest.raises(omb.DeviceError, match="output_device='CUDA:0'.*Leave output_device out"):
             call([A, B], output_device="CUDA:0")
+
+
+def test_an_output_that_is_an_input_or_listed_twice_is_written_too(preset: type[omb.Preset]) -> None:
+    x, y = models.tensor("x", (1, 3)), models.tensor("y", (1, 3))
+    made = models.model([models.node("Relu", ["x"], ["y"])], [x], [x, y, y])
+    bound = preset.prepare(made, fallback="full").bind(A.copy())
+    bound.inputs["x"][...] = 7
+    for result in bound.run():
+        assert (result == 7).all()
+    handed_on = preset.prepare(models.model([], [x], [x]), fallback="full").bind(A.copy())
+    handed_on.inputs["x"][...] = 7
+    assert (handed_on.run()[0] == 7).all()
+
+
+def test_outputs_go_by_names_that_are_no_identifiers(preset: type[omb.Preset]) -> None:
+    made = models.one_node("Relu", [models.tensor("x", (1, 3))], [models.tensor("out.1", (1, 3))])
+    bound = preset.prepare(made).bind(A.copy())
+    assert bound.outputs["out.1"] is bound.run()["out.1"]
+
+
+def test_a_smaller_output_is_an_error_and_no_old_result(engine: type[omb.Preset]) -> None:
+    outputs = [models.tensor("y", [1, "K"], TensorProto.INT64)]
+    bound = engine.prepare(models.one_node("NonZero", [models.tensor("x", (3,))], outputs)).bind(np.float32([1, 1, 1]))
+    bound.inputs["x"][...] = [0, 1, 0]
+    with pytest.raises(omb.RunError):
+        bound.run()
+    bound.inputs["x"][...] = 1
+    assert bound.run()["y"].tolist() == [[0, 1, 2]]
+
+
+def test_buffers_of_two_outputs_do_not_overlap(engine: type[omb.Preset]) -> None:
+    outputs = [models.tensor("a", (1, 3)), models.tensor("b", (1, 3))]
+    rep = engine.prepare(models.one_node("Split", [models.tensor("x", (2, 3))], outputs, num_outputs=2))
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.empty((2, 3), np.float32)
+    rep.bind(x, [y[:1], y[1:]]).run()
+    np.testing.assert_array_equal(x, y)
+    with pytest.raises(omb.InputError, match="outputs 'a' and 'b' overlap"):
+        rep.bind(x, [y[:1], y[:1]])
+
+
+def test_a_buffer_is_written_into_and_not_replaced(engine: type[omb.Preset]) -> None:
+    bound = engine.prepare(models.subtract()).bind([A.copy(), B.copy()])
+    bound.inputs["a"] += 1
+    np.testing.assert_array_equal(bound.run()[0], A + 1 - B)
+    with pytest.raises(omb.InputError, match="Write into it"):
+        bound.inputs["a"] = A
+    with pytest.raises(omb.InputError, match="no buffer 'c'; there are 'a', 'b'"):
+        bound.inputs["c"] = A
+
+
+def test_memory_that_is_not_aligned_is_no_buffer(engine: type[omb.Preset]) -> None:
+    x = np.frombuffer(bytearray(13), np.float32, 3, offset=1).reshape(1, 3)
+    bound = engine.prepare(models.subtract()).bind([x, B.copy()])
+    assert bound.inputs["a"] is not x
+    with pytest.raises(omb.InputError, match="aligned"):
+        engine.prepare(models.subtract()).bind([A, B], x)
+
+
+@pytest.mark.parametrize("order", ["strided", "fortran"])
+def test_any_layout_will_do_with_an_output_device(preset: type[omb.Preset], order: str) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    given = np.asfortranarray(x) if order == "fortran" else np.repeat(x, 2, axis=1)[:, ::2]
+    np.testing.assert_array_equal(preset.prepare(models.relu((4, 6))).run(given, output_device="CPU")[0], x)
+
+
+def test_types_that_numpy_lacks_come_to_the_host_unadapted(ort_cpu: type[omb.Preset]) -> None:
+    kind = TensorProto.BFLOAT16
+    made = models.one_node("Identity", [models.tensor("x", (1, 3), kind)], [models.tensor("y", (1, 3), kind)])
+    x = A.astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(ort_cpu.prepare(made, adapt=False).run(x, output_device="CPU")[0], x)

@@ -127,3 +127,31 @@ def test_an_input_that_is_passed_on_and_used_too(engine: type[omb.Preset]) -> No
     result = engine.prepare(made).run([A, B])
     np.testing.assert_array_equal(result["y1"], A)
     np.testing.assert_array_equal(result["y2"], A - B)
+
+
+@pytest.mark.parametrize("kind", ["unused", "dead", "shape", "like"])
+def test_inputs_that_nothing_reads_shift_no_other(preset: type[omb.Preset], kind: str) -> None:
+    shape = (1, 3)
+    inputs = [
+        models.tensor("u", (2, 3)),
+        models.tensor("b", shape),
+        models.tensor("v", (4,)),
+        models.tensor("c", shape),
+    ]
+    nodes = [models.node("Sub", ["b", "c"], ["d"])]
+    if kind == "dead":
+        nodes += [models.node("Neg", ["u"], ["nothing"]), models.node("Relu", ["d"], ["y"])]
+    elif kind == "shape":
+        nodes += [models.node("Size", ["u"], ["n"]), models.node("Cast", ["n"], ["f"], to=1)]
+        nodes += [models.node("Min", ["d", "f"], ["y"])]
+    elif kind == "like":
+        nodes += [models.node("CastLike", ["d", "v"], ["e"]), models.node("Relu", ["e"], ["y"])]
+    else:
+        nodes += [models.node("Relu", ["d"], ["y"])]
+    made = models.model(nodes, inputs, [models.tensor("y", shape)])
+    given = [np.full((2, 3), 50, np.float32), B, np.full(4, 70, np.float32), C]
+    rep = preset.prepare(made, fallback="full")
+    assert [i.name for i in rep.get_inputs()] == ["u", "b", "v", "c"]
+    expected = np.minimum(B - C, 6) if kind == "shape" else B - C
+    np.testing.assert_array_equal(rep.run(given)[0], expected)
+    np.testing.assert_array_equal(rep.bind(given).run()[0], expected)

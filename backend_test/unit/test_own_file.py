@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,83 @@ def test_a_file_that_changed_before_its_weights_were_read_is_refused(tmp_path: P
     path.write_bytes(path.read_bytes() + b"\x00")
     with pytest.raises(omb.InvalidModelError, match="was changed"):
         loaded.whole()
+
+
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+@pytest.mark.parametrize("wrong", ["type", "no type", "name"])
+def test_weights_that_are_left_out_do_not_hide_an_invalid_model(tmp_path: Path, kind: str, wrong: str) -> None:
+    made = _made(kind)
+    tensor = next(t for t in _tensors(made) if t.name == "w")
+    if wrong == "name":
+        data = made.SerializeToString().replace(b"Cast", b"Cas\xff")
+    else:
+        tensor.data_type = 99 if wrong == "type" else 0
+        data = made.SerializeToString()
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    for model in (path, data):
+        with pytest.raises(omb.InvalidModelError):
+            omb.prepare(model)
+        assert not omb.OrtCpuBackend.is_compatible(model)
+
+
+@pytest.mark.parametrize("wrong", ["domain", "attributes", "input", "attribute type"])
+def test_a_constant_that_is_none_is_read_whole(tmp_path: Path, wrong: str) -> None:
+    made = _made("constant")
+    node = made.graph.node[0]
+    if wrong == "domain":
+        node.domain = "some.where"
+    elif wrong == "attributes":
+        node.attribute.append(helper.make_attribute("value_int", 1))
+    elif wrong == "input":
+        node.input.append("x")
+    else:
+        node.attribute[0].type = onnx.AttributeProto.INT
+    path = _saved(tmp_path, made)
+    assert without_weights(path, path.stat().st_size) is None
+
+
+def test_a_tensor_that_tells_another_place_is_left_alone(tmp_path: Path) -> None:
+    made = _made("initializer")
+    tensor = next(t for t in _tensors(made) if t.name == "w")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="other.bin")
+    path = _saved(tmp_path, made)
+    path.write_bytes(made.SerializeToString())
+    assert without_weights(path, path.stat().st_size) is None
+
+
+@pytest.mark.parametrize(
+    "place", [{}, {"offset": "9"}, {"offset": "-5", "length": "640000"}, {"offset": "9", "length": "1"}]
+)
+def test_a_model_that_points_into_its_own_file_is_held_to_it(tmp_path: Path, place: dict[str, str]) -> None:
+    made = _made("initializer")
+    made.opset_import[0].version = onnx.defs.onnx_opset_version()
+    tensor = next(t for t in _tensors(made) if t.name == "w")
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": "model.onnx", **place}.items():
+        tensor.external_data.add(key=key, value=value)
+    made.doc_string = "x" * SIDE * SIDE * 5
+    path = tmp_path / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    with pytest.raises(omb.InvalidModelError, match="Export it again"):
+        omb.prepare(path)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_weights_that_changed_under_an_old_time_are_not_used(tmp_path: Path, beside: bool) -> None:
+    path, made = tmp_path / "model.onnx", _made("initializer")
+    onnx.save(made, path, save_as_external_data=beside, location="weights.bin", size_threshold=0)
+    rep = omb.prepare(path)
+    weights = tmp_path / "weights.bin" if beside else path
+    status, data = weights.stat(), bytearray(weights.read_bytes())
+    data[len(data) // 2] ^= 1
+    weights.write_bytes(data)
+    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
+    rep.run(X)
+    with pytest.raises(omb.InvalidModelError, match="changed or removed"):
+        rep.run_many([X])
 
 
 def _tensors(model: onnx.ModelProto) -> list[TensorProto]:

@@ -59,16 +59,31 @@ def test_an_error_of_the_iterable_is_the_callers(preset: type[omb.Preset]) -> No
         yield from _batches(3)
         raise OSError("the disk is gone")
 
-    stream = preset.prepare(models.relu()).run_many(batches(), in_flight=2)
-    assert next(stream)[0].shape == (1, 3)
-    with pytest.raises(OSError, match="the disk is gone"):
-        list(stream)
+    for in_flight in (1, 2, 8):
+        stream = preset.prepare(models.relu()).run_many(batches(), in_flight)
+        for x in _batches(3):
+            np.testing.assert_array_equal(next(stream)[0], np.maximum(x, 0))
+        with pytest.raises(OSError, match="the disk is gone"):
+            next(stream)
 
 
 @pytest.mark.parametrize("in_flight", [0, -1, True, 1.5, "2"])
 def test_in_flight_is_checked_at_once(ort_cpu: type[omb.Preset], in_flight: object) -> None:
     with pytest.raises(omb.OptionError, match="in_flight is a number of batches"):
         ort_cpu.prepare(models.relu()).run_many([], in_flight)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_read_one_by_one_is_refused_at_once(ort_cpu: type[omb.Preset]) -> None:
+    with pytest.raises(omb.InputError, match="an iterable of batches, int given"):
+        ort_cpu.prepare(models.relu()).run_many(5)  # type: ignore[arg-type]
+
+
+def test_any_number_may_be_in_flight(ort_cpu: type[omb.Preset]) -> None:
+    before = threading.active_count()
+    stream = ort_cpu.prepare(models.relu()).run_many(_batches(2000), in_flight=10**30)
+    next(stream)
+    assert threading.active_count() - before <= 64
+    assert len(list(stream)) == 1999
 
 
 def test_a_single_run_keeps_its_own_session(openvino: type[omb.Preset]) -> None:

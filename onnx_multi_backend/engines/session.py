@@ -66,7 +66,7 @@ class Session(Protocol):
         Parameters
         ----------
         outputs : sequence of array
-            C-contiguous, one an output, of the dtypes and shapes that `run` returns.
+            C-contiguous, one an output, of the dtypes and shapes that `run` returns; None for those not to write.
         """
 
     @property

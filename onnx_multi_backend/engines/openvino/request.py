@@ -11,6 +11,7 @@ import numpy as np
 
 from onnx_multi_backend.engines.openvino.values import is_plain, to_array, to_tensor
 from onnx_multi_backend.engines.session import Feeds, Value
+from onnx_multi_backend.errors import RunError
 
 #: A fixed input of up to this many bytes is copied into a tensor of the request's own: that is faster than making a
 #: tensor around the caller's array. A larger one is shared with the caller for the time of the run.
@@ -49,7 +50,7 @@ class Request:
     inputs, outputs : sequence of Port
     """
 
-    __slots__ = ("_alive", "_copied", "_infer", "_inputs", "_outputs", "_results", "native")
+    __slots__ = ("_alive", "_copied", "_infer", "_inputs", "_moving", "_outputs", "_results", "native")
 
     def __init__(self, native: Any, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
         self.native = native
@@ -105,13 +106,37 @@ class Request:
         Parameters
         ----------
         outputs : sequence of numpy.ndarray
-            One an output, in the order of the outputs.
+            One an output, in the order of the outputs; None for one that stays in the request's own memory.
         """
         self._alive = (inputs, outputs)
         for port in self._inputs:
             self.native.set_input_tensor(port.position, to_tensor(inputs[port.name], port.element_type)[0])
+        self._moving = []
         for array, port in zip(outputs, self._outputs, strict=True):
+            if array is None:
+                continue
             self.native.set_output_tensor(port.position, to_tensor(array, port.element_type)[0])
+            if port.shape is None:
+                self._moving.append((port, array.shape))
+
+    @property
+    def changes_shapes(self) -> bool:
+        """Whether a bound output may come in another shape than its buffer's."""
+        return bool(self._moving)
+
+    def require_shapes(self) -> None:
+        """Hold the outputs of the last run to their buffers: OpenVINO writes smaller ones without a word.
+
+        Raises
+        ------
+        RunError
+        """
+        for port, shape in self._moving:
+            made = tuple(self.native.get_output_tensor(port.position).shape)
+            if made != shape:
+                raise RunError(
+                    f"Output {port.name!r} has shape {made} now, and its buffer has {shape}. Bind again, or use run."
+                )
 
     @property
     def infer(self) -> Callable[[], object]:

@@ -100,7 +100,7 @@ class OpenvinoSession:
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers, with a request of its own."""
-        packed = sorted({str(a.dtype) for a in (*inputs.values(), *outputs) if is_packed(a.dtype)})
+        packed = sorted({str(a.dtype) for a in (*inputs.values(), *outputs) if a is not None and is_packed(a.dtype)})
         if packed:
             raise UnsupportedModelError(
                 f"OpenVINO packs {', '.join(packed)} as numpy does not, so that they have no buffers in common. Use run."
@@ -110,13 +110,15 @@ class OpenvinoSession:
             request.bind(inputs, outputs)
         except self._errors as error:
             raise _run_error(error) from error
-        infer = request.infer
+        infer, require_shapes = request.infer, request.require_shapes if request.changes_shapes else None
 
         def bound() -> None:
             try:
                 infer()
             except self._errors as error:
                 raise _run_error(error) from error
+            if require_shapes is not None:
+                require_shapes()
 
         return bound
 

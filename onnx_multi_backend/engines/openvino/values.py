@@ -57,7 +57,7 @@ def is_packed(dtype: np.dtype[Any]) -> bool:
 
 
 def _shareable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array if array.flags.c_contiguous and array.flags.writeable else np.array(array, order="C")
+    return array if array.flags.carray else np.array(array, order="C")
 
 
 def to_array(tensor: Any, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:

@@ -91,7 +91,7 @@ class OrtSession:
         self._require_arrays(feeds)
         options = make_run_options(run_options) if run_options else None
         try:
-            binding = Binding(self.native, feeds, dict.fromkeys(self._outputs, wanted))
+            binding = Binding(self.native, _plain_memory(feeds), dict.fromkeys(self._outputs, wanted))
             binding.run(options)
             results = binding.results()
             return [value.numpy() for value in results] if wanted.kind == "CPU" else results
@@ -101,7 +101,8 @@ class OrtSession:
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers."""
         try:
-            run = Binding(self.native, inputs, dict(zip(self._outputs, outputs, strict=True))).call
+            places = {n: place for n, place in zip(self._outputs, outputs, strict=True) if place is not None}
+            run = Binding(self.native, inputs, places).call
         except self._errors as error:
             raise _run_error(error) from error
 
@@ -168,11 +169,27 @@ class ExoticOrtSession(OrtSession):
         except self._errors as error:
             raise _run_error(error) from error
 
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """Results come to the host byte by byte, and stay there."""
+        if self._output_device(device).kind != "CPU":
+            raise UnsupportedModelError(
+                f"output_device={device!r}: types that numpy lacks are exchanged on the host only. Leave output_device out, or "
+                "prepare with adapt=True."
+            )
+        return self.run(feeds, run_options)
+
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Refused: buffers of numpy cannot hold these types."""
         raise UnsupportedModelError(
             f"Buffers of types that numpy lacks ({', '.join(self._exotic) or 'the outputs'}) cannot be bound. Prepare with adapt=True."
         )
+
+
+def _plain_memory(feeds: Feeds) -> Feeds:
+    """The feeds with a copy of each array that does not lie in memory as a binding reads it."""
+    return {
+        n: np.array(v, order="C") if isinstance(v, np.ndarray) and not v.flags.carray else v for n, v in feeds.items()
+    }
 
 
 def _cores() -> int:

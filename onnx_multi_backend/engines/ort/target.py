@@ -15,6 +15,7 @@ from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
+from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -86,6 +87,7 @@ class OrtTarget:
 
     def build(self, payload: Payload) -> OrtSession:
         """Build a session and hold its placement to the ``fallback`` policy."""
+        payload, changes = unused_last(payload) if providers.OPENVINO in self.requested else (payload, ())
         try:
             session = self._session(payload, self.providers)
         except OnnxMultiBackendError:
@@ -109,6 +111,7 @@ class OrtTarget:
             preset=self.preset,
         )
         self._check_packed_outputs(session)
+        session.adaptations = changes
         return session
 
     def _check_packed_outputs(self, session: OrtSession) -> None:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what the OpenVINO execution provider (1.24.1) gets wrong about inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from onnx import GraphProto, ModelProto
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.graph_walk import nodes_within
+
+#: Inputs of nodes that ONNX Runtime may need no more once it has rewritten them: how many are kept.
+_MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1}
+
+
+def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload with unused inputs behind the others: the provider counts inputs without them, and reads the wrong ones."""
+    graph = payload.adapted.proto.graph
+    used, read = _used(graph, {}), _used(graph, _MAY_GO)
+    ordered = sorted(graph.input, key=lambda value: (value.name not in used, value.name not in read))
+    if [value.name for value in ordered] == [value.name for value in graph.input]:
+        return payload, ()
+    copy = ModelProto()
+    copy.CopyFrom(payload.adapted.proto)
+    del copy.graph.input[:]
+    copy.graph.input.extend(ordered)
+    names = ", ".join(value.name for value in ordered if value.name not in used or value.name not in read)
+    change = Adaptation(
+        "unused_last",
+        "",
+        f"unused inputs ({names}) stand behind the others",
+        "the OpenVINO execution provider counts inputs without those that nothing uses, and would read others",
+    )
+    adapted = replace(payload.adapted, proto=copy, changes=(*payload.adapted.changes, change))
+    return replace(payload, adapted=adapted), (change,)
+
+
+def _used(graph: GraphProto, may_go: Mapping[str, int]) -> set[str]:
+    """Names of values that the outputs depend on; of some operators only the first inputs count."""
+    needed = {value.name for value in graph.output}
+    for node in reversed(graph.node):  # in topological order, as ONNX wants it
+        if not needed.isdisjoint(node.output):
+            for inner in nodes_within(node):
+                needed.update(inner.input[: may_go.get(inner.op_type)])
+            for attribute in node.attribute:
+                for subgraph in (attribute.g, *attribute.graphs):
+                    needed.update(value.name for value in subgraph.output)
+    return needed
