@@ -57,7 +57,7 @@ class OpenvinoTarget:
         try:
             proto = payload.adapted.proto
             model, memory, extra = _read(payload)
-            compiled = self._compile(model, payload.shapes, tiny.properties(proto, self.device, self.properties))
+            compiled = self._compile(model, payload.shapes, tiny.properties(proto, model, self.device, self.properties))
             if (words := why_unsafe(compiled)) is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."

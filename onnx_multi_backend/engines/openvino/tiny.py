@@ -21,12 +21,12 @@ _NODES, _ELEMENTS = 64, 16 * 1024
 _THREADING = ("NUM_STREAMS", "INFERENCE_NUM_THREADS", "AFFINITY", "ENABLE_CPU_PINNING", "SCHEDULING_CORE_TYPE")
 
 
-def properties(model: ModelProto, device: Device, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def properties(model: ModelProto, read: Any, device: Device, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """What to add to the properties: nothing unless the model is tiny and no thread was asked for."""
     plain = (
         device.kind == "CPU" and given.get("PERFORMANCE_HINT") == "LATENCY" and not any(n in given for n in _THREADING)
     )
-    return IN_THE_CALLER if plain and is_tiny(model) and _is_known() else {}
+    return IN_THE_CALLER if plain and is_tiny(model) and _stays_tiny(read) and _is_known() else {}
 
 
 def is_tiny(model: ModelProto) -> bool:
@@ -42,6 +42,15 @@ def is_tiny(model: ModelProto) -> bool:
     constants = [a.t.dims for node in graph.node for a in node.attribute if a.type == AttributeProto.TENSOR]
     sizes += [math.prod(dims) for dims in (*constants, *(t.dims for t in graph.initializer))]
     return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _ELEMENTS
+
+
+def _stays_tiny(read: Any) -> bool:
+    """Whether no value inside the model that OpenVINO read is large, or of a size that only a run shows."""
+    return all(
+        output.partial_shape.is_static and math.prod(output.shape) <= _ELEMENTS
+        for op in read.get_ops()
+        for output in op.outputs()
+    )
 
 
 def _elements(kind: TypeProto) -> int | None:
