@@ -18,6 +18,7 @@ from onnx_multi_backend.backend import (
     prepare,
 )
 from onnx_multi_backend.errors import (
+    CacheWarning,
     CalibrationTableError,
     DeviceError,
     DeviceUnavailableError,
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Adaptation",
     "Availability",
+    "CacheWarning",
     "CalibrationTableError",
     "Compatibility",
     "DeviceError",

@@ -73,6 +73,10 @@ class FallbackWarning(UserWarning):
     """Some nodes of a model run on another execution provider than the one that was asked for."""
 
 
+class CacheWarning(UserWarning):
+    """The cache cannot be used, or held a damaged entry; the model is prepared all the same."""
+
+
 class EnvironmentWarning(UserWarning):
     """The Python environment holds packages that get in each other's way."""
 

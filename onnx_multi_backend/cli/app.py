@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import onnx_multi_backend
-from onnx_multi_backend.cli import conformance, inspect, messages, presets, run
+from onnx_multi_backend.cli import cache, conformance, inspect, messages, presets, run
 
 PROGRAM = "onnx-multi-backend"
 
@@ -18,6 +18,7 @@ Start with:
   onnx-multi-backend inspect model.onnx               which presets run a model, and how
   onnx-multi-backend run model.onnx --random          run it once
   onnx-multi-backend conformance                      ONNX's official suite on every preset
+  onnx-multi-backend cache info                       what is kept for the next start
 """
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.command(epilog=presets.EXAMPLES)(presets.presets)
 app.command(epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=conformance.EXAMPLES)(conformance.conformance)
+app.add_typer(cache.app)
 
 
 def _version(wanted: bool) -> None:

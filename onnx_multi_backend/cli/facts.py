@@ -71,9 +71,9 @@ def of(loaded: LoadedModel) -> ModelFacts:
 def show(model: ModelFacts) -> None:
     """Print the facts."""
     console.heading(model.path)
-    external = f" and {_bytes(model.external_size)} in other files" if model.external_size else ""
+    external = f" and {console.bytes_text(model.external_size)} in other files" if model.external_size else ""
     rows = [
-        ("size", _bytes(model.size) + external),
+        ("size", console.bytes_text(model.size) + external),
         ("graph", model.graph or "-"),
         ("producer", model.producer or "-"),
         ("IR version", str(model.ir_version)),
@@ -119,13 +119,3 @@ def shape(info: TensorInfo) -> str:
     if info.shape is None:
         return "[...]"
     return f"[{', '.join('?' if d is None else str(d) for d in info.shape)}]"
-
-
-def _bytes(size: float) -> str:
-    if size < 1024:
-        return f"{size:.0f} bytes"
-    for unit in ("KiB", "MiB", "GiB"):
-        size /= 1024
-        if size < 1024 or unit == "GiB":
-            return f"{size:.1f} {unit}"
-    raise AssertionError

@@ -50,8 +50,11 @@ class OrtOpenvinoBackend(OrtPreset):
         else:
             chosen = {"device_type": device.text, **cls._built_in_options(settings, device)}
             folder = cache.resolve(settings["cache_dir"], slow_builds=False)
-            if folder is not None:
-                chosen["cache_dir"] = str(folder / "ort_openvino")
+            if folder is not None and loaded is not None:
+                parts = (sorted(chosen.items()), sorted(settings.get("provider_options", {}).items()))
+                folder = cls._kept_by_engine(folder, "ort_openvino", loaded, *parts)
+                if folder is not None:
+                    chosen["cache_dir"] = str(folder)
         return {**chosen, **settings.get("provider_options", {})}
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from onnx_multi_backend import cache, devices
 from onnx_multi_backend.devices import Device
-from onnx_multi_backend.engines.ort import calibration_table, providers, runtime
+from onnx_multi_backend.engines.ort import calibration_table, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import REQUIRED, Option, anything, flag, provider_options
@@ -54,9 +54,9 @@ class OrtTensorrtBackend(OrtPreset):
         folder = cache.resolve(settings["cache_dir"], slow_builds=True)
         if folder is not None and loaded is not None:
             # A folder for each model, version and set of options: an engine is never taken for another.
-            parts = (runtime.describe(), *sorted(chosen.items()), *cls._cache_parts(settings))
-            folder = folder / "tensorrt" / cache.key(loaded, *parts)
-            folder.mkdir(parents=True, exist_ok=True)
+            parts = (*sorted(chosen.items()), *cls._cache_parts(settings))
+            folder = cls._kept_by_engine(folder, "tensorrt", loaded, *parts)
+        if folder is not None and loaded is not None:
             for name in ("engine", "timing"):
                 chosen.setdefault(f"trt_{name}_cache_enable", "True")
                 chosen.setdefault(f"trt_{name}_cache_path", str(folder))

@@ -1,18 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where engines may keep what they compiled."""
+"""Where entries are kept, and how much of them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
-from onnx_multi_backend.graph_walk import all_tensors
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.own_file import is_in
+from onnx_multi_backend.errors import OptionError
 
-VARIABLE = "ONNX_MULTI_BACKEND_CACHE_DIR"
+FOLDER_VARIABLE = "ONNX_MULTI_BACKEND_CACHE_DIR"
+SIZE_VARIABLE = "ONNX_MULTI_BACKEND_CACHE_SIZE"
+
+DEFAULT_SIZE = 4 << 30
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
 
 
 def user_cache_dir() -> Path:
@@ -39,23 +52,25 @@ def resolve(cache_dir: str | bool | None, *, slow_builds: bool) -> Path | None:
         return None
     if isinstance(cache_dir, str):
         return Path(cache_dir).absolute()
-    if named := os.environ.get(VARIABLE):
+    if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).absolute()
     return user_cache_dir() if slow_builds else None
 
 
-def key(loaded: LoadedModel, *parts: object) -> str:
-    """A name for a cache entry that no other model, version or option shares.
+def size_limit() -> int:
+    """How many bytes the entries of one folder may have: ``ONNX_MULTI_BACKEND_CACHE_SIZE``, or 4 GiB.
 
-    External data counts by name, size and time of change.
+    Raises
+    ------
+    OptionError
+        The variable holds no size.
     """
-    digest = hashlib.sha256(loaded.data if loaded.data is not None else loaded.whole().SerializeToString())
-    if loaded.path is not None:
-        for tensor in all_tensors(loaded.proto):
-            for entry in tensor.external_data:
-                if entry.key == "location" and not is_in(loaded.path, tensor):
-                    status = (loaded.path.parent / entry.value).stat()
-                    digest.update(f"{entry.value}:{status.st_size}:{status.st_mtime_ns}\n".encode())
-    for part in parts:
-        digest.update(f"{part!r}\n".encode())
-    return digest.hexdigest()[:32]
+    given = os.environ.get(SIZE_VARIABLE, "").strip()
+    if not given:
+        return DEFAULT_SIZE
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?", given.lower())
+    if parts is None:
+        raise OptionError(
+            f"{SIZE_VARIABLE} is a size such as 500MB or 4GiB, or a number of bytes; {given!r} was given."
+        )
+    return int(float(parts[1]) * _UNITS[parts[2]])

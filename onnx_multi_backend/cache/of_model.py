@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fingerprint of a model that is loaded already."""
+
+from __future__ import annotations
+
+from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files
+from onnx_multi_backend.cache.store import Store
+from onnx_multi_backend.errors import InvalidModelError
+from onnx_multi_backend.external_data import external_files
+from onnx_multi_backend.model import LoadedModel
+
+
+def fingerprint_model(loaded: LoadedModel, store: Store) -> Fingerprint:
+    """The identity of a loaded model's content; what is read for it is remembered in the store.
+
+    Raises
+    ------
+    InvalidModelError
+        A file was removed meanwhile.
+    """
+    if loaded.path is None:
+        assert loaded.data is not None
+        return fingerprint_bytes(loaded.data)
+    names = external_files(loaded.proto, loaded.path)
+    try:
+        made = fingerprint_files(loaded.path, store.root, names, on_error=store.unusable)
+    except OSError as error:
+        raise InvalidModelError(
+            f"{loaded.label} cannot be read any more: {error.strerror}. Prepare it again."
+        ) from error
+    assert made is not None
+    loaded.check_unchanged()
+    return made
