@@ -22,12 +22,6 @@ def has_external_data(model: ModelProto) -> bool:
     return any(t.data_location == TensorProto.EXTERNAL for t in all_tensors(model))
 
 
-def external_files(model: ModelProto, path: Path | None) -> list[str]:
-    """The files, relative to the model's folder, that hold its external data; its own file is none of them."""
-    external = (t for t in all_tensors(model) if t.data_location == TensorProto.EXTERNAL and not is_in(path, t))
-    return sorted({entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"})
-
-
 def load_values(tensor: TensorProto, path: Path) -> None:
     """Load the values of a tensor that lie in the model's own file, or in another one."""
     if is_in(path, tensor):
@@ -43,6 +37,11 @@ def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str,
     for tensor in all_tensors(model):
         if tensor.data_location == TensorProto.EXTERNAL:
             yield tensor, {entry.key: entry.value for entry in tensor.external_data}
+
+
+def external_files(model: ModelProto, path: Path | None) -> list[str]:
+    """The files, relative to the model's folder, that hold its external data; its own file is none of them."""
+    return sorted({fields["location"] for tensor, fields in external_tensors(model) if not is_in(path, tensor)})
 
 
 def leads_out(model: ModelProto, folder: Path) -> bool:

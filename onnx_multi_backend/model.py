@@ -20,6 +20,33 @@ ModelLike = Union[str, "os.PathLike[str]", bytes, ModelProto]
 
 
 @dataclass(frozen=True)
+class Given:
+    """A model as the user gave it, with nothing read yet.
+
+    Attributes
+    ----------
+    path : Path or None
+        The file, absolute, when the model was given as one.
+    data : bytes or None
+        The serialized model, when it was given as bytes or as a ModelProto.
+    proto : onnx.ModelProto or None
+        When it was given as one.
+    """
+
+    path: Path | None
+    data: bytes | None
+    proto: ModelProto | None = None
+
+    @property
+    def source(self) -> str | bytes:
+        """What `load` takes to load the same model again."""
+        if self.path is not None:
+            return str(self.path)
+        assert self.data is not None
+        return self.data
+
+
+@dataclass(frozen=True)
 class LoadedModel:
     """A model as it was given.
 
@@ -71,9 +98,7 @@ class LoadedModel:
     @property
     def label(self) -> str:
         """How messages call the model."""
-        if self.path is not None:
-            return f"'{self.path}'"
-        return f"model {self.proto.graph.name!r}" if self.proto.graph.name else "the model"
+        return label_of(self.path, self.proto.graph.name)
 
     def whole(self, proto: ModelProto | None = None) -> ModelProto:
         """The model, or one made from it, with all weights that lie in the model's own file.
@@ -92,13 +117,43 @@ class LoadedModel:
     @property
     def source(self) -> str | bytes:
         """What `load` takes to load the same model again."""
-        if self.path is not None:
-            return str(self.path)
-        assert self.data is not None
-        return self.data
+        return Given(self.path, self.data).source
 
 
-def load(model: ModelLike) -> LoadedModel:
+def label_of(path: Path | None, graph_name: str) -> str:
+    """How messages call a model: by its file, or by the name of its graph."""
+    if path is not None:
+        return f"'{path}'"
+    return f"model {graph_name!r}" if graph_name else "the model"
+
+
+def given(model: ModelLike) -> Given:
+    """Look at what was given for a model.
+
+    Raises
+    ------
+    InvalidModelError
+        It is none of the three, or a ModelProto too large to be serialized.
+    """
+    if isinstance(model, ModelProto):
+        try:
+            return Given(None, model.SerializeToString(), model)
+        except (EncodeError, ValueError) as error:  # above 2 GiB
+            raise InvalidModelError(
+                f"The ModelProto cannot be serialized ({error}). Save it with external data "
+                "(onnx.save(model, path, save_as_external_data=True)) and pass the path."
+            ) from error
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Given(None, bytes(model))
+    if isinstance(model, (str, os.PathLike)):
+        return Given(Path(os.fsdecode(model)).absolute(), None)
+    raise InvalidModelError(
+        f"A model is a path, bytes or an onnx.ModelProto; {type(model).__name__} was given. "
+        "Pass one of the three, for example prepare('model.onnx')."
+    )
+
+
+def load(model: ModelLike | Given) -> LoadedModel:
     """Load a model from a path, bytes or a ModelProto.
 
     Raises
@@ -107,27 +162,14 @@ def load(model: ModelLike) -> LoadedModel:
         The file is missing, a directory, empty, truncated, or holds no ONNX model; external data is missing or lies
         outside the model's folder.
     """
-    if isinstance(model, ModelProto):
-        try:
-            data = model.SerializeToString()
-        except (EncodeError, ValueError) as error:  # above 2 GiB
-            raise InvalidModelError(
-                f"The ModelProto cannot be serialized ({error}). Save it with external data "
-                "(onnx.save(model, path, save_as_external_data=True)) and pass the path."
-            ) from error
-        loaded = LoadedModel(model, None, data)
-    elif isinstance(model, (bytes, bytearray, memoryview)):
-        data = bytes(model)
-        loaded = LoadedModel(_parse(data, "the model's bytes"), None, data)
-    elif isinstance(model, (str, os.PathLike)):
-        path = Path(os.fsdecode(model)).absolute()
-        stamp = _stamp(path)
-        loaded = LoadedModel(_parse(_read(path, stamp), f"'{path}'"), path, None, stamp)
+    seen = model if isinstance(model, Given) else given(model)
+    if seen.path is not None:
+        stamp = _stamp(seen.path)
+        loaded = LoadedModel(_parse(_read(seen.path, stamp), f"'{seen.path}'"), seen.path, None, stamp)
     else:
-        raise InvalidModelError(
-            f"A model is a path, bytes or an onnx.ModelProto; {type(model).__name__} was given. "
-            "Pass one of the three, for example prepare('model.onnx')."
-        )
+        assert seen.data is not None
+        proto = seen.proto if seen.proto is not None else _parse(seen.data, "the model's bytes")
+        loaded = LoadedModel(proto, None, seen.data)
     files = check_external_data(loaded.proto, path=loaded.path, label=loaded.label)
     return replace(loaded, beside=tuple((file, _stamp(file)) for file in files)) if files else loaded
 

@@ -26,6 +26,7 @@ from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.sessions import SessionMaker
 from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.warm import CachingSessionMaker
 
 logger = logging.getLogger("onnx_multi_backend")
 
@@ -83,7 +84,7 @@ class PreparedModel(BackendRep):
         self,
         preset: str,
         target: Target,
-        make: SessionMaker,
+        make: SessionMaker | CachingSessionMaker,
         recipe: Recipe,
         *,
         fixed_shapes: bool,

@@ -7,21 +7,23 @@ import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from onnx import NodeProto
 from onnx.backend.base import Backend
 
-from onnx_multi_backend import checks, node_model
+from onnx_multi_backend import cache, checks, node_model
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device, DeviceFamily, Problem
 from onnx_multi_backend.engines.session import Target
 from onnx_multi_backend.errors import DeviceUnavailableError, FallbackWarning, InvalidModelError, OnnxMultiBackendError
-from onnx_multi_backend.model import LoadedModel, ModelLike, load
+from onnx_multi_backend.model import Given, LoadedModel, ModelLike, given, load
 from onnx_multi_backend.options import COMMON, Check, Option, settle
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel, Recipe
 from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.warm import CachingSessionMaker
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,14 @@ class Preset(Backend):
         """The engine's package and version, without importing it."""
         raise NotImplementedError
 
+    @classmethod
+    def _kept_by_engine(cls, root: Path, kind: str, loaded: LoadedModel, *parts: object) -> Path | None:
+        """A folder in which an engine keeps what it compiled, by itself; None where it cannot be had."""
+        store = cache.Store.at(root)
+        engine = cls._engine()
+        key = cache.make_key(cache.fingerprint_model(loaded, store).text, engine, cls.name, *parts)
+        return store.engine_folder(kind, key, {"preset": cls.name, "engine": engine, "model": loaded.label})
+
     # The protocol of onnx.backend.base.
 
     @classmethod
@@ -192,24 +202,48 @@ class Preset(Backend):
         EngineNotInstalledError
         """
         parsed, settings = cls._settle(device, options)
-        try:
-            loaded = load(model)
-            checks.check_versions(loaded)
-            checks.check(loaded)
-            cls._require(parsed, settings)
-            target = cls._target(settings, parsed, loaded)
-            given = {k: v for k, v in options.items() if k in settings}
-            recipe = Recipe(cls.prepare, loaded.source, parsed.text or None, given)
-            fixed_shapes = cls._needs_fixed_shapes(parsed)
-            make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
-        except UnicodeDecodeError as error:  # protobuf reads a name only when it is asked for
-            raise InvalidModelError(
-                f"The model has a name or text that is not UTF-8 ({error}): it is damaged. Export or download it again."
-            ) from error
-        del loaded  # it may hold the weights
+        seen = given(model)
+        recipe = Recipe(
+            cls.prepare, seen.source, parsed.text or None, {k: v for k, v in options.items() if k in settings}
+        )
+        fixed_shapes = cls._needs_fixed_shapes(parsed)
+
+        def cold(model: Given) -> tuple[Target, SessionMaker]:
+            try:
+                loaded = load(model)
+                checks.check_versions(loaded)
+                checks.check(loaded)
+                cls._require(parsed, settings)
+                target = cls._target(settings, parsed, loaded)
+                make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
+            except UnicodeDecodeError as error:  # protobuf reads a name only when it is asked for
+                raise InvalidModelError(
+                    f"The model has a name or text that is not UTF-8 ({error}): it is damaged. Export or download it again."
+                ) from error
+            return target, make
+
+        make: SessionMaker | CachingSessionMaker
+        folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+        kept = cls._kept_target(settings, parsed) if folder is not None else None
+        if folder is not None and kept is not None:
+            target, store = kept, cache.Store.at(folder)
+            make = CachingSessionMaker(
+                seen, store, lambda m: cold(m)[1], target, adapts=settings["adapt"], fixed_shapes=fixed_shapes
+            )
+        else:
+            target, make = cold(seen)
+        del seen  # it may hold the user's ModelProto
         return PreparedModel(
             cls.name, target, make, recipe, fixed_shapes=fixed_shapes, input_example=settings["input_example"]
         )
+
+    @classmethod
+    def _kept_target(cls, settings: Mapping[str, Any], device: Device) -> Target | None:
+        """The engine set up for these settings, if its sessions can be kept in a cache."""
+        if cls._why_unusable(device, settings) is not None:
+            return None
+        target = cls._target(settings, device, None)
+        return target if target.keeping() is not None else None
 
     @classmethod
     def compatibility(cls, model: ModelLike, device: str | None = None, **options: Any) -> Compatibility:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from onnx import ModelProto
 
@@ -13,6 +14,7 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Payload, Session, Target
+from onnx_multi_backend.external_data import external_files
 from onnx_multi_backend.model import LoadedModel, load
 from onnx_multi_backend.signature import Signature, signature
 
@@ -33,6 +35,12 @@ class SessionMaker:
         Whether it may be changed at all.
     fixed_shapes : bool
         Whether each new shape of a dynamic input needs a session.
+
+    Attributes
+    ----------
+    signature : Signature
+    external_files : list of str
+        Those that hold weights of the model, relative to its folder.
     """
 
     def __init__(self, loaded: LoadedModel, limits: Limits, *, adapts: bool, fixed_shapes: bool) -> None:
@@ -40,13 +48,23 @@ class SessionMaker:
         self._adapts = adapts
         self._source = loaded.source
         self._origin = replace(loaded, proto=ModelProto(), data=None)  # enough to tell whether its files are the same
+        self.external_files = external_files(loaded.proto, loaded.path) if loaded.external else []
         payload = self._make(loaded)
         self._payload: Payload | None = payload
         self.signature: Signature = signature(loaded, payload.adapted)
         self._keep = fixed_shapes and self.signature.dynamic
 
-    def __call__(self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
+    def __call__(
+        self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None, *, keep_in: Path | None = None
+    ) -> Session:
         """Compile the model, for fixed input shapes where they are given.
+
+        Parameters
+        ----------
+        target : Target
+        shapes : mapping of str to tuple of int, optional
+        keep_in : Path, optional
+            An empty folder, to write what makes the session again.
 
         Raises
         ------
@@ -62,7 +80,7 @@ class SessionMaker:
             payload.loaded.check_unchanged()
         else:
             self._payload = None
-        session = compile_model(target, replace(payload, shapes=shapes))
+        session = compile_model(target, replace(payload, shapes=shapes, keep_in=keep_in))
         session.adaptations = (*payload.adapted.changes, *session.adaptations)
         return session
 

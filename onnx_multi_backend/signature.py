@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from onnx_multi_backend.adapt import Adapted
 from onnx_multi_backend.adapt.work import Edge
 from onnx_multi_backend.graph_walk import defaults_of
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.tensors import TensorInfo, tensor_info
+from onnx_multi_backend.model import LoadedModel, label_of
+from onnx_multi_backend.tensors import TensorInfo, dtype_of, tensor_info
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Signature:
     ----------
     label : str
         How messages call the model.
+    graph_name : str
     inputs : tuple of TensorInfo
         Those that every run needs.
     overridable : tuple of TensorInfo
@@ -31,6 +34,7 @@ class Signature:
     """
 
     label: str
+    graph_name: str
     inputs: tuple[TensorInfo, ...]
     overridable: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
@@ -49,9 +53,46 @@ def signature(loaded: LoadedModel, adapted: Adapted) -> Signature:
     defaults = defaults_of(graph)
     return Signature(
         loaded.label,
+        graph.name,
         tuple(tensor_info(v) for v in graph.input if v.name not in defaults),
         tuple(tensor_info(v) for v in graph.input if v.name in defaults),
         tuple(tensor_info(v) for v in graph.output),
         adapted.inputs,
         adapted.outputs,
+    )
+
+
+def to_json(made: Signature) -> dict[str, Any]:
+    """The signature as JSON values, without the label: a copy of the model may lie elsewhere."""
+
+    def infos(values: Sequence[TensorInfo]) -> list[list[Any]]:
+        return [[v.name, v.onnx_type, v.shape] for v in values]
+
+    return {
+        "graph_name": made.graph_name,
+        "inputs": infos(made.inputs),
+        "overridable": infos(made.overridable),
+        "outputs": infos(made.outputs),
+        "input_edges": made.input_edges,
+        "output_edges": made.output_edges,
+    }
+
+
+def from_json(told: Mapping[str, Any], path: Path | None) -> Signature:
+    """Undo `to_json`, for the model in this file."""
+
+    def infos(values: Sequence[Sequence[Any]]) -> tuple[TensorInfo, ...]:
+        return tuple(TensorInfo(n, dtype_of(t), None if s is None else tuple(s), t) for n, t, s in values)
+
+    def edges(values: Mapping[str, Sequence[Any]]) -> dict[str, Edge]:
+        return {name: Edge(*edge) for name, edge in values.items()}
+
+    return Signature(
+        label_of(path, told["graph_name"]),
+        told["graph_name"],
+        infos(told["inputs"]),
+        infos(told["overridable"]),
+        infos(told["outputs"]),
+        edges(told["input_edges"]),
+        edges(told["output_edges"]),
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,14 @@ def type_from_string(text: str, shape: Sequence[int | str | None]) -> TypeProto 
     """Undo `onnx_type_string` for tensors; None for anything else."""
     names = {f"tensor({element_name(t)})": t for t in TensorProto.DataType.values()}
     return helper.make_tensor_type_proto(names[text], list(shape)) if text in names else None
+
+
+def dtype_of(onnx_type: str) -> np.dtype[Any] | None:
+    """The dtype of `TensorInfo` for a type as `onnx_type_string` writes it."""
+    found = None if "map(" in onnx_type else re.search(r"tensor\((\w+)\)", onnx_type)
+    if found is None or found[1] == "undefined":
+        return None
+    return numpy_dtype(TensorProto.DataType.Value(found[1].upper()))
 
 
 def innermost(proto: TypeProto) -> TypeProto:

@@ -19,7 +19,13 @@
 
 from onnx_multi_backend.cache.draft import Draft
 from onnx_multi_backend.cache.entry import Entry, read_about
-from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files
+from onnx_multi_backend.cache.fingerprint import (
+    Fingerprint,
+    HashedFile,
+    fingerprint_bytes,
+    fingerprint_files,
+    hash_model,
+)
 from onnx_multi_backend.cache.folder import resolve, size_limit, user_cache_dir
 from onnx_multi_backend.cache.key import make_key
 from onnx_multi_backend.cache.of_model import fingerprint_model
@@ -30,6 +36,7 @@ __all__ = [
     "Draft",
     "Entry",
     "Fingerprint",
+    "HashedFile",
     "Kept",
     "Store",
     "clear",
@@ -37,6 +44,7 @@ __all__ = [
     "fingerprint_bytes",
     "fingerprint_files",
     "fingerprint_model",
+    "hash_model",
     "make_key",
     "read_about",
     "resolve",

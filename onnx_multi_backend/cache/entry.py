@@ -42,6 +42,10 @@ class Entry:
     about: Mapping[str, str]
     files: Mapping[str, mmap.mmap | bytes] = field(default_factory=dict, repr=False)
 
+    def still_there(self) -> bool:
+        """Whether its files are still where they were, for engines that read them by themselves."""
+        return all((self.folder / name).is_file() for name in self.files)
+
 
 def write_manifest(folder: Path, facts: Mapping[str, Any], about: Mapping[str, str], *, kept_by_engine: bool) -> None:
     """Describe what a folder holds. The files of an entry that an engine keeps change as it likes, so they are not held to it."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import xxhash
 
@@ -46,11 +47,12 @@ class HashedFile:
     external: tuple[str, ...] | None = None
 
     def still_holds(self) -> bool:
-        """Whether the file has the same content now; it is read only when the stamp cannot tell."""
+        """Whether the file has the same content now; it is read only when the stamp cannot tell.
+
+        A link to the file changes the stamp, and not the content.
+        """
         try:
-            if Stamp.of(self.file) != self.stamp:
-                return False
-            return self.settled or hash_file(self.file) == self.digest
+            return (self.settled and Stamp.of(self.file) == self.stamp) or hash_file(self.file) == self.digest
         except OSError:
             return False
 
@@ -79,36 +81,50 @@ def fingerprint_bytes(data: bytes) -> Fingerprint:
     return Fingerprint(xxhash.xxh3_128_hexdigest(data))
 
 
-def fingerprint_files(
-    file: Path, root: Path, external: Sequence[str] | None = None, *, on_error: Callable[[OSError], None]
-) -> Fingerprint | None:
-    """The fingerprint of a model in files.
+def hash_model(file: Path, root: Path, *, on_error: Callable[[OSError], None]) -> HashedFile:
+    """The hash of a model's own file, and the files of its external data if they are remembered.
 
     Parameters
     ----------
     file : Path
-        The model's, absolute.
+        Absolute.
     root : Path
         The cache's folder, for what is remembered.
-    external : sequence of str, optional
-        The files of the model's external data, relative to the model's folder; without it they have to be remembered.
     on_error : callable
         Told when nothing can be remembered in `root`.
 
-    Returns
-    -------
-    Fingerprint or None
-        None when `external` is neither given nor remembered.
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    """
+    return _hashed(file, root, on_error)
+
+
+def fingerprint_files(
+    model: HashedFile, root: Path, external: Sequence[str] | None = None, *, on_error: Callable[[OSError], None]
+) -> Fingerprint:
+    """The fingerprint of a model in files.
+
+    Parameters
+    ----------
+    model : HashedFile
+        From `hash_model`.
+    external : sequence of str, optional
+        The files of the model's external data, relative to the model's folder; what is remembered when None.
+    root, on_error
+        As for `hash_model`.
 
     Raises
     ------
     OSError
         A file cannot be read.
     """
-    model = _hashed(file, root, None if external is None else tuple(sorted(set(external))), on_error)
-    if model.external is None:
-        return None
-    others = [_hashed(file.parent / location, root, None, on_error) for location in model.external]
+    if external is not None:
+        model = replace(model, external=tuple(sorted(set(external))))
+        _remember(model, _remembered(model.file, root), root, on_error)
+    assert model.external is not None
+    others = [_hashed(model.file.parent / location, root, on_error) for location in model.external]
     if not others:
         return Fingerprint(model.digest, (model,))
     parts = [model.digest, *(f"{name!r} {o.digest}" for name, o in zip(model.external, others, strict=True))]
@@ -124,36 +140,57 @@ def hash_file(file: Path) -> str:
             return xxhash.xxh3_128_hexdigest(data)
 
 
-def _hashed(
-    file: Path, root: Path, external: tuple[str, ...] | None, on_error: Callable[[OSError], None]
-) -> HashedFile:
+class _Known(NamedTuple):
+    """What is remembered of a file.
+
+    Attributes
+    ----------
+    stamp : Stamp or None
+        None where it could not be relied on: then the file is read again.
+    digest : str
+    external : tuple of str or None
+        As in `HashedFile`, of the content with this digest.
+    """
+
+    stamp: Stamp | None
+    digest: str
+    external: tuple[str, ...] | None
+
+
+def _hashed(file: Path, root: Path, on_error: Callable[[OSError], None]) -> HashedFile:
     """The file by its hash, which is remembered if it can be; with what is known of its external data."""
-    record = root / FOLDER / f"{xxhash.xxh3_128_hexdigest(str(file).encode('utf-8', 'surrogateescape'))}.json"
     stamp = Stamp.of(file)
     settled = stamp.is_settled()  # asked before the file is read: what is written while it is read must show
-    known = _remembered(record, file)
+    known = _remembered(file, root)
     if known is not None and known.stamp == stamp:
-        digest = known.digest
-    else:
-        digest = hash_file(file)
-        settled = settled and Stamp.of(file) == stamp
-    if external is None and known is not None and known.digest == digest:
-        external = known.external
-    hashed = HashedFile(file, stamp, digest, settled, external)
-    if settled and hashed != known:
-        try:
-            record.parent.mkdir(parents=True, exist_ok=True)
-            sealed.write(record, {"file": str(file), "stamp": stamp, "digest": digest, "external": external})
-        except OSError as error:
-            on_error(error)
+        return HashedFile(file, stamp, known.digest, True, known.external)
+    digest = hash_file(file)
+    external = known.external if known is not None and known.digest == digest else None
+    hashed = HashedFile(file, stamp, digest, settled and Stamp.of(file) == stamp, external)
+    _remember(hashed, known, root, on_error)
     return hashed
 
 
-def _remembered(record: Path, file: Path) -> HashedFile | None:
+def _record(file: Path, root: Path) -> Path:
+    return root / FOLDER / f"{xxhash.xxh3_128_hexdigest(str(file).encode('utf-8', 'surrogateescape'))}.json"
+
+
+def _remember(hashed: HashedFile, known: _Known | None, root: Path, on_error: Callable[[OSError], None]) -> None:
+    new = _Known(hashed.stamp if hashed.settled else None, hashed.digest, hashed.external)
+    if new == known or (new.stamp is None and new.external is None):
+        return
+    record = _record(hashed.file, root)
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        sealed.write(record, {"file": str(hashed.file), **new._asdict()})
+    except OSError as error:
+        on_error(error)
+
+
+def _remembered(file: Path, root: Path) -> _Known | None:
     with contextlib.suppress(OSError, sealed.BrokenSealError):
-        content = sealed.read(record)
-        if content["file"] == str(file):
-            names = content["external"]
-            external = None if names is None else tuple(names)
-            return HashedFile(file, Stamp(*content["stamp"]), content["digest"], settled=True, external=external)
+        told = sealed.read(_record(file, root))
+        if told["file"] == str(file):
+            stamp = None if told["stamp"] is None else Stamp(*told["stamp"])
+            return _Known(stamp, told["digest"], None if told["external"] is None else tuple(told["external"]))
     return None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files
+from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.external_data import external_files
@@ -23,11 +23,11 @@ def fingerprint_model(loaded: LoadedModel, store: Store) -> Fingerprint:
         return fingerprint_bytes(loaded.data)
     names = external_files(loaded.proto, loaded.path)
     try:
-        made = fingerprint_files(loaded.path, store.root, names, on_error=store.unusable)
+        model = hash_model(loaded.path, store.root, on_error=store.unusable)
+        made = fingerprint_files(model, store.root, names, on_error=store.unusable)
     except OSError as error:
         raise InvalidModelError(
             f"{loaded.label} cannot be read any more: {error.strerror}. Prepare it again."
         ) from error
-    assert made is not None
     loaded.check_unchanged()
     return made

@@ -54,7 +54,7 @@ class Store:
                     return None
                 lacking = f"{Path(error.filename).name} is missing"
             except DamagedError as error:
-                self.drop(folder, str(error))
+                self._drop(folder, str(error))
                 return None
             except OSError as error:
                 self.unusable(error)
@@ -63,7 +63,7 @@ class Store:
                 with contextlib.suppress(OSError):  # the folder may be read-only
                     os.utime(folder / MANIFEST)
                 return entry
-        self.drop(folder, lacking)
+        self._drop(folder, lacking)
         return None
 
     def draft(self, kind: str, key: str) -> Draft:
@@ -78,8 +78,11 @@ class Store:
                 draft.keep({}, about, kept_by_engine=True)
         return folder if os.access(folder, os.W_OK) else None
 
-    def drop(self, folder: Path, why: str) -> None:
-        """Take a damaged entry away, with a warning."""
+    def remove(self, entry: Entry) -> None:
+        """Take an entry away that turned out to be of no use."""
+        upkeep.remove(entry.folder)
+
+    def _drop(self, folder: Path, why: str) -> None:
         warn(f"The cache entry '{folder}' is damaged: {why}. It is dropped and made again.", CacheWarning)
         upkeep.remove(folder)
 

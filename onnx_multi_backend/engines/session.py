@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
@@ -44,9 +46,12 @@ class Session(Protocol):
     ----------
     adaptations : tuple of Adaptation
         What was changed in the model while it was compiled.
+    facts : mapping of str to JSON value, or None
+        What `Target.restore` needs beside the files that were written for it; None where none were.
     """
 
     adaptations: tuple[Adaptation, ...]
+    facts: Mapping[str, Any] | None
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run once; the results stand in the order of the graph's outputs."""
@@ -75,6 +80,24 @@ class Session(Protocol):
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node that was not folded runs."""
+
+
+class Keeping(NamedTuple):
+    """How the sessions of a target are kept in a cache.
+
+    Attributes
+    ----------
+    kind : str
+        One of `cache.kinds.KINDS`.
+    engine : str
+        With its version.
+    parts : tuple
+        What else decides about a session, beside the model and the shapes; see `cache.make_key`.
+    """
+
+    kind: str
+    engine: str
+    parts: tuple[object, ...]
 
 
 class Target(Engine, Protocol):
@@ -111,6 +134,18 @@ class Target(Engine, Protocol):
             The model's placement breaks the ``fallback`` policy.
         """
 
+    def keeping(self) -> Keeping | None:
+        """How its sessions are kept; None: they cannot be."""
+
+    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> Session:
+        """Make a session of what an earlier one wrote.
+
+        Raises
+        ------
+        RefusedError
+            The engine does not take it.
+        """
+
     def explain(self, payload: Payload, refused: RefusedError) -> OnnxMultiBackendError:
         """Say which nodes the engine lacks, and why."""
 
@@ -138,12 +173,15 @@ class Payload:
         Fixed shapes of the inputs, for engines that compile for them.
     lowering : bool
         Whether nodes that the engine lacks may be rewritten.
+    keep_in : Path or None
+        Where to write what `Target.restore` needs; an empty folder.
     """
 
     loaded: LoadedModel
     adapted: Adapted
     shapes: Mapping[str, tuple[int, ...]] | None = None
     lowering: bool = False
+    keep_in: Path | None = None
 
     @property
     def path(self) -> str | None:

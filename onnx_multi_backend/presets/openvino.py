@@ -58,8 +58,11 @@ class OpenvinoBackend(Preset):
             **{name: value for name, value in settings.items() if name.isupper()},
         }
         folder = cache.resolve(settings["cache_dir"], slow_builds=False)
-        if folder is not None:
-            properties["CACHE_DIR"] = str(folder / "openvino")
+        # What it keeps of the CPU itself may not come back as it was, and AUTO may choose the CPU; see `exports`.
+        if folder is not None and device.kind in ("GPU", "NPU") and loaded is not None:
+            own = cls._kept_by_engine(folder, "openvino", loaded, device.text, sorted(properties.items()))
+            if own is not None:
+                properties.setdefault("CACHE_DIR", str(own))
         return OpenvinoTarget(cls.name, device, properties)
 
     @classmethod

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
-from onnx_multi_backend import cache, devices
+from onnx_multi_backend import devices
 from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines.ort import providers, runtime
 from onnx_multi_backend.engines.ort.options import check_session_options
@@ -50,14 +49,6 @@ class OrtPreset(Preset):
             settings["fallback"],
             cls._session_options(settings),
         )
-
-    @classmethod
-    def _kept_by_engine(cls, root: Path, kind: str, loaded: LoadedModel, *parts: object) -> Path | None:
-        """A folder in which the execution provider keeps what it compiled; None where it cannot be had."""
-        store = cache.Store.at(root)
-        engine = cls._engine()
-        key = cache.make_key(cache.fingerprint_model(loaded, store).text, engine, cls.name, *parts)
-        return store.engine_folder(kind, key, {"preset": cls.name, "engine": engine, "model": loaded.label})
 
     @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:

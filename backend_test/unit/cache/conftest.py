@@ -7,11 +7,17 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
+from backend_test.unit import models
 from onnx_multi_backend.cache import Store, make_key, stamp
 
 Put = Callable[..., Path]
+
+SIDE = 200
+X = np.linspace(-1, 1, SIDE, dtype=np.float32)[None]
 
 
 @pytest.fixture
@@ -47,3 +53,15 @@ def key_of(name: str) -> str:
 def content(name: str, size: int) -> bytes:
     """Bytes that no other name has."""
     return (hashlib.sha256(name.encode()).digest() * (size // 32 + 1))[:size]
+
+
+def large(scale: float = 1.0) -> onnx.ModelProto:
+    """``y = x @ w + b``, whose weights no engine keeps among its nodes."""
+    weights = {
+        "w": (scale * np.linspace(-1, 1, SIDE * SIDE, dtype=np.float32)).reshape(SIDE, SIDE),
+        "b": np.arange(SIDE, dtype=np.float32),
+    }
+    nodes = [models.node("MatMul", ["x", "w"], ["xw"]), models.node("Add", ["xw", "b"], ["y"])]
+    return models.model(
+        nodes, [models.tensor("x", ("N", SIDE))], [models.tensor("y", ("N", SIDE))], initializers=weights
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend_test.unit.cache.conftest import Put, content, key_of
-from onnx_multi_backend.cache import Store, clear, entries, fingerprint_files, upkeep
+from onnx_multi_backend.cache import Store, clear, entries, hash_model, upkeep
 
 
 def names(store: Store) -> set[str]:
@@ -84,7 +84,7 @@ def test_clear_removes_what_is_ours_and_nothing_else(store: Store, put: Put, tmp
     assert store.engine_folder("tensorrt", key_of("c"), {}) is not None
     model = tmp_path / "model.onnx"
     model.write_bytes(b"model")
-    assert fingerprint_files(model, store.root, [], on_error=store.unusable) is not None
+    assert hash_model(model, store.root, on_error=store.unusable).settled
     (store.root / "ort" / ".partial-0123456789abcdef").mkdir()
     foreign = [store.root / "mine.txt", store.root / "ort" / "notes.txt", store.root / "fingerprints" / "notes.txt"]
     for file in foreign:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,40 @@ _RESULT = "/sink_port_0"
 _KEPT = 32
 
 
+class PortNames(NamedTuple):
+    """By which names of the model each port of a compiled model is known; one port may have several."""
+
+    inputs: list[list[str]]
+    outputs: list[list[str]]
+
+
+def port_names(native: Any, read: Any) -> PortNames:
+    """The names as a compiled model tells them, and the model that it was compiled from.
+
+    Parameters
+    ----------
+    native : openvino.CompiledModel
+        Out of OpenVINO's own cache it lacks names: of a port that has two, either may be left.
+    read : openvino.Model
+    """
+    inputs = [sorted(names) for names in _together(native.inputs, read.inputs)]
+    outputs = [sorted(names) for names in _together(native.outputs, read.outputs)]
+    named = {name for names in outputs for name in names}
+    for port, names in zip(native.outputs, outputs, strict=True):
+        # A graph output that is a graph input too keeps its name here only.
+        name = port.node.friendly_name.removesuffix(_RESULT)
+        if name not in named:
+            names.append(name)
+            named.add(name)
+    return PortNames(inputs, outputs)
+
+
+def _together(compiled: Sequence[Any], read: Sequence[Any]) -> Iterator[set[str]]:
+    same = len(compiled) == len(read)
+    for i, port in enumerate(compiled):
+        yield port.names | read[i].names if same else port.names
+
+
 class OpenvinoSession:
     """Wraps one CompiledModel and a pool of InferRequests, since a request serves one thread at a time.
 
@@ -32,6 +66,8 @@ class OpenvinoSession:
     native : openvino.CompiledModel
     adaptations : tuple of Adaptation
         What was changed in the model while it was compiled.
+    names : PortNames
+    facts : mapping of str to JSON value, or None
     memory : object
         What the compiled model's weights lie in, where that is not OpenVINO's own.
     """
@@ -39,6 +75,7 @@ class OpenvinoSession:
     def __init__(
         self,
         native: Any,
+        names: PortNames,
         inputs: frozenset[str],
         outputs: Sequence[tuple[str, np.dtype[Any] | None]],
         placement: tuple[NodePlacement, ...],
@@ -47,17 +84,17 @@ class OpenvinoSession:
     ) -> None:
         self.native = native
         self.adaptations = adaptations
+        self.facts: Mapping[str, Any] | None = None
         self.memory: object = None
         self._placement = placement
         # OpenVINO drops inputs that nothing uses and puts the others in an order of its own.
+        self.names = names
         self._inputs = [
             Port(name, i, port.element_type, _fixed_shape(port))
             for i, port in enumerate(native.inputs)
-            for name in port.names & inputs
+            for name in inputs.intersection(self.names.inputs[i])
         ]
-        ports = {name: i for i, port in enumerate(native.outputs) for name in port.names}
-        for i, port in enumerate(native.outputs):  # a graph output that is a graph input too keeps its name here only
-            ports.setdefault(port.node.friendly_name.removesuffix(_RESULT), i)
+        ports = {name: i for i, own in enumerate(self.names.outputs) for name in own}
         missing = [name for name, _ in outputs if name not in ports]
         if missing:
             raise UnsupportedModelError(f"OpenVINO compiled the model without its outputs {', '.join(missing)}.")

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from onnx import ModelProto, NodeProto, TypeProto
@@ -14,20 +16,25 @@ from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.openvino import defects, folding, runtime, tiny
+from onnx_multi_backend.engines.openvino import defects, exports, folding, keeping, runtime, tiny
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.reading import read
-from onnx_multi_backend.engines.openvino.session import OpenvinoSession
+from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
-from onnx_multi_backend.engines.session import Payload, RefusedError
-from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
+from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
+from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import leads_out
 from onnx_multi_backend.graph_walk import defaults_of
-from onnx_multi_backend.tensors import tensor_info
+from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.tensors import dtype_of, onnx_type_string, tensor_info
+from onnx_multi_backend.user_warnings import warn
+
+logger = logging.getLogger("onnx_multi_backend")
 
 _UNKNOWN_RANK = "support Parameter operation with dynamic rank"
 _NO_WORK = ("Input", "Output", "Const", "Reorder", "MemoryInput", "MemoryOutput")
@@ -57,7 +64,8 @@ class OpenvinoTarget:
         try:
             proto = payload.adapted.proto
             model, memory, extra = _read(payload)
-            compiled = self._compile(model, payload.shapes, tiny.properties(proto, model, self.device, self.properties))
+            extra_properties = tiny.properties(proto, model, self.device, self.properties)
+            compiled = self._compile(model, payload.shapes, extra_properties)
             if (words := why_unsafe(compiled)) is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
@@ -65,10 +73,13 @@ class OpenvinoTarget:
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
             placement = folding.placement(proto, _kept(compiled))
             inputs = frozenset(v.name for v in proto.graph.input)
-            session = OpenvinoSession(compiled, inputs, outputs, placement, extra, defaults_of(proto.graph))
+            names = port_names(compiled, model)
+            session = OpenvinoSession(compiled, names, inputs, outputs, placement, extra, defaults_of(proto.graph))
             session.memory = memory
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
+            if payload.keep_in is not None:
+                self._keep(session, payload, payload.keep_in, extra_properties)
             return session
         except OnnxMultiBackendError:
             raise
@@ -79,6 +90,55 @@ class OpenvinoTarget:
                 raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.") from error
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise RefusedError(words, lacks_kernel=lacks) from error
+
+    def _keep(self, session: OpenvinoSession, payload: Payload, folder: Path, properties: Mapping[str, Any]) -> None:
+        graph = payload.adapted.proto.graph
+        if others := exports.unproven(session.native):
+            logger.info("%s: %s is not kept, for its layers %s", self.preset, payload.loaded.label, ", ".join(others))
+            return
+        try:
+            keeping.write_into(session.native, folder)
+        except (OSError, RuntimeError) as error:
+            warn(
+                f"{self.preset}: the compiled model of {payload.loaded.label} cannot be kept: {runtime.first_line(error)}",
+                CacheWarning,
+            )
+            return
+        session.facts = {
+            "inputs": [value.name for value in graph.input],
+            "outputs": [(value.name, onnx_type_string(value.type)) for value in graph.output],
+            "defaults": sorted(defaults_of(graph)),
+            "placement": session.placement(),
+            "properties": dict(properties),
+            "names": session.names,
+            "ports": keeping.ports(session.native),
+        }
+
+    def keeping(self) -> Keeping | None:
+        """Compiled models of the CPU are kept; other devices have OpenVINO's own cache."""
+        parts = keeping.parts_of(self.device, self.properties)
+        return None if parts is None else Keeping("openvino", runtime.describe(), (self.preset, *parts))
+
+    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OpenvinoSession:
+        """Import a compiled model."""
+        failures: tuple[type[Exception], ...] = (OnnxMultiBackendError, *runtime.all_errors())
+        try:
+            native = keeping.restored(entry, self.device, {**facts["properties"], **self.properties})
+            if (words := keeping.other_ports(native, facts)) is not None:
+                raise RefusedError(words, lacks_kernel=False)
+            session = OpenvinoSession(
+                native,
+                PortNames(*facts["names"]),
+                frozenset(facts["inputs"]),
+                [(name, dtype_of(kind)) for name, kind in facts["outputs"]],
+                tuple(NodePlacement(*node) for node in facts["placement"]),
+                (),
+                frozenset(facts["defaults"]),
+            )
+        except failures as error:
+            raise RefusedError(runtime.first_line(error), lacks_kernel=False) from error
+        session.memory = entry
+        return session
 
     def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """OpenVINO compiles a model whole or not at all."""
@@ -168,10 +228,9 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
 def _kept(compiled: Any) -> frozenset[str]:
     """Names of the original layers behind the compiled graph's real work."""
     names: set[str] = set()
-    for op in compiled.get_runtime_model().get_ops():
-        info = op.get_rt_info()
-        if str(info["layerType"].value if hasattr(info["layerType"], "value") else info["layerType"]) in _NO_WORK:
+    for op, kind in exports.layers(compiled):
+        if kind in _NO_WORK:
             continue
-        original = info["originalLayersNames"]
+        original = op.get_rt_info()["originalLayersNames"]
         names.update(str(original.value if hasattr(original, "value") else original).split(",") or [op.friendly_name])
     return frozenset(names)

@@ -40,6 +40,8 @@ class OrtSession:
     def __init__(self, native: Any) -> None:
         self.native = native
         self.adaptations: tuple[Adaptation, ...] = ()
+        self.facts: Mapping[str, Any] | None = None
+        self._placement: tuple[NodePlacement, ...] | None = None
         self._outputs = [o.name for o in native.get_outputs()]
         # ONNX Runtime 1.24 hands the caller's own array back where a graph input is a graph output too.
         # An output that is listed twice is one array too, and a sequence may hold the memory of its inputs.
@@ -141,11 +143,21 @@ class OrtSession:
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node that was not folded runs, in ONNX Runtime's own order."""
+        if self._placement is not None:
+            return self._placement
         return tuple(
             NodePlacement(node.name, node.op_type, node.domain, subgraph.ep_name)
             for subgraph in self.native.get_provider_graph_assignment_info()
             for node in subgraph.get_nodes()
         )
+
+    def keep(self) -> None:
+        """Tell what makes the session again from the optimized model, whose nodes are no longer those of the model."""
+        self.facts = {"placement": self.placement()}
+
+    def restore(self, facts: Mapping[str, Any]) -> None:
+        """Undo `keep`."""
+        self._placement = tuple(NodePlacement(*node) for node in facts["placement"])
 
 
 class ExoticOrtSession(OrtSession):

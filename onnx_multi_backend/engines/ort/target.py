@@ -11,17 +11,19 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
+from onnx_multi_backend.engines.ort import defects, errors, keeping, providers, runtime
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
-from onnx_multi_backend.engines.session import Payload, RefusedError
+from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
 from onnx_multi_backend.errors import (
+    CacheWarning,
     DeviceUnavailableError,
     FallbackWarning,
     OnnxMultiBackendError,
@@ -93,6 +95,13 @@ class OrtTarget:
         except OnnxMultiBackendError:
             raise
         except errors.all_errors() as error:
+            if payload.keep_in is not None:  # it may be the writing that failed
+                session = self.build(replace(payload, keep_in=None))
+                warn(
+                    f"{self.preset}: the optimized model of {payload.loaded.label} cannot be kept: {errors.first_line(error)}",
+                    CacheWarning,
+                )
+                return session
             if any(given for _, given in self.providers) and self.accepts(_SIMPLEST) is not None:
                 options = {name: dict(given) for name, given in self.providers}
                 raise OptionError(
@@ -112,6 +121,8 @@ class OrtTarget:
         )
         self._check_packed_outputs(session)
         session.adaptations = changes
+        if payload.keep_in is not None:
+            session.keep()
         return session
 
     def _check_packed_outputs(self, session: OrtSession) -> None:
@@ -122,6 +133,24 @@ class OrtTarget:
                 f"{self.preset}: {providers.OPENVINO} does not write outputs of 4-bit and 2-bit types "
                 f"({', '.join(packed)}). Cast them inside the model, or choose OrtCpu."
             )
+
+    def keeping(self) -> Keeping | None:
+        """Sessions of the CPU provider alone can be kept; the others' nodes are compiled elsewhere."""
+        parts = keeping.parts_of(self.session_options) if self.requested == (providers.CPU,) else None
+        if parts is None:
+            return None
+        return Keeping("ort", runtime.describe(), (self.preset, self.providers, self.device.text, *parts))
+
+    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OrtSession:
+        """Make a session of an optimized model."""
+        try:
+            native = keeping.restored(entry, self.session_options)
+        except errors.all_errors() as error:
+            raise _refused(error) from error
+        native._model_bytes = None
+        session = make_session(native)
+        session.restore(facts)
+        return session
 
     def with_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None) -> OrtTarget:
         """The same target on other providers.
@@ -246,6 +275,8 @@ class OrtTarget:
         options = make_session_options(
             self.session_options, external_data_folder=str(folder) if folder is not None else None
         )
+        if payload.keep_in is not None:
+            keeping.write_into(options, payload.keep_in, payload.adapted.proto)
         ort = runtime.load()
         native: Any
         if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of a model that a cache may hold: a hit needs neither the model's parsing nor its checking."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from onnx_multi_backend import signature
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.cache import Fingerprint, Store, fingerprint_bytes, fingerprint_files, hash_model, make_key
+from onnx_multi_backend.engines.session import Keeping, RefusedError, Session, Target
+from onnx_multi_backend.errors import CacheWarning, InvalidModelError
+from onnx_multi_backend.model import Given, label_of
+from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.signature import Signature
+from onnx_multi_backend.user_warnings import warn
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class CachingSessionMaker:
+    """A `SessionMaker` that looks into a cache first, and puts there what it had to make.
+
+    Parameters
+    ----------
+    model : Given
+    store : Store
+    load : callable
+        Loads and checks the model, and makes the SessionMaker that knows no cache.
+    target : Target
+        What the first session is for.
+    adapts : bool
+        Whether the model may be changed.
+    fixed_shapes : bool
+        Whether sessions are for shapes that are not known yet.
+
+    Attributes
+    ----------
+    signature : Signature
+
+    Raises
+    ------
+    InvalidModelError
+        The model is not in the cache, and not valid.
+    """
+
+    def __init__(
+        self,
+        model: Given,
+        store: Store,
+        load: Callable[[Given], SessionMaker],
+        target: Target,
+        *,
+        adapts: bool,
+        fixed_shapes: bool,
+    ) -> None:
+        self._model = replace(model, proto=None)  # the user's own, not to be held
+        self._store = store
+        self._load = load
+        self._for_all: tuple[object, ...] = (target.identity, adapts)  # the model is adapted to the first target
+        self._cold: SessionMaker | None = None
+        self._useless: set[str] = set()
+        self._fingerprint: Fingerprint | None = None
+        with contextlib.suppress(OSError):  # loading it says better what is wrong with a file
+            self._fingerprint = self._identify(model)
+        self._first: tuple[Target, Session] | None = None
+        self.signature: Signature
+        found = None if fixed_shapes else self._find(target, None)
+        if found is not None:
+            self._first, self.signature = (target, found[0]), found[1]
+        else:
+            if self._cold is None:
+                self._cold = load(model)
+            self.signature = self._cold.signature
+
+    def __call__(self, target: Target, shapes: Shapes | None = None) -> Session:
+        """A session from the cache, or else a new one; see `SessionMaker`."""
+        first, self._first = self._first, None
+        if first is not None and first[0] is target and shapes is None:
+            return first[1]
+        found = self._find(target, shapes)
+        return self._make(target, shapes) if found is None else found[0]
+
+    def _identify(self, model: Given) -> Fingerprint:
+        if model.path is None:
+            assert model.data is not None
+            return fingerprint_bytes(model.data)
+        root, on_error = self._store.root, self._store.unusable
+        hashed = hash_model(model.path, root, on_error=on_error)
+        if hashed.external is None:
+            self._cold = self._load(model)
+        external = self._cold.external_files if self._cold is not None else None
+        return fingerprint_files(hashed, root, external, on_error=on_error)
+
+    def _place(self, target: Target, shapes: Shapes | None) -> tuple[Keeping, str] | None:
+        """Where the session is, or is to be: how it is kept, and its key."""
+        keeping = target.keeping() if self._fingerprint is not None else None
+        if keeping is None or self._fingerprint is None:
+            return None
+        fixed = sorted(shapes.items()) if shapes is not None else None
+        return keeping, make_key(self._fingerprint.text, keeping.engine, keeping.parts, self._for_all, fixed)
+
+    def _find(self, target: Target, shapes: Shapes | None) -> tuple[Session, Signature] | None:
+        place = self._place(target, shapes)
+        if place is None:
+            return None
+        keeping, key = place
+        while (entry := self._store.read(keeping.kind, key)) is not None:
+            facts = entry.facts
+            if "useless" in facts:
+                self._useless.add(key)
+                return None
+            try:
+                session = target.restore(entry, facts["session"])
+            except RefusedError as error:
+                if not entry.still_there():  # another process took it away while the engine read it
+                    continue
+                warn(
+                    f"{keeping.engine} does not take back what it wrote of {entry.about['model']} into the cache: {error.words}. "
+                    "The model is prepared without the cache from now on.",
+                    CacheWarning,
+                )
+                self._store.remove(entry)
+                self._useless.add(key)
+                return None
+            session.adaptations = tuple(Adaptation(*change) for change in facts["adaptations"])
+            return session, signature.from_json(facts["signature"], self._model.path)
+        return None
+
+    def _make(self, target: Target, shapes: Shapes | None) -> Session:
+        cold = self._cold
+        if cold is None:
+            cold = self._cold = self._load_again()
+        place = self._place(target, shapes)
+        if place is None:
+            return cold(target, shapes)
+        keeping, key = place
+        about = {"preset": target.preset, "engine": keeping.engine, "model": cold.signature.label}
+        with self._store.draft(keeping.kind, key) as draft:
+            if key in self._useless:
+                draft.keep({"useless": True}, about)
+                return cold(target, shapes)
+            session = cold(target, shapes, keep_in=draft.folder)
+            assert self._fingerprint is not None
+            if session.facts is not None and self._fingerprint.still_holds():  # else it is of another model by now
+                facts = {
+                    "signature": signature.to_json(cold.signature),
+                    "adaptations": session.adaptations,
+                    "session": session.facts,
+                }
+                draft.keep(facts, about)
+        return session
+
+    def _load_again(self) -> SessionMaker:
+        cold = self._load(self._model)
+        if self._fingerprint is None or not self._fingerprint.still_holds():
+            raise InvalidModelError(
+                f"{label_of(self._model.path, '')} was changed or removed after it was prepared. Prepare it again; to be safe "
+                "from that, give the model as bytes."
+            )
+        return cold
