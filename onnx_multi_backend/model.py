@@ -95,6 +95,18 @@ class LoadedModel:
                     "prepared. Prepare it again."
                 )
 
+    def linked(self) -> LoadedModel:
+        """The same once an engine was given links to its weights: a link moves the time of a file's last change.
+
+        Only that one: a file of another size or time of writing is still another file.
+        """
+        fresh = tuple((file, _stamp(file)) for file, _ in self.beside)
+        kept = tuple(
+            (file, now if now is not None and then is not None and now[:2] == then[:2] else then)
+            for (file, now), (_, then) in zip(fresh, self.beside, strict=True)
+        )
+        return replace(self, beside=kept)
+
     @property
     def label(self) -> str:
         """How messages call the model."""

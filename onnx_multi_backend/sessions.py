@@ -82,6 +82,10 @@ class SessionMaker:
             self._payload = None
         session = compile_model(target, replace(payload, shapes=shapes, keep_in=keep_in))
         session.adaptations = (*payload.adapted.changes, *session.adaptations)
+        if self._origin.beside:
+            self._origin = self._origin.linked()
+            if self._keep and self._payload is not None:
+                self._payload = replace(self._payload, loaded=self._payload.loaded.linked())
         return session
 
     def _make(self, loaded: LoadedModel) -> Payload:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.graph_walk import nodes_within
+from onnx_multi_backend.graph_walk import defaults_of, nodes_within
 
 #: Inputs of nodes that ONNX Runtime may need no more once it has rewritten them: how many are kept.
 _MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1}
@@ -20,14 +20,19 @@ def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with unused inputs behind the others: the provider counts inputs without them, and reads the wrong ones."""
     graph = payload.adapted.proto.graph
     used, read = _used(graph, {}), _used(graph, _MAY_GO)
-    ordered = sorted(graph.input, key=lambda value: (value.name not in used, value.name not in read))
+    defaults = defaults_of(graph)  # these the provider does not count
+
+    def place(value: ValueInfoProto) -> tuple[bool, bool]:
+        return value.name not in used and value.name not in defaults, value.name not in read | defaults
+
+    ordered = sorted(graph.input, key=place)
     if [value.name for value in ordered] == [value.name for value in graph.input]:
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(payload.adapted.proto)
     del copy.graph.input[:]
     copy.graph.input.extend(ordered)
-    names = ", ".join(value.name for value in ordered if value.name not in used or value.name not in read)
+    names = ", ".join(value.name for value in ordered if any(place(value)))
     change = Adaptation(
         "unused_last",
         "",

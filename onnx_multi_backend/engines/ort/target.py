@@ -212,7 +212,7 @@ class OrtTarget:
     @property
     def any_opset(self) -> bool:
         """Kernels of the CPU provider differ by opset; another provider's answer does not, and costs more to ask for."""
-        return self.requested != (providers.CPU,)
+        return self.strict or (self.requested != (providers.CPU,) and self.fallback != "full")
 
     @property
     def identity(self) -> Hashable:
