@@ -78,7 +78,7 @@ class OpenvinoSession:
         names: PortNames,
         inputs: frozenset[str],
         outputs: Sequence[tuple[str, np.dtype[Any] | None]],
-        placement: tuple[NodePlacement, ...],
+        placement: Callable[[], tuple[NodePlacement, ...]],
         adaptations: tuple[Adaptation, ...] = (),
         defaults: frozenset[str] = frozenset(),
     ) -> None:
@@ -86,7 +86,8 @@ class OpenvinoSession:
         self.adaptations = adaptations
         self.facts: Mapping[str, Any] | None = None
         self.memory: object = None
-        self._placement = placement
+        self._find_placement = placement
+        self._placement: tuple[NodePlacement, ...] | None = None
         # OpenVINO drops inputs that nothing uses and puts the others in an order of its own.
         self.names = names
         self._inputs = [
@@ -177,6 +178,8 @@ class OpenvinoSession:
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Every node that was not folded; OpenVINO compiles a model whole or not at all."""
+        if self._placement is None:
+            self._placement = self._find_placement()
         return self._placement
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,9 @@ class OpenvinoTarget:
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
                 )
             outputs = [(o.name, tensor_info(o).dtype) for o in proto.graph.output]
-            placement = folding.placement(proto, _kept(compiled))
+            placement: Callable[[], tuple[NodePlacement, ...]] = functools.partial(_placement, compiled, proto)
+            if payload.loaded.data is not None:  # found now, because the model holds its weights
+                placement = functools.partial(tuple, placement())
             inputs = frozenset(v.name for v in proto.graph.input)
             names = port_names(compiled, model)
             session = OpenvinoSession(compiled, names, inputs, outputs, placement, extra, defaults_of(proto.graph))
@@ -131,7 +134,7 @@ class OpenvinoTarget:
                 PortNames(*facts["names"]),
                 frozenset(facts["inputs"]),
                 [(name, dtype_of(kind)) for name, kind in facts["outputs"]],
-                tuple(NodePlacement(*node) for node in facts["placement"]),
+                functools.partial(tuple, [NodePlacement(*node) for node in facts["placement"]]),
                 (),
                 frozenset(facts["defaults"]),
             )
@@ -223,6 +226,10 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         made, memory = read(model, folder)
         changes = (*changes, *more)
     return made, memory, changes
+
+
+def _placement(compiled: Any, model: ModelProto) -> tuple[NodePlacement, ...]:
+    return folding.placement(model, _kept(compiled))
 
 
 def _kept(compiled: Any) -> frozenset[str]:
