@@ -127,10 +127,11 @@ def _check_with_shapes(skeleton: ModelProto) -> None:
 def _skeleton(proto: ModelProto) -> ModelProto:
     """The model as the checker can read it, its weights left out.
 
-    Large and external initializers, and Constants whose values were not read, become graph inputs of the same type, and the default domain goes by one name.
+    Large and external initializers, and Constants whose values were not read, become graph inputs of the same type, and
+    the default domain goes by one name.
     """
     heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
-    constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if _is_heavy_constant(n)}
+    constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if n.op_type == "Constant" and _is_heavy(n)}
     aliased = any(n.domain == _ALIAS for n in all_nodes(proto)) or any(o.domain == _ALIAS for o in proto.opset_import)
     for tensor in (*heavy, *constants.values()):
         numpy_dtype(tensor.data_type)  # the checker, which will not see them, would refuse an unknown type
@@ -160,7 +161,8 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     return skeleton
 
 
-def _is_heavy_constant(node: NodeProto) -> bool:
+def _is_heavy(node: NodeProto) -> bool:
+    """Whether a Constant's values were left in the model's file."""
     return (
         node.op_type == "Constant"
         and len(node.output) == len(node.attribute) == 1

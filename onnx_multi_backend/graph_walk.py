@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-_GRAPH, _GRAPHS = AttributeProto.GRAPH, AttributeProto.GRAPHS
+_GRAPH, _GRAPHS, _TENSOR = AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR
 _PLAIN = frozenset(getattr(AttributeProto, name) for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 
 
 def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
     """Every node of a graph and of the subgraphs in its attributes."""
     for node in graph.node:
-        yield from nodes_within(node)
+        yield node
+        for attribute in node.attribute:  # not nodes_within: a generator a node would cost as much as the walk
+            kind = attribute.type
+            if kind == _GRAPH:
+                yield from nodes_of(attribute.g)
+            elif kind == _GRAPHS:
+                for inner in attribute.graphs:
+                    yield from nodes_of(inner)
 
 
 def nodes_within(node: NodeProto) -> Iterator[NodeProto]:
@@ -60,22 +67,24 @@ def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
         yield from graph.initializer
         for sparse in graph.sparse_initializer:
             yield from (sparse.values, sparse.indices)
-        for node in graph.node:
-            yield from of_node(node)
+        yield from of_nodes(graph.node)
 
-    def of_node(node: NodeProto) -> Iterator[TensorProto]:
-        for attribute in node.attribute:
-            if attribute.type in _PLAIN:
-                continue
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-            if attribute.HasField("g"):
-                yield from of_graph(attribute.g)
-            for graph in attribute.graphs:
-                yield from of_graph(graph)
+    def of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+        for node in nodes:
+            for attribute in node.attribute:
+                kind = attribute.type
+                if kind in _PLAIN:
+                    continue
+                if attribute.HasField("t"):
+                    yield attribute.t
+                if kind == _TENSOR:
+                    continue
+                yield from attribute.tensors
+                if attribute.HasField("g"):
+                    yield from of_graph(attribute.g)
+                for graph in attribute.graphs:
+                    yield from of_graph(graph)
 
     yield from of_graph(model.graph)
     for function in model.functions:
-        for node in function.node:
-            yield from of_node(node)
+        yield from of_nodes(function.node)

@@ -165,11 +165,17 @@ def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
 def _fields(data: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
     while at < end:
         tag = at
-        key, at = _varint(data, at)
+        key = data[at]
+        at += 1
+        if key > 127:
+            key, at = _varint(data, tag)
         kind = key & 7
         start = at
         if kind == 2:
-            length, start = _varint(data, at)
+            length = data[at]
+            start = at + 1
+            if length > 127:
+                length, start = _varint(data, at)
             at = start + length
         elif kind == 0:
             _, at = _varint(data, at)
