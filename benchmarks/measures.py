@@ -22,11 +22,11 @@ Rows = list[dict[str, Any]]
 PROPERTIES = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
 
 
-def ort_session(model: str | bytes, **options: Any) -> Any:
+def ort_session(model: str | bytes) -> Any:
     """ONNX Runtime's session, as one makes it without this package."""
     import onnxruntime
 
-    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"], **options)
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 
 
 def openvino_model(model: Path | bytes) -> Any:

@@ -131,7 +131,7 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     the default domain goes by one name.
     """
     heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
-    constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if n.op_type == "Constant" and _is_heavy(n)}
+    constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if n.op_type == "Constant" and _was_left(n)}
     aliased = any(n.domain == _ALIAS for n in all_nodes(proto)) or any(o.domain == _ALIAS for o in proto.opset_import)
     for tensor in (*heavy, *constants.values()):
         numpy_dtype(tensor.data_type)  # the checker, which will not see them, would refuse an unknown type
@@ -161,11 +161,10 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     return skeleton
 
 
-def _is_heavy(node: NodeProto) -> bool:
+def _was_left(node: NodeProto) -> bool:
     """Whether a Constant's values were left in the model's file."""
     return (
-        node.op_type == "Constant"
-        and len(node.output) == len(node.attribute) == 1
+        len(node.output) == len(node.attribute) == 1
         and node.attribute[0].name == "value"
         and bool(node.attribute[0].t.external_data)
     )

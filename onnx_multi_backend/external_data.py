@@ -19,7 +19,7 @@ from onnx_multi_backend.tensors import PACKED_BITS, numpy_dtype
 
 def has_external_data(model: ModelProto) -> bool:
     """True when any tensor of the model lies in another file."""
-    return any(t.data_location == TensorProto.EXTERNAL for t in all_tensors(model))
+    return next(external_tensors(model), None) is not None
 
 
 def load_values(tensor: TensorProto, path: Path) -> None:
@@ -27,9 +27,14 @@ def load_values(tensor: TensorProto, path: Path) -> None:
     if is_in(path, tensor):
         fill(tensor, path)
     elif tensor.data_location == TensorProto.EXTERNAL:
-        load_external_data_for_tensor(tensor, str(path.parent))
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
+        load_from(path.parent, tensor)
+
+
+def load_from(folder: Path, tensor: TensorProto) -> None:
+    """Load the values of a tensor that lie in a file of this folder."""
+    load_external_data_for_tensor(tensor, str(folder))
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
 
 
 def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:

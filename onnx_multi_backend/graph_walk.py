@@ -11,37 +11,24 @@ _GRAPH, _GRAPHS, _TENSOR = AttributeProto.GRAPH, AttributeProto.GRAPHS, Attribut
 _PLAIN = frozenset(getattr(AttributeProto, name) for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 
 
-def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
-    """Every node of a graph and of the subgraphs in its attributes."""
-    for node in graph.node:
+def nodes_in(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """These nodes and every node of the subgraphs in their attributes."""
+    for node in nodes:
         yield node
-        for attribute in node.attribute:  # not nodes_within: a generator a node would cost as much as the walk
+        for attribute in node.attribute:
             kind = attribute.type
             if kind == _GRAPH:
-                yield from nodes_of(attribute.g)
+                yield from nodes_in(attribute.g.node)
             elif kind == _GRAPHS:
-                for inner in attribute.graphs:
-                    yield from nodes_of(inner)
-
-
-def nodes_within(node: NodeProto) -> Iterator[NodeProto]:
-    """A node and every node of its subgraphs."""
-    yield node
-    for attribute in node.attribute:
-        kind = attribute.type
-        if kind == _GRAPH:
-            yield from nodes_of(attribute.g)
-        elif kind == _GRAPHS:
-            for graph in attribute.graphs:
-                yield from nodes_of(graph)
+                for graph in attribute.graphs:
+                    yield from nodes_in(graph.node)
 
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node of a model: main graph, subgraphs and local functions."""
-    yield from nodes_of(model.graph)
+    yield from nodes_in(model.graph.node)
     for function in model.functions:
-        for node in function.node:
-            yield from nodes_within(node)
+        yield from nodes_in(function.node)
 
 
 def canonical(domain: str) -> str:

@@ -14,8 +14,8 @@ from onnx import ModelProto
 from onnx_multi_backend import own_file
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.external_data import check_external_data
+from onnx_multi_backend.stamp import Stamp
 
-Stamp = tuple[int, int, int]
 ModelLike = Union[str, "os.PathLike[str]", bytes, ModelProto]
 
 
@@ -59,9 +59,9 @@ class LoadedModel:
         The file, when the model was given as one.
     data : bytes or None
         The serialized model, when it was given as bytes or as a ModelProto.
-    stamp : tuple of int or None
-        Size and times of change of the file.
-    beside : tuple of (Path, tuple of int or None)
+    stamp : Stamp or None
+        What the file system said of the file.
+    beside : tuple of (Path, Stamp or None)
         Other files that some of its tensors lie in, with their stamps.
     """
 
@@ -188,15 +188,14 @@ def load(model: ModelLike | Given) -> LoadedModel:
 
 def _stamp(path: Path) -> Stamp | None:
     try:
-        status = path.stat()
+        return Stamp.of(path)
     except (OSError, ValueError):  # reading the file tells what is wrong
         return None
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns  # the last one cannot be set back
 
 
 def _read(path: Path, stamp: Stamp | None) -> bytes:
     try:
-        small = own_file.without_weights(path, stamp[0]) if stamp is not None else None
+        small = own_file.without_weights(path, stamp.size) if stamp is not None else None
         return small if small is not None else path.read_bytes()
     except FileNotFoundError:
         raise InvalidModelError(f"There is no file '{path}'. Check the path of the model.") from None

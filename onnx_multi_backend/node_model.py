@@ -13,7 +13,7 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 from onnx_multi_backend.adapt import Limits
 from onnx_multi_backend.engines.session import Target
 from onnx_multi_backend.errors import InputError, InvalidModelError
-from onnx_multi_backend.graph_walk import nodes_within, operator_name
+from onnx_multi_backend.graph_walk import nodes_in, operator_name
 from onnx_multi_backend.tensors import OBJECT, numpy_dtype
 
 _ML = "ai.onnx.ml"
@@ -62,7 +62,7 @@ def _feeds(node: NodeProto, inputs: Any) -> tuple[NodeProto, dict[str, Any]]:
     listed = ", ".join(present) or "none"
     if isinstance(inputs, Mapping):
         named = dict(inputs)
-        outer = {name for inner in nodes_within(node) for name in inner.input}  # a subgraph reads outer names too
+        outer = {name for inner in nodes_in([node]) for name in inner.input}  # a subgraph reads outer names too
         if unknown := [name for name in named if name not in outer]:
             raise InputError(f"{node.op_type} has no input {', '.join(map(repr, unknown))}. Its inputs are {listed}.")
         if missing := [name for name in present if name not in named]:

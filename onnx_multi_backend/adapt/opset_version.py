@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 
 import onnx
-from onnx import FunctionProto, NodeProto
+from onnx import NodeProto
 
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.work import Adaptation, Work
-from onnx_multi_backend.graph_walk import canonical, nodes_of, nodes_within
+from onnx_multi_backend.graph_walk import canonical, nodes_in
 
 
 def opset_version(work: Work) -> None:
@@ -19,20 +19,16 @@ def opset_version(work: Work) -> None:
     All operators of the domain that are used have to mean the same in both opsets: see `same_operator`.
     """
     model = work.model
-    _lower(work, "", model.opset_import, lambda: nodes_of(model.graph))
+    _lower(work, "", model.opset_import, model.graph.node)
     for i, function in enumerate(model.functions):
-
-        def nodes(function: FunctionProto = function) -> Iterator[NodeProto]:
-            return (inner for node in function.node for inner in nodes_within(node))
-
-        _lower(work, function.name, function.opset_import, nodes, function_index=i)
+        _lower(work, function.name, function.opset_import, function.node, function_index=i)
 
 
 def _lower(
     work: Work,
     where: str,
     imports: Iterable[onnx.OperatorSetIdProto],
-    nodes: Callable[[], Iterator[NodeProto]],
+    nodes: Iterable[NodeProto],
     function_index: int | None = None,
 ) -> None:
     for i, opset in enumerate(imports):
@@ -41,7 +37,7 @@ def _lower(
         limit = work.limits.max_opset(canonical(opset.domain))
         if limit is None or opset.version <= limit:
             continue
-        if any(_changed(node, opset.domain, opset.version, limit) for node in nodes()):
+        if any(_changed(node, opset.domain, opset.version, limit) for node in nodes_in(nodes)):
             continue
         given = opset.version
         model = work.edit()

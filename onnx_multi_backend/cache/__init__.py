@@ -5,7 +5,6 @@
 
     folder.py       where, and how much
     fingerprint.py  which model: a fast hash of its content, remembered by the file's stamp
-    stamp.py        whether a file is still the one it was
     of_model.py     the same for a loaded model
     key.py          the name of an entry: everything that changes the result
     host.py         the CPU and the packages, for the key

@@ -12,7 +12,8 @@ import onnx
 import pytest
 
 from backend_test.unit import models
-from onnx_multi_backend.cache import Store, make_key, stamp
+from onnx_multi_backend import stamp
+from onnx_multi_backend.cache import Store, make_key
 
 Put = Callable[..., Path]
 

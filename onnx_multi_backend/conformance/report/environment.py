@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from onnx_multi_backend.conformance.reading import take, take_texts, take_versions
+from onnx_multi_backend.devices import usable_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Environment:
             platform.python_version(),
             platform.platform(),
             _cpu(),
-            _cores(),
+            usable_cores(),
             {name: found[name] for name in sorted(found, key=str.lower)},
         )
 
@@ -84,10 +84,6 @@ class Environment:
             take(values, "cores", int),
             take_versions(values, "packages"),
         )
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cpu() -> str:

@@ -15,44 +15,13 @@ from typing import Any
 
 #: The CPU plugin's names.
 PROVEN = frozenset(
-    {"Broadcast", "Col2Im", "Concatenation", "Const", "Convert", "Convolution", "CumSum", "DFT", "Deconvolution"}
-    | {
-        "DepthToSpace",
-        "Eltwise",
-        "FakeQuantize",
-        "FullyConnected",
-        "Gather",
-        "GatherElements",
-        "GatherND",
-        "GridSample",
-    }
-    | {
-        "Identity",
-        "Input",
-        "Interpolate",
-        "Lrn",
-        "MVN",
-        "MatMul",
-        "Math",
-        "NonMaxSuppression",
-        "NonZero",
-        "NormalizeL2",
-    }
-    | {
-        "OneHot",
-        "Output",
-        "Pad",
-        "Pooling",
-        "RMS",
-        "ROIAlign",
-        "RandomUniform",
-        "Range",
-        "Reduce",
-        "Reference",
-        "Reorder",
-    }
-    | {"Reshape", "ReverseSequence", "ScatterElementsUpdate", "ScatterNDUpdate", "ShapeOf", "Softmax", "SpaceToDepth"}
-    | {"Split", "StridedSlice", "Subgraph", "Tile", "TopK", "Transpose", "Unique"}
+    """
+    Broadcast Col2Im Concatenation Const Convert Convolution CumSum DFT Deconvolution DepthToSpace
+    Eltwise FakeQuantize FullyConnected Gather GatherElements GatherND GridSample Identity Input
+    Interpolate Lrn MVN MatMul Math NonMaxSuppression NonZero NormalizeL2 OneHot Output Pad Pooling RMS
+    ROIAlign RandomUniform Range Reduce Reference Reorder Reshape ReverseSequence ScatterElementsUpdate
+    ScatterNDUpdate ShapeOf Softmax SpaceToDepth Split StridedSlice Subgraph Tile TopK Transpose Unique
+    """.split()
 )
 
 

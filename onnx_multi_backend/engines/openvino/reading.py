@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 from onnx import ModelProto, TensorProto
-from onnx.external_data_helper import load_external_data_for_tensor
 
 from onnx_multi_backend.engines.openvino import runtime
-from onnx_multi_backend.external_data import bytes_of, external_tensors
+from onnx_multi_backend.external_data import bytes_of, external_tensors, load_from
 
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 
@@ -70,9 +69,7 @@ def _read_from_memory(model: ModelProto, folder: Path) -> tuple[Any, object]:
 def _point_at(tensor: TensorProto, fields: dict[str, str], folder: Path, maps: dict[str, np.memmap[Any, Any]]) -> None:
     length = int(fields.get("length", bytes_of(tensor)))
     if not length:
-        load_external_data_for_tensor(tensor, str(folder))
-        tensor.data_location = TensorProto.DEFAULT
-        del tensor.external_data[:]
+        load_from(folder, tensor)
         return
     location = fields["location"]
     if location not in maps:

@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.graph_walk import defaults_of, nodes_within
+from onnx_multi_backend.graph_walk import defaults_of, nodes_in
 
 #: Inputs of nodes that ONNX Runtime may need no more once it has rewritten them: how many are kept.
 _MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1}
@@ -48,7 +48,7 @@ def _used(graph: GraphProto, may_go: Mapping[str, int]) -> set[str]:
     needed = {value.name for value in graph.output}
     for node in reversed(graph.node):  # in topological order, as ONNX wants it
         if not needed.isdisjoint(node.output):
-            for inner in nodes_within(node):
+            for inner in nodes_in([node]):
                 needed.update(inner.input[: may_go.get(inner.op_type)])
             for attribute in node.attribute:
                 for subgraph in (attribute.g, *attribute.graphs):

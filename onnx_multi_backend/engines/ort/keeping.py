@@ -23,7 +23,7 @@ from packaging.version import Version
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.options import make_session_options
-from onnx_multi_backend.graph_walk import nodes_of
+from onnx_multi_backend.graph_walk import nodes_in
 
 _MODEL = "model.onnx"
 
@@ -66,7 +66,7 @@ def _doubles_initializers() -> bool:
 
 
 def _has_subgraphs(model: ModelProto) -> bool:
-    return sum(1 for _ in nodes_of(model.graph)) > len(model.graph.node)
+    return sum(1 for _ in nodes_in(model.graph.node)) > len(model.graph.node)
 
 
 def restored(entry: Entry, session_options: Any) -> Any:

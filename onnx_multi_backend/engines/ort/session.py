@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -120,7 +119,7 @@ class OrtSession:
     def in_flight(self) -> int:
         """As many as there are cores, where each run has one thread; else two, one of which fills what the other leaves."""
         options = self.native.get_session_options()
-        return max(2, _cores()) if options.intra_op_num_threads == 1 else 2
+        return max(2, devices.usable_cores()) if options.intra_op_num_threads == 1 else 2
 
     def _output_device(self, device: str | None) -> Device:
         given = devices.CPU if device is None or devices.CPU.knows(device) else devices.CUDA
@@ -202,10 +201,6 @@ def _plain_memory(feeds: Feeds) -> Feeds:
     return {
         n: np.array(v, order="C") if isinstance(v, np.ndarray) and not v.flags.carray else v for n, v in feeds.items()
     }
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_session(native: Any) -> OrtSession:
