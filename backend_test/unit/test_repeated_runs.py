@@ -97,9 +97,14 @@ def test_eight_threads_and_twenty_thousand_runs(preset: type[omb.Preset], shape:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
-        before = _resident()
-        assert all(pool.map(work, range(8)))
-        assert _resident() - before < 4 * 1024 * 1024  # 20,000 results of a KiB each are 20 MiB, were they kept
+
+        def growth() -> int:
+            before = _resident()
+            assert all(pool.map(work, range(8)))
+            return _resident() - before
+
+        # Allocators grow in bursts, then not at all; 50 bytes kept of each run would be a MiB every time.
+        assert any(growth() < 1024 * 1024 for _ in range(10))
 
 
 def _resident() -> int:

@@ -207,8 +207,8 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
 def test_a_run_that_is_stopped_writes_what_is_known(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: signal.Signals
 ) -> None:
-    monkeypatch.setattr(progress.RunProgress, "result", lambda *_: os.kill(os.getpid(), how))
-    monkeypatch.setattr(progress.RunProgress, "finished", lambda *_: os.kill(os.getpid(), how))  # impatient
+    monkeypatch.setattr(progress.RunProgress, "result", lambda *_: signal.raise_signal(how))
+    monkeypatch.setattr(progress.RunProgress, "finished", lambda *_: signal.raise_signal(how))  # impatient
     before = signal.getsignal(how)
     done = cli("conformance", *BAD, "-k", "test_add_cpu or test_neg_cpu", "--jobs", "1", "--out", str(tmp_path / "out"))
     assert done.code == 130
