@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
+from onnx_multi_backend.engines.ort.simplest import compiles
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
 from onnx_multi_backend.errors import (
@@ -35,18 +36,6 @@ from onnx_multi_backend.external_data import leads_out, without_links
 from onnx_multi_backend.placement import Fallback, judge
 from onnx_multi_backend.tensors import PACKED_BITS, type_from_string
 from onnx_multi_backend.user_warnings import warn
-
-#: A model that every provider compiles unless its options are wrong.
-_SIMPLEST = helper.make_model(
-    helper.make_graph(
-        [helper.make_node("Relu", ["x"], ["y"])],
-        "simplest",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
-    ),
-    opset_imports=[helper.make_opsetid("", 13)],
-    ir_version=7,
-)
 
 
 @dataclass(frozen=True)
@@ -102,7 +91,7 @@ class OrtTarget:
                     CacheWarning,
                 )
                 return session
-            if any(given for _, given in self.providers) and self.accepts(_SIMPLEST) is not None:
+            if any(given for _, given in self.providers) and not compiles(self.providers, self.accepts):
                 options = {name: dict(given) for name, given in self.providers}
                 raise OptionError(
                     f"{self.preset}: not even a Relu can be prepared with these options, {options}: "
