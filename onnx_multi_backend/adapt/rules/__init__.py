@@ -7,10 +7,11 @@ from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
-from onnx_multi_backend.adapt.rules.max_unpool import max_unpool_shape
+from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
+from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
 from onnx_multi_backend.adapt.rules.range_type import range_type
@@ -30,13 +31,14 @@ RULES: tuple[Rule, ...] = (
     conv_integer_zero_points,
     cum_prod,
     loop_of_no_steps,
-    max_unpool_shape,
+    max_unpool,
     floor_mod,
     adagrad,
     adam,
     momentum,
     optional_get_element,
     optional_has_element,
+    pool_pads,
     pow_exponent,
     prelu,
     range_type,

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.rules.pool_pads import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.ort import providers
 
 Defect = Callable[[Site], "Doubt | None"]
 
+#: The most axes that are pooled over.
+_MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
@@ -42,12 +45,20 @@ def _fourier(site: Site) -> Doubt | None:
 
 
 def _max_unpool(site: Site) -> Doubt | None:
-    return Doubt("indices are taken into output_shape (onnx/onnx#2398)", wrong=True) if site.has_input(2) else None
+    if len(site.attribute("kernel_shape", [])) > _MOST_POOLED:
+        return Doubt(f"more than {_MOST_POOLED} spatial axes are refused at run time")
+    return None
 
 
 def _mod(site: Site) -> Doubt | None:
     if not site.attribute("fmod", 0) and site.elem_type(site.input(0)) in _FLOATS:
         return Doubt("fmod=0 of floating-point types is refused at run time")
+    return None
+
+
+def _pool(site: Site) -> Doubt | None:
+    if dilates_into_auto_pad(site.node):
+        return Doubt("the padding that auto_pad stands for is computed as if there were no dilations", wrong=True)
     return None
 
 
@@ -77,8 +88,11 @@ def _sign(site: Site) -> Doubt | None:
 
 DEFECTS: Mapping[str, Defect] = {
     "Attention": _attention,
+    "AveragePool": _pool,
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
+    "LpPool": _pool,
+    "MaxPool": _pool,
     "MaxUnpool": _max_unpool,
     "Mod": _mod,
     "PRelu": _prelu,
@@ -101,6 +115,8 @@ _OPENVINO: Mapping[str, Defect] = {"GRU": _layout, "LSTM": _layout, "RNN": _layo
 
 def suspects(node: NodeProto, *, openvino: bool) -> bool:
     """Whether `find` may know something of a node."""
+    if node.op_type in POOLS:
+        return dilates_into_auto_pad(node)
     return node.op_type in DEFECTS or (openvino and node.op_type in _OPENVINO)
 
 

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: pooling whose padding follows from the size of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto, NodeProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+#: Operators with auto_pad and dilations.
+POOLS = ("AveragePool", "LpPool", "MaxPool")
+_SAME = ("SAME_UPPER", "SAME_LOWER")
+
+
+def dilates_into_auto_pad(node: NodeProto) -> bool:
+    """Whether a pooling node has dilations, and padding that follows from them and from the size of its input."""
+    given = {a.name: a for a in node.attribute}
+    if "auto_pad" not in given or given["auto_pad"].s.decode() not in _SAME:
+        return False
+    return "dilations" in given and any(dilation > 1 for dilation in given["dilations"].ints)
+
+
+def pool_pads(site: Site) -> Iterator[ModelProto]:
+    """Give the pads that ``auto_pad`` stands for. Source: AveragePool's documentation."""
+    shape, kernel, how = site.shape(site.input(0)), site.attribute("kernel_shape", []), site.attribute("auto_pad")
+    if not site.is_(*POOLS) or how not in _SAME or shape is None or None in shape[2:]:
+        return
+    ones = [1] * len(kernel)
+    strides, dilations = site.attribute("strides", ones), site.attribute("dilations", ones)
+    begins, ends = [], []
+    for size, reach, stride, dilation in zip(shape[2:], kernel, strides, dilations, strict=True):
+        assert size is not None
+        steps = -(-size // stride) - 1
+        total = max(0, steps * stride + (reach - 1) * dilation + 1 - size)
+        less, more = total // 2, total - total // 2
+        begins.append(less if how == "SAME_UPPER" else more)
+        ends.append(more if how == "SAME_UPPER" else less)
+    body = Body(site)
+    given = site.attributes("auto_pad", "ceil_mode")
+    inputs, count = list(site.node.input), len(site.node.output)
+    results = body(site.op_type, *inputs, outputs=count, pads=[*begins, *ends], **given)
+    yield body.finish(*(result if wanted else "" for result, wanted in zip(results, site.node.output, strict=True)))
