@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
+from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
@@ -20,6 +21,7 @@ from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
+from onnx_multi_backend.adapt.rules.unique_order import unique_order
 from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
 from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.rules.widen import widen_types
@@ -38,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     momentum,
     optional_get_element,
     optional_has_element,
+    pad_wrap,
     pool_pads,
     pow_exponent,
     prelu,
@@ -47,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     string_locale,
     tensor_scatter,
     top_k_unsigned,
+    unique_order,
     unsqueeze_axes,
     expand_function,
     convert_version,

@@ -146,6 +146,12 @@ def _space_to_depth(site: Site) -> Doubt | None:
     return Doubt("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
 
 
+def _unique(site: Site) -> Doubt | None:
+    if site.attribute("sorted", 1) or site.attribute("axis") is not None or site.has_output(2):
+        return None
+    return Doubt("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
+
+
 DEFECTS: Mapping[str, Defect] = {
     "Attention": _attention,
     "BitShift": _bit_shift,
@@ -160,6 +166,7 @@ DEFECTS: Mapping[str, Defect] = {
     "RoiAlign": _roi_align,
     "Scan": _scan,
     "SpaceToDepth": _space_to_depth,
+    "Unique": _unique,
 }
 
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
