@@ -10,14 +10,14 @@ from onnx import ModelProto
 from onnx_multi_backend.adapt.site import Body, Site
 
 
+def elements_in_order_alone(site: Site) -> bool:
+    """Whether Unique keeps the order of the flattened input, and nobody asks where its elements went."""
+    return not site.attribute("sorted", 1) and site.attribute("axis") is None and not site.has_output(2)
+
+
 def unique_order(site: Site) -> Iterator[ModelProto]:
     """Sort the elements, and then what was found by where it was found first."""
-    if (
-        not site.is_("Unique")
-        or site.attribute("sorted", 1)
-        or site.has_output(2)
-        or site.attribute("axis") is not None
-    ):
+    if not site.is_("Unique") or not elements_in_order_alone(site):
         return
     body = Body(site)
     elements, firsts, _, counts = body("Unique", site.input(0), sorted=1, outputs=4)

@@ -10,6 +10,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never
+from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Site
 
@@ -147,9 +148,9 @@ def _space_to_depth(site: Site) -> Doubt | None:
 
 
 def _unique(site: Site) -> Doubt | None:
-    if site.attribute("sorted", 1) or site.attribute("axis") is not None or site.has_output(2):
-        return None
-    return Doubt("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
+    if elements_in_order_alone(site):
+        return Doubt("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
+    return None
 
 
 DEFECTS: Mapping[str, Defect] = {

@@ -91,7 +91,7 @@ class OrtTarget:
                     CacheWarning,
                 )
                 return session
-            if any(given for _, given in self.providers) and not compiles(self.providers, self.accepts):
+            if any(given for _, given in self.providers) and not compiles(self.providers, self.device, self.accepts):
                 options = {name: dict(given) for name, given in self.providers}
                 raise OptionError(
                     f"{self.preset}: not even a Relu can be prepared with these options, {options}: "
