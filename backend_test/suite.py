@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onnx_multi_backend.conformance.pytest_suite import plug
+from onnx_multi_backend.preset import Availability
 from onnx_multi_backend.registry import get_preset
 
 HERE = Path(__file__).parent
@@ -24,7 +25,8 @@ def plug_preset(
     """Make the test classes of a preset, with its expectations and its baseline.
 
     Labels differ from one engine version to the next, so a baseline is kept for each:
-    ``baselines/<module>@<engine's major.minor>.json``. ``expectations/<module>.toml`` has ``when`` for that.
+    ``baselines/<module>@<engine's major.minor>.json``, and for a plugin execution provider, whose release counts,
+    ``<module>@plugin-<major.minor>.json``. ``expectations/<module>.toml`` has ``when`` for that.
 
     Parameters
     ----------
@@ -42,8 +44,6 @@ def plug_preset(
     preset = get_preset(name)
     state = preset.availability()
     stem = module.rpartition(".")[2].removeprefix("test_")
-    engine, _, version = state.engine.partition(" ")
-    release = ".".join(version.split(".")[:2])
     expectations = HERE / "expectations" / f"{stem}.toml"
     return plug(
         preset,
@@ -52,7 +52,14 @@ def plug_preset(
         devices=devices,
         options=options,
         expectations=expectations if expectations.exists() else None,
-        baseline=HERE / "baselines" / f"{stem}@{release}.json",
-        engines=[engine],
+        baseline=baseline_path(stem, state),
+        engines=list(state.packages),
         unusable=skip if state.usable else f"{state.reason}. {state.cure}",
     )
+
+
+def baseline_path(stem: str, state: Availability) -> Path:
+    """Where the baseline of a preset lies, for the engine that is installed."""
+    version = next(reversed(state.packages.values()), "")
+    release = ("plugin-" if state.is_plugin else "") + ".".join(version.split(".")[:2])
+    return HERE / "baselines" / f"{stem}@{release}.json"

@@ -200,7 +200,10 @@ def _tensor(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     if dtype is not None and (array.dtype is not dtype or dtype == OBJECT):  # object: not all of it need be text
         array = _as_dtype(array, dtype, where)
     _check_shape(array, slot, where)
-    return array if slot.engine_dtype is None else array.astype(slot.engine_dtype)
+    if slot.engine_dtype is None:
+        return array
+    with np.errstate(over="ignore"):  # float64 that an engine computes in float32: what is too large becomes infinite
+        return array.astype(slot.engine_dtype)
 
 
 def _adopted(array: Any, slot: Slot, where: str) -> Any:

@@ -59,7 +59,8 @@ class Availability:
     devices : tuple of str
         The devices of this host that it can run on, the default first.
     engine : str
-        The engine's package and version, for example ``onnxruntime 1.31.1``; empty when it is not installed.
+        The engine's package and version, for example ``onnxruntime 1.31.1``; empty when it is not installed. A plugin's
+        stands behind it: ``onnxruntime 1.31.1, onnxruntime-ep-openvino 1.8.1 (plugin)``.
     reason, cure : str
         Why it is not usable and what to do; empty when it is.
     """
@@ -69,6 +70,17 @@ class Availability:
     engine: str
     reason: str = ""
     cure: str = ""
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """The engine's packages and their versions, the one that computes last."""
+        parts = [part.split() for part in self.engine.split(", ") if part]
+        return {words[0]: words[1] for words in parts if len(words) > 1}
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether a plugin execution provider computes."""
+        return self.engine.endswith("(plugin)")
 
 
 class Preset(Backend):

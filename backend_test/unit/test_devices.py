@@ -155,8 +155,15 @@ def test_the_plugin_ep_is_found_and_says_why_it_has_no_device() -> None:
     if "GenuineIntel" in vendor:
         assert state.usable
         assert "CPU" in state.devices
-        rep = omb.OrtOpenvinoBackend(MODEL)
-        assert [n.provider for n in rep.placement()] == ["OpenVINOExecutionProvider"]
+        assert state.engine.endswith("(plugin)")
+        for device, provider in (
+            ("CPU", "OpenVINOExecutionProvider"),
+            ("AUTO", "OpenVINOExecutionProvider.AUTO"),
+            ("AUTO:CPU", "OpenVINOExecutionProvider.AUTO"),
+        ):
+            rep = omb.OrtOpenvinoBackend(MODEL, device=device)
+            assert [n.provider for n in rep.placement()] == [provider]
+            np.testing.assert_array_equal(rep.run(X)[0], np.maximum(X, 0))
         return
     with pytest.raises(omb.DeviceUnavailableError, match="onnxruntime_ep_openvino offers no device 'CPU'.*Intel"):
         omb.OrtOpenvinoBackend(MODEL)

@@ -151,7 +151,7 @@ def test_quantizing_and_back(engine: type[omb.Preset], type_name: str) -> None:
         opsets={"": 25},
         ir_version=12,
     )
-    if refused(engine, type_name, moved_only=False) or (type_name == "FLOAT4E2M1" and engine.name == "Openvino"):
+    if refused(engine, type_name, moved_only=False):
         with pytest.raises(omb.UnsupportedModelError):
             engine.prepare(made)
         return

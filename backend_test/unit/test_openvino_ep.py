@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.openvino import runtime as openvino_runtime
+from onnx_multi_backend.engines.ort import plugins, providers
 from onnx_multi_backend.model import load
 
 RNG = np.random.default_rng(5)
@@ -56,27 +57,89 @@ def settings_of(name: str, *, device: str | None = None, **options: Any) -> tupl
 NAMES = ("OrtOpenvino", "OrtOpenvinoFloat", "OrtOpenvinoInt8")
 
 
-def test_the_three_differ_in_what_they_set(openvino_ep: type[omb.Preset]) -> None:
-    made = [settings_of(name) for name in NAMES]
-    assert len({json.dumps(m, sort_keys=True) for m in made}) == 3
-    default, floating, int8 = made
-    assert default == ({"device_type": "CPU"}, {})
-    assert floating[0]["precision"] == "FP32"
-    assert "session.disable_double_qdq_remover" in int8[1]
-    assert "precision" not in int8[0]
+def test_the_three_set_what_they_say(built_in_ep: None) -> None:
+    default, floating, int8 = (settings_of(name) for name in NAMES)
+    assert default == floating == ({"device_type": "CPU", "precision": "FP32"}, {})
+    assert int8 == (default[0], {"session.disable_double_qdq_remover": "1"})
+    assert settings_of("OrtOpenvino", precision="default")[0] == {"device_type": "CPU"}
+    assert settings_of("OrtOpenvino", device="NPU")[0] == {"device_type": "NPU", "precision": "ACCURACY"}
 
 
-def test_the_plugin_gets_the_same_as_properties(monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Preset]) -> None:
-    """Where the plugin has a device (on Intel), test_devices runs it; what it would get is the same everywhere."""
-    monkeypatch.setattr(providers, "built_in", lambda provider: False)
-    assert settings_of("OrtOpenvino")[0] == {}
-    assert json.loads(settings_of("OrtOpenvinoFloat")[0]["load_config"]) == {"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}
-    config = json.loads(settings_of("OrtOpenvinoFloat", device="GPU.1", openvino_num_threads=2)[0]["load_config"])
+@pytest.fixture
+def plugin_ep(monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Preset]) -> None:
+    """As if the provider came from the plugin: it has a device on Intel only; what it would get is the same everywhere."""
+    own = [p for p in plugins.of_wheel() if p != providers.OPENVINO]
+    monkeypatch.setattr(plugins, "of_wheel", lambda: tuple(own))
+
+
+@pytest.fixture
+def built_in_ep(openvino_ep: type[omb.Preset]) -> None:
+    if not plugins.built_in(providers.OPENVINO):
+        pytest.skip("the OpenVINO execution provider comes from the plugin here")
+
+
+def config_of(name: str, **options: Any) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads(settings_of(name, **options)[0].get("load_config", "{}"))
+    return config
+
+
+def test_the_plugin_gets_the_same_as_properties(plugin_ep: None) -> None:
+    for name in NAMES:
+        assert settings_of(name)[0].keys() == {"load_config"}
+        assert config_of(name) == {"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}
+    config = config_of("OrtOpenvinoFloat", device="GPU.1", openvino_num_threads=2)
     assert config == {"GPU": {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "2"}}
+    assert settings_of("OrtOpenvino", precision="default")[0] == {}
+    assert config_of("OrtOpenvino", precision="bf16") == {"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}}
+
+
+def test_what_the_user_writes_into_load_config_stays(plugin_ep: None) -> None:
+    def given(**properties: str) -> dict[str, str]:
+        return {"load_config": json.dumps({"CPU": properties}), "reshape_input": "x[1,3]"}
+
+    chosen, _ = settings_of("OrtOpenvino", provider_options=given(NUM_STREAMS="2"))
+    assert chosen["reshape_input"] == "x[1,3]"
+    assert json.loads(chosen["load_config"]) == {"CPU": {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": "2"}}
+    asked = given(INFERENCE_PRECISION_HINT="bf16")
+    assert settings_of("OrtOpenvino", provider_options=asked)[0] == asked
+    assert settings_of("OrtOpenvino", provider_options=asked, precision="bf16")[0] == asked
+    with pytest.raises(omb.OptionError, match=r"precision='f32'.*INFERENCE_PRECISION_HINT 'bf16'.*contradict"):
+        settings_of("OrtOpenvino", provider_options=asked, precision="f32")
+    for written in ("{", "[]", '{"CPU": 1}', str({"CPU": {}, "GPU": 1})):
+        with pytest.raises(omb.OptionError, match="load_config is OpenVINO's properties by device in JSON"):
+            settings_of("OrtOpenvino", provider_options={"load_config": written})
+
+
+def test_two_precisions_that_contradict_each_other_are_refused(built_in_ep: None) -> None:
+    options = {"precision": "ACCURACY"}
+    assert settings_of("OrtOpenvino", provider_options=options)[0] == {"device_type": "CPU", **options}
+    with pytest.raises(omb.OptionError, match=r"precision='bf16'.*'precision': 'ACCURACY'.*contradict"):
+        omb.OrtOpenvinoBackend(models.relu(), options, precision="bf16")
+
+
+def test_openvino_without_onnx_runtime_takes_the_same_words(openvino: type[omb.Preset]) -> None:
+    def properties(**options: Any) -> dict[str, Any]:
+        device, settings = omb.OpenvinoBackend._settle(None, options)
+        return dict(omb.OpenvinoBackend._target(settings, device, None).properties)
+
+    assert properties()["INFERENCE_PRECISION_HINT"] == "f32"
+    assert "INFERENCE_PRECISION_HINT" not in properties(precision="default")
+    assert properties(INFERENCE_PRECISION_HINT="bf16")["INFERENCE_PRECISION_HINT"] == "bf16"
+    with pytest.raises(omb.OptionError, match=r"precision='f32' and INFERENCE_PRECISION_HINT='bf16' contradict"):
+        omb.OpenvinoBackend(models.relu(), precision="f32", INFERENCE_PRECISION_HINT="bf16")
+
+
+def test_less_precision_is_had_by_asking(openvino_ep: type[omb.Preset]) -> None:
+    if "BF16" not in openvino_runtime.core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        pytest.skip("this processor computes no bfloat16")
+    made, x, exact = product()
+    hint = {"load_config": json.dumps({"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}})}
+    for options in ({"precision": "bf16"}, {"provider_options": hint}):
+        assert np.abs(omb.OrtOpenvinoBackend(made, **options).run(x)[0] - exact).max() > 1e-2
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_that_is_set_is_accepted(openvino_ep: type[omb.Preset], tmp_path: Path, name: str) -> None:
+def test_everything_that_is_set_is_accepted(built_in_ep: None, tmp_path: Path, name: str) -> None:
     import onnxruntime
 
     options: dict[str, Any] = {"cache_dir": tmp_path}
@@ -96,10 +159,15 @@ def test_threads_reach_the_session_and_openvino(openvino_ep: type[omb.Preset]) -
     rep = omb.OrtOpenvinoFloatBackend(models.relu(), None, 2, 3, 1)
     made = rep._session.native.get_session_options()
     assert (made.inter_op_num_threads, made.intra_op_num_threads) == (2, 3)
-    assert rep.get_provider_options()["OpenVINOExecutionProvider"]["num_of_threads"] == "1"
+    options = rep.get_provider_options()["OpenVINOExecutionProvider"]
+    if plugins.built_in(providers.OPENVINO):
+        assert options["num_of_threads"] == "1"
+    else:
+        assert json.loads(options["load_config"])["CPU"]["INFERENCE_NUM_THREADS"] == "1"
 
 
-def test_float_computes_in_float32(openvino_ep: type[omb.Preset]) -> None:
+def product() -> tuple[ModelProto, np.ndarray, np.ndarray]:
+    """A large MatMul, its input, and what it is in float64."""
     size = 512
     weights = RNG.standard_normal((size, size)).astype(np.float32)
     made = models.model(
@@ -109,8 +177,12 @@ def test_float_computes_in_float32(openvino_ep: type[omb.Preset]) -> None:
         initializers={"w": weights},
     )
     x = RNG.standard_normal((16, size)).astype(np.float32)
-    exact = x.astype(np.float64) @ weights.astype(np.float64)
-    for preset in (omb.OrtOpenvinoFloatBackend, omb.OpenvinoBackend):
+    return made, x, x.astype(np.float64) @ weights.astype(np.float64)
+
+
+def test_float32_is_computed_in_float32(openvino_ep: type[omb.Preset]) -> None:
+    made, x, exact = product()
+    for preset in (omb.OrtOpenvinoBackend, omb.OrtOpenvinoFloatBackend, omb.OpenvinoBackend):
         assert np.abs(preset(made).run(x)[0] - exact).max() < 1e-3  # bfloat16 is off by 0.1
 
 
@@ -158,10 +230,89 @@ def test_nodes_that_the_provider_claims_and_cannot_compile_are_named(openvino_ep
     ]
     inputs = [models.tensor("x"), models.tensor("z")]
     made = models.model(nodes, inputs, [models.tensor("y", ("N", 6))], opsets={"ai.onnx.ml": 1})
-    with pytest.raises(omb.UnsupportedModelError, match=r"Concat 'the_Concat'.*dynamic rank") as refused:
+    with pytest.raises(omb.UnsupportedModelError, match=r"Concat 'the_Concat'.*(dynamic rank|rank range)") as refused:
         openvino_ep.prepare(made)
     assert refused.value.operators == ("Concat",)
     with pytest.warns(omb.FallbackWarning, match="fails to compile"):
         model = openvino_ep.prepare(made, fallback="full")
     given = np.float32([[1, 2, 3]])
     np.testing.assert_array_equal(model.run([given, given])[0], [[0, 0, 0, 1, 2, 3]])
+
+
+@pytest.fixture
+def on_the_plugin(openvino_ep: type[omb.Preset]) -> type[omb.Preset]:
+    if plugins.built_in(providers.OPENVINO):
+        pytest.skip("the OpenVINO execution provider is built in here")
+    return openvino_ep
+
+
+def test_an_option_that_the_plugin_would_ignore_is_refused(on_the_plugin: type[omb.Preset]) -> None:
+    with pytest.raises(omb.OptionError, match=r"no option 'device_type', 'num_of_threads'.*load_config, reshape_input"):
+        on_the_plugin.prepare(models.relu(), provider_options={"device_type": "CPU", "num_of_threads": 1})
+
+
+@pytest.mark.parametrize("kind", [TensorProto.STRING, TensorProto.INT4])
+def test_what_would_break_the_memory_is_refused(on_the_plugin: type[omb.Preset], kind: int) -> None:
+    value = [helper.make_tensor_value_info(name, kind, [4]) for name in ("x", "y")]
+    made = models.model([models.node("Identity", ["x"], ["y"])], value[:1], value[1:], opsets={"": 21}, ir_version=10)
+    with pytest.raises(omb.UnsupportedModelError, match="OpenVINO (computes nothing with strings|cannot pass 4-bit)"):
+        on_the_plugin.prepare(made, adapt=False)
+
+
+def test_what_would_break_the_memory_goes_to_the_cpu_where_it_may(on_the_plugin: type[omb.Preset]) -> None:
+    value = [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in ("x", "y")]
+    made = models.model([models.node("Identity", ["x"], ["y"])], value[:1], value[1:])
+    with pytest.warns(omb.FallbackWarning) as told:
+        rep = on_the_plugin.prepare(made, fallback="full")
+    assert any("OpenVINO computes nothing with strings" in str(warning.message) for warning in told)
+    assert {n.provider for n in rep.placement()} == {"CPUExecutionProvider"}
+    assert list(rep.run(np.array(["a", "b"], object))[0]) == ["a", "b"]
+
+
+def test_the_plugin_has_not_the_faults_of_the_built_in_provider(on_the_plugin: type[omb.Preset]) -> None:
+    """Unused inputs before others, and outputs of packed types."""
+    inputs = [models.tensor(name, [3]) for name in "abc"]
+    made = models.model([models.node("Sub", ["b", "c"], ["y"])], inputs, [models.tensor("y", [3])])
+    rep = on_the_plugin.prepare(made)
+    assert not rep.adaptations
+    a, b, c = np.float32([[100, 200, 300], [1, 2, 3], [3, 2, 1]])
+    np.testing.assert_array_equal(rep.run([a, b, c])[0], b - c)
+    packed = helper.make_tensor_value_info("y", TensorProto.INT4, [3])
+    cast = models.node("Cast", ["x"], ["y"], to=TensorProto.INT4)
+    made = models.model([cast], [models.tensor("x", [3])], [packed], opsets={"": 21}, ir_version=10)
+    np.testing.assert_array_equal(on_the_plugin.prepare(made).run(np.float32([1, -2, 3]))[0].astype(int), [1, -2, 3])
+
+
+def test_what_openvino_computes_wrongly_is_refused_on_the_plugin_too(on_the_plugin: type[omb.Preset]) -> None:
+    """One table serves the `openvino` package and the plugin; `adapt=False` shows that the form is still wrong."""
+    generator = np.random.default_rng(3)
+    shapes = {"w": (1, 12, 4), "r": (1, 12, 3), "p": (1, 9)}
+    values = {name: generator.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    nodes = [models.node("LSTM", ["x", "w", "r", "", "", "", "", "p"], ["y"], hidden_size=3)]
+    given, output = [models.tensor("x", [3, 2, 4])], [models.tensor("y", [3, 1, 2, 3])]
+    made = models.model(nodes, given, output, initializers=values, opsets={"": 14})
+    with pytest.raises(omb.UnsupportedModelError, match="LSTM.*peepholes"):
+        on_the_plugin.prepare(made)
+    x = generator.normal(size=(3, 2, 4)).astype(np.float32)
+    rep = on_the_plugin.prepare(made, adapt=False)
+    assert [n.provider for n in rep.placement()] == [providers.OPENVINO]
+    assert not np.allclose(rep.run(x)[0], omb.OrtCpuBackend(made).run(x)[0], atol=1e-3)
+
+
+def test_an_input_without_elements_is_not_lost_on_the_plugin(on_the_plugin: type[omb.Preset]) -> None:
+    inputs = [models.tensor("x", [3]), models.tensor("like", [0], TensorProto.FLOAT16)]
+    output = [models.tensor("y", [3], TensorProto.FLOAT16)]
+    made = models.model([models.node("CastLike", ["x", "like"], ["y"])], inputs, output, opsets={"": 19})
+    rep = on_the_plugin.prepare(made)
+    assert {n.provider for n in rep.placement()} == {providers.OPENVINO}
+    x = np.float32([1, -2, 3])
+    np.testing.assert_array_equal(rep.run([x, np.zeros(0, np.float16)])[0], x.astype(np.float16))
+
+
+def test_axes_that_are_an_empty_input_are_all_axes_on_the_plugin(on_the_plugin: type[omb.Preset]) -> None:
+    inputs = [models.tensor("x", [2, 3]), models.tensor("axes", [0], TensorProto.INT64)]
+    node = models.node("ReduceSum", ["x", "axes"], ["y"])
+    rep = on_the_plugin.prepare(models.model([node], inputs, [models.tensor("y", [1, 1])]))
+    assert [a.pass_name for a in rep.adaptations] == ["empty_inputs"]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(rep.run([x, np.zeros(0, np.int64)])[0], [[15]])

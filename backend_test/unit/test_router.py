@@ -105,7 +105,7 @@ def test_run_node_goes_to_the_devices_preset(engine: type[omb.Preset]) -> None:
 
 
 def test_is_compatible_asks_the_devices_preset(ort_cpu: type[omb.Preset], openvino: type[omb.Preset]) -> None:
-    det = models.one_node("Det", [models.tensor("x", [2, 2])], [models.tensor("y", [])])
+    det = models.one_node("Det", [models.tensor("x", [4, 4])], [models.tensor("y", [])])
     assert router.is_compatible(det, "CPU") is True
     assert router.is_compatible(det, "OPENVINO") is False
     assert router.is_compatible(det, preset="Openvino") is False

@@ -33,7 +33,12 @@ POSITIONAL: dict[str, dict[str, Any]] = {
     "OrtOpenvinoInt8Backend": {**EXAMPLE, **THREADS, "openvino_num_threads": None},
     "OpenvinoBackend": EXAMPLE,
 }
-KEYWORDS = {"OpenvinoBackend": {"precision": "f32", "performance_hint": "LATENCY"}}
+KEYWORDS = {
+    "OpenvinoBackend": {"precision": "f32", "performance_hint": "LATENCY"},
+    "OrtBackend": {"plugin": None},
+    "OrtOpenvinoBackend": {"precision": "f32"},
+    "OrtOpenvinoInt8Backend": {"precision": "f32"},
+}
 
 
 @pytest.mark.parametrize("name", POSITIONAL)

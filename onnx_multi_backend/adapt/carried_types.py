@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of, subgraphs
 from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
 from onnx_multi_backend.external_data import load_values
@@ -33,6 +35,8 @@ class _Float(NamedTuple):
     beyond : float
         What is too large becomes this where a Cast does not saturate.
     signed_zero : bool
+    nan : bool
+        Whether there is a NaN. Without one, NaN becomes -0, as ml_dtypes and so ONNX's reference have it.
     """
 
     mantissa: int
@@ -41,11 +45,12 @@ class _Float(NamedTuple):
     largest: float
     beyond: float = np.nan
     signed_zero: bool = True
+    nan: bool = True
 
 
 #: Source: https://onnx.ai/onnx/technical/float8.html and float4.html.
 _FLOATS: Mapping[int, _Float] = {
-    _T.FLOAT4E2M1: _Float(1, 0, 2, 6.0, 6.0),
+    _T.FLOAT4E2M1: _Float(1, 0, 2, 6.0, 6.0, nan=False),
     _T.FLOAT8E4M3FN: _Float(3, -6, 8, 448.0),
     _T.FLOAT8E4M3FNUZ: _Float(3, -7, 7, 240.0, signed_zero=False),
     _T.FLOAT8E5M2: _Float(2, -14, 15, 57344.0, np.inf),
@@ -69,7 +74,11 @@ def carried_types(work: Work) -> None:
     Nodes that only move values need no change; those that convert get the rounding written out: to the nearest, ties to
     even, saturating where the Cast does. Source: the documentation of Cast, QuantizeLinear, DequantizeLinear.
     """
-    kinds = {kind for kind, cast in _occurring(work.model).items() if work.limits.carries(kind, cast_to=cast)}
+    kinds = {
+        kind
+        for kind, made in _occurring(work.model).items()
+        if work.limits.carries(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
+    }
     if not kinds:
         return
     if any(next(subgraphs(node), None) is not None for node in work.model.graph.node) or work.model.functions:
@@ -108,20 +117,35 @@ def _reason(*kinds: int) -> str:
     return f"the engine does not compute rightly with {', '.join(map(element_name, kinds))}"
 
 
-def _occurring(model: ModelProto) -> dict[int, bool]:
-    """The narrow types in a model, and whether a node makes a value of it from another type."""
+class _Made(enum.IntEnum):
+    """Whether nodes make values of a narrow type from another one, and what becomes of those that are too large."""
+
+    NOT = 0
+    SATURATED = 1
+    UNSATURATED = 2
+
+
+def _occurring(model: ModelProto) -> dict[int, _Made]:
+    """The narrow types in a model, and how nodes make values of each from another type."""
     graph = model.graph
-    found = {v.type.tensor_type.elem_type: False for v in (*graph.input, *graph.output)}
-    found.update((t.data_type, False) for t in graph.initializer)
+    found = {v.type.tensor_type.elem_type: _Made.NOT for v in (*graph.input, *graph.output)}
+    found.update((t.data_type, _Made.NOT) for t in graph.initializer)
     for node in all_nodes(model):
-        if node.op_type in _MAKERS:
-            for attribute in node.attribute:
-                kind = _named(attribute)
-                if kind:
-                    found[kind] = found.get(kind, False) or node.op_type == "Cast"
-        elif node.op_type == "CastLike":
-            found = dict.fromkeys(found, True)
-    return {kind: cast for kind, cast in found.items() if kind in _KINDS}
+        made = _how(node)
+        for attribute in node.attribute if node.op_type in _MAKERS else ():
+            kind = _named(attribute)
+            if kind:
+                found[kind] = max(found.get(kind, _Made.NOT), made)
+        if node.op_type in ("CastLike", "QuantizeLinear"):  # another input may say the type
+            found = {kind: max(before, made) for kind, before in found.items()}
+    return {kind: made for kind, made in found.items() if kind in _KINDS}
+
+
+def _how(node: NodeProto) -> _Made:
+    if node.op_type not in ("Cast", "CastLike", "QuantizeLinear"):
+        return _Made.NOT
+    saturates = all(a.i for a in node.attribute if a.name == "saturate")
+    return _Made.SATURATED if saturates else _Made.UNSATURATED
 
 
 def _named(attribute: AttributeProto) -> int:
@@ -182,7 +206,8 @@ class _Rewriter:
 
     def _add(self, op_type: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
         output = output or f"{self._node.output[0]}/omb_carried_{len(self._made)}"
-        self._made.append(helper.make_node(op_type, inputs, [output], f"{output}/node", **attributes))
+        name = f"{output}/{GUARDED if op_type == 'ReduceMax' else 'node'}"  # what it reduces is finite
+        self._made.append(helper.make_node(op_type, inputs, [output], name, **attributes))
         return output
 
     def _number(self, value: Any, kind: type = np.float32) -> str:
@@ -200,28 +225,35 @@ class _Rewriter:
             self._wrap(self._add("Cast", [x], to=_T.INT32), output, kind)
 
     def _round(self, x: str, output: str, kind: int, *, saturate: bool) -> None:
-        """Round to the multiple of the step that the number's exponent gives."""
+        """Round to the multiple of the step that the number's exponent gives.
+
+        Written with ``Less`` and ``LessOrEqual`` alone: OpenVINO's ``Greater`` is true of NaN with AVX-512 and with SSE4.2.
+        """
         narrow = _FLOATS[kind]
         size, zero, one = self._add("Abs", [x]), self._number(0), self._number(1)
         steps = [2.0 ** (k - narrow.mantissa) for k in range(narrow.lowest, narrow.highest + 1)]
-        # The step doubles at each power of two: a sum of what is added at those that the number has reached.
+        # The step doubles at each power of two: it is the largest of those that belong to the powers that the number has reached.
         powers = self._number([2.0**k for k in range(narrow.lowest + 1, narrow.highest + 1)])
-        grows = self._number(np.diff(steps))
         last = self._add("Unsqueeze", [size, self._number([-1], np.int64)])
-        reached = self._add("Cast", [self._add("GreaterOrEqual", [last, powers])], to=_T.FLOAT)
-        grown = self._add("ReduceSum", [self._add("Mul", [reached, grows]), self._number([-1], np.int64)], keepdims=0)
-        step = self._add("Add", [grown, self._number(steps[0])])
+        reached = self._add("Cast", [self._add("LessOrEqual", [powers, last])], to=_T.FLOAT)
+        steps_reached = self._add("Mul", [reached, self._number(steps[1:])])
+        largest = self._add("ReduceMax", [steps_reached, self._number([-1], np.int64)], keepdims=0)
+        step = self._add("Max", [largest, self._number(steps[0])])
         rounded = self._add("Mul", [self._add("Round", [self._add("Div", [size, step])]), step])
-        too_large = self._add("Greater", [rounded, self._number(narrow.largest)])
+        too_large = self._add("Less", [self._number(narrow.largest), rounded])
         rounded = self._where(too_large, self._number(narrow.largest if saturate else narrow.beyond), rounded)
         below = self._add("Less", [x, zero])
+        if not narrow.signed_zero:  # and what is rounded to zero has no sign
+            below = self._add("And", [below, self._add("Less", [zero, rounded])])
+        if not narrow.nan:
+            lost = self._add("IsNaN", [x])
+            rounded = self._where(lost, zero, rounded)
+            below = self._add("Or", [below, lost])
         if narrow.signed_zero:
             below = self._add("Or", [below, self._add("Less", [self._add("Div", [one, x]), zero])])
         # A product, because the Where of ONNX Runtime makes 0 of -0.
         twice = self._add("Mul", [self._add("Cast", [below], to=_T.FLOAT), self._number(2)])
-        signed = self._add("Mul", [rounded, self._add("Sub", [one, twice])], output if narrow.signed_zero else "")
-        if not narrow.signed_zero:
-            self._add("Add", [signed, zero], output)
+        self._add("Mul", [rounded, self._add("Sub", [one, twice])], output)
 
     def _wrap(self, x: str, output: str, kind: int) -> None:
         """Keep the low bits."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pass: casts at the graph's edge for types that the engine computes but does not take from numpy."""
+"""Pass: casts at the graph's edge for types that the engine does not take from numpy, or takes and converts wrongly."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SUFFIX = "/omb_edge"
 
 
 def edge_types(work: Work) -> None:
-    """Give the engine a wider type at each input and output of an exotic type, and cast inside.
+    """Give the engine another type at each input and output of a type that does not pass its boundary, and cast inside.
 
-    The wider type holds every value of the narrow one, so the way in and out is exact for finite values and
+    A wider type holds every value of the narrow one, so the way in and out is exact for finite values and
     infinities; a NaN stays a NaN and may lose its payload. ``saturate=0`` keeps the infinities of the float8 types
-    (source: Cast's documentation, table "saturate").
+    (source: Cast's documentation, table "saturate"). A narrower type is the one that the engine computes in anyway.
     """
     graph = work.model.graph
     initializers = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
@@ -30,14 +30,14 @@ def edge_types(work: Work) -> None:
 
 def _needs_cast(work: Work, value: ValueInfoProto, *, out: bool) -> bool:
     elem_type = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else TensorProto.UNDEFINED
-    if elem_type not in WIDER or work.limits.takes_directly(elem_type):
+    if elem_type == TensorProto.UNDEFINED or work.limits.boundary_type(elem_type) == elem_type:
         return False
     opset = next((o.version for o in work.model.opset_import if o.domain in ("", "ai.onnx")), None)
     return opset is not None and work.limits.can_cast(elem_type, opset, out=out)
 
 
 def _cast_input(work: Work, index: int, name: str, elem_type: int) -> None:
-    edge, node = _widen(work, f"input {name}", work.edit().graph.input[index])
+    edge, node = _retype(work, f"input {name}", work.edit().graph.input[index])
     cast = helper.make_node("Cast", [edge.engine_name], [name], name=node, to=elem_type)
     if element_name(elem_type).startswith("float8") and elem_type != TensorProto.FLOAT8E8M0:
         cast.attribute.append(helper.make_attribute("saturate", 0))
@@ -46,15 +46,15 @@ def _cast_input(work: Work, index: int, name: str, elem_type: int) -> None:
 
 
 def _cast_output(work: Work, index: int, name: str) -> None:
-    edge, node = _widen(work, f"output {name}", work.edit().graph.output[index])
+    edge, node = _retype(work, f"output {name}", work.edit().graph.output[index])
     work.edit().graph.node.append(helper.make_node("Cast", [name], [edge.engine_name], name=node, to=edge.elem_type))
     work.outputs[name] = edge
 
 
-def _widen(work: Work, where: str, value: ValueInfoProto) -> tuple[Edge, str]:
-    """Give a graph input or output its wider type and a name of its own; returns these, and a name for the Cast."""
-    narrow, name = value.type.tensor_type.elem_type, value.name
-    edge = Edge(_fresh(work, name + _SUFFIX), WIDER[narrow])
+def _retype(work: Work, where: str, value: ValueInfoProto) -> tuple[Edge, str]:
+    """Give a graph input or output its boundary type and a name of its own; returns these, and a name for the Cast."""
+    own, name = value.type.tensor_type.elem_type, value.name
+    edge = Edge(_fresh(work, name + _SUFFIX), work.limits.boundary_type(own))
     node = _fresh(work, f"{name}{_SUFFIX}_cast")
     value.name = edge.engine_name
     value.type.tensor_type.elem_type = edge.elem_type
@@ -64,7 +64,9 @@ def _widen(work: Work, where: str, value: ValueInfoProto) -> tuple[Edge, str]:
             "edge_types",
             where,
             f"crosses the boundary as {element_name(edge.elem_type)}, cast inside",
-            f"the engine exchanges no {element_name(narrow)} arrays with numpy",
+            f"the engine exchanges no {element_name(own)} arrays with numpy"
+            if own in WIDER
+            else f"the engine computes {element_name(own)} in {element_name(edge.elem_type)}, and clamps infinities where it converts",
         )
     )
     return edge, node

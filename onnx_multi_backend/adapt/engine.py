@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from onnx import ModelProto
@@ -50,8 +51,44 @@ class Engine(Protocol):
     def accepts(self, model: ModelProto) -> str | None:
         """None when it takes a model of one node, else its complaint."""
 
-    def distrusts(self, site: Site) -> Doubt | None:
-        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
+    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right.
+
+        Parameters
+        ----------
+        site : Site
+        written : bool
+            A rule wrote the node. Then NaN, infinities and the like have to come out right as well: what a rule makes of
+            the user's node must not depend on how a kernel or a processor treats them.
+        """
+
+
+@dataclass(frozen=True)
+class Trusting:
+    """An engine that is not asked about nodes: only those that it computes wrongly count as lacking.
+
+    It is enough for a model that the engine takes as a whole; asking about each node costs as much as compiling it.
+    """
+
+    engine: Engine
+
+    @property
+    def limits(self) -> Limits:
+        return self.engine.limits
+
+    @property
+    def any_opset(self) -> bool:
+        return True
+
+    @property
+    def identity(self) -> Hashable:
+        return "trusting", self.engine.identity
+
+    def accepts(self, model: ModelProto) -> str | None:
+        return None
+
+    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+        return self.engine.distrusts(site, written=written)
 
 
 #: What engines said of models of one node, the last ones: asking costs as much as compiling. ONNX's own suite asks

@@ -15,11 +15,20 @@ class Limits(Protocol):
     def max_opset(self, domain: str) -> int | None:
         """Highest opset of a domain that the engine accepts; None: it accepts any."""
 
-    def takes_directly(self, elem_type: int) -> bool:
-        """Whether arrays of this element type pass the engine's boundary as they are."""
+    def boundary_type(self, elem_type: int) -> int:
+        """The element type in which arrays of an element type pass the engine's boundary; itself where they pass as they are."""
 
-    def carries(self, elem_type: int, *, cast_to: bool) -> bool:
-        """Whether the engine needs a narrow type carried in a wider one; `cast_to`: values become of that type."""
+    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
+        """Whether the engine needs a narrow type carried in a wider one.
+
+        Parameters
+        ----------
+        elem_type : int
+        cast_to : bool
+            Values become of that type.
+        saturate : bool
+            All that do, with ``saturate=1``.
+        """
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
-        """Whether the engine casts this element type to its wider one (`out`) or from it, at this opset."""
+        """Whether the engine casts this element type to its boundary type (`out`) or from it, at this opset."""

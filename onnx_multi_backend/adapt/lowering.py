@@ -18,6 +18,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.rules import RULES
@@ -33,7 +34,7 @@ from onnx_multi_backend.adapt.single_node import (
     single_node_model,
     subgraphs,
 )
-from onnx_multi_backend.adapt.site import CAST, Site
+from onnx_multi_backend.adapt.site import BODY_OPSET, Site
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
 
@@ -98,8 +99,9 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
             return
         if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
-        if engine.any_opset:
-            break
+        if engine.any_opset:  # another opset is worth a try only where a rule's body is of a newer one than the model
+            todo += [BODY_OPSET] if lowering.mixed and opset < BODY_OPSET else []
+            continue
         todo += lowering.alternatives(opset)
         todo += [o for o in (*_LIFTS, newest or 0) if o > max(opset, given.get("", 1))]
     yield from partly[:_PARTLY]
@@ -117,11 +119,13 @@ class _Lowering:
         self.targets = dict(targets)
         self._ir_version = ir_version
         self._marker = marker
-        self._memo: dict[tuple[Hashable, bytes], _Fragment | None] = {}
+        self._memo: dict[tuple[Hashable, bool, bytes], _Fragment | None] = {}
         self._count = 0
         self._refused: list[Site] = []
         #: Whether there was a node that cannot be shown by itself.
         self.unseen = False
+        #: Whether a node was refused because it means something else in the opset that the engine is to get.
+        self.mixed = False
 
     def whole(self, graph: GraphProto, opsets: Mapping[str, int]) -> bool:
         """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
@@ -143,7 +147,7 @@ class _Lowering:
         for node in graph.node:
             for inner in subgraphs(node):
                 complete &= self._graph(inner, scope, opsets, record=record)
-            fragment = self._node(node, scope, opsets, self._engine if record else self._within)
+            fragment = self._node(node, scope, opsets, self._engine if record else self._within, written=not record)
             if fragment is None:
                 if not record:
                     return False
@@ -159,7 +163,9 @@ class _Lowering:
         graph.node.extend(nodes)
         return complete
 
-    def _node(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine) -> _Fragment | None:
+    def _node(
+        self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine, *, written: bool
+    ) -> _Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
         if next(subgraphs(node), None) is not None and self._same(node, opsets):
             opsets = self.targets  # what is inside has been brought there
@@ -167,10 +173,10 @@ class _Lowering:
         if single is None:  # it cannot be shown by itself
             self.unseen = True
             return _Fragment() if self._same(node, opsets) else None
-        key = (engine.identity, single.SerializeToString(deterministic=True))
+        key = (engine.identity, written, single.SerializeToString(deterministic=True))
         if key not in self._memo:
             self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere
-            self._memo[key] = self._solve(Site(single, self.targets.get("", 1)), engine)
+            self._memo[key] = self._solve(Site(single, self.targets.get("", 1)), engine, written=written)
         return self._memo[key]
 
     def _same(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
@@ -179,12 +185,12 @@ class _Lowering:
         wanted = self.targets.setdefault(domain, given)
         return given == wanted or unchanged(node.op_type, domain, given, wanted)
 
-    def _solve(self, site: Site, engine: Engine) -> _Fragment | None:
-        words = self._why_not(site, engine)
+    def _solve(self, site: Site, engine: Engine, *, written: bool) -> _Fragment | None:
+        words = self._why_not(site, engine, written=written)
         if words is None:
             return _Fragment()
         for rule in RULES:
-            if rule is convert_version and engine.any_opset:
+            if rule is convert_version and engine.any_opset and self._same(site.node, {site.domain: site.opset}):
                 continue
             for body in rule(site):
                 typed = infer(body)
@@ -194,15 +200,16 @@ class _Lowering:
         self._refused.append(site)
         return None
 
-    def _why_not(self, site: Site, engine: Engine) -> str | None:
+    def _why_not(self, site: Site, engine: Engine, *, written: bool) -> str | None:
         if not self._same(site.node, {site.domain: site.opset}):
+            self.mixed = True
             return f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
         stamped = ModelProto()
         stamped.CopyFrom(site.model)
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        doubt = engine.distrusts(Site(stamped, site.target))
+        doubt = engine.distrusts(Site(stamped, site.target), written=written)
         return doubt.words if doubt is not None else answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
@@ -213,7 +220,7 @@ class _Lowering:
         names.update({f"o{i}": name for i, name in enumerate(node.output) if name})
         made = [renamed(inner, lambda name: names.get(name, prefix + name)) for inner in fragment.nodes]
         for i, inner in enumerate(made):
-            inner.name = f"{prefix}{inner.name or f'{inner.op_type}{i}'}"
+            inner.name = f"{prefix}{inner.name or inner.op_type}{i}"
         return made
 
 

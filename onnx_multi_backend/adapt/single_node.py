@@ -10,6 +10,7 @@ import onnx
 import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.graph_walk import canonical
 
@@ -103,7 +104,8 @@ def single_node_model(
     alone = renamed(
         node, lambda name: inputs.get(name) or outputs.get(name) or inner.setdefault(name, f"n{len(inner)}")
     )
-    alone.name = alone.doc_string = ""
+    alone.doc_string = ""
+    alone.name = GUARDED if GUARDED in node.name else ""
     del alone.metadata_props[:]
     graph = GraphProto(name="single", node=[alone])
     for name, short in inputs.items():

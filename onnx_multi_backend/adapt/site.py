@@ -11,12 +11,13 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
+from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_imports, opset_versions
 from onnx_multi_backend.graph_walk import canonical
 from onnx_multi_backend.tensors import numpy_dtype
 
 #: The oldest opset that rules write their bodies in.
-_OLDEST = 18
+BODY_OPSET = 18
 
 #: The width of each integer type.
 INTEGER_BITS: Mapping[int, int] = {
@@ -29,9 +30,6 @@ INTEGER_BITS: Mapping[int, int] = {
     TensorProto.INT64: 64,
     TensorProto.UINT64: 64,
 }
-
-#: Begins the names of nodes that only convert types.
-CAST = "omb_cast"
 
 
 class Site:
@@ -147,7 +145,7 @@ class Body:
 
     def __init__(self, site: Site, opsets: Mapping[str, int] | None = None) -> None:
         self._site = site
-        self._opsets = dict(opsets or {"": max(site.target, _OLDEST)})
+        self._opsets = dict(opsets or {"": max(site.target, BODY_OPSET)})
         self._nodes: list[NodeProto] = []
         self._count = 0
 
@@ -185,6 +183,11 @@ class Body:
     def cast(self, value: str, elem_type: int) -> str:
         """A Cast that only converts a type: it does not count as a node of the user's model."""
         return str(self("Cast", value, name=f"{CAST}{self._count}", to=elem_type))
+
+    def within(self, value: str, low: str, high: str) -> str:
+        """A value held between two others. NaN becomes the lower one on every kernel, so that an index leads nowhere else."""
+        raised = self("Where", self("Less", low, value), value, low)
+        return str(self("Where", self("Less", raised, high), raised, high))
 
     def finish(self, *results: str) -> ModelProto:
         """The model with these values as the node's outputs; empty where an output is not wanted."""

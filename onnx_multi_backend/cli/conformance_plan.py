@@ -97,7 +97,6 @@ def _preset_plan(choice: Choice, folder: Path | None, given: Mapping[str, Path],
     strict = strict and (file is None or file.stem == names[0])
     if preset.name in given:
         file, strict = given[preset.name], True
-    engine, _, version = preset.availability().engine.partition(" ")
     return Plan(
         BackendRef(
             f"{preset.__module__}.{preset.__qualname__}",
@@ -109,7 +108,7 @@ def _preset_plan(choice: Choice, folder: Path | None, given: Mapping[str, Path],
         str(file or ""),
         strict,
         preset.name,
-        {engine: version},
+        preset.availability().packages,
     )
 
 

@@ -13,7 +13,7 @@ import typer
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.cli import arguments, console, facts
+from onnx_multi_backend.cli import arguments, console, facts, instructions
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.model import load
@@ -53,9 +53,13 @@ def inspect(
     choices = arguments.choose(preset, device, options)
     answers = [_ask(choice, model) for choice in choices if not choice.why_not]
     if json:
-        console.as_json({"model": facts.to_json(known), "presets": {a.preset: a.to_json() for a in answers}})
+        on_cpu = instructions.to_json() if preset and any(a.on_openvino for a in answers) else None
+        told = {"openvino_cpu": on_cpu} if on_cpu else {}
+        console.as_json({"model": facts.to_json(known), "presets": {a.preset: a.to_json() for a in answers}, **told})
     else:
         _show(answers)
+        if preset and any(a.on_openvino for a in answers):
+            instructions.show()
     if not any(a.runs for a in answers):
         raise typer.Exit(1)
 
@@ -75,6 +79,11 @@ class _Answer:
     @property
     def runs(self) -> bool:
         return not self.reasons
+
+    @property
+    def on_openvino(self) -> bool:
+        """Whether OpenVINO computes, by itself or as an execution provider."""
+        return self.provider in ("OpenVINO", "OpenVINOExecutionProvider")
 
     @property
     def providers(self) -> dict[str, int]:

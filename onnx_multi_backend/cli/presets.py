@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from onnx_multi_backend.cli import console
+from onnx_multi_backend.cli import console, instructions
 from onnx_multi_backend.cli.arguments import Json
-from onnx_multi_backend.engines.ort import runtime
+from onnx_multi_backend.engines.ort import plugin_listing, runtime
+from onnx_multi_backend.engines.ort.plugin_listing import PluginProvider
 from onnx_multi_backend.errors import EnvironmentWarning
 from onnx_multi_backend.preset import Availability
 from onnx_multi_backend.registry import availability
@@ -22,14 +23,17 @@ Examples:
 
 
 def presets(*, json: Json = False) -> None:
-    """List the presets: which are usable here, and why not."""
+    """List presets and plugins: which are usable here, and why not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EnvironmentWarning)  # it is part of the answer
         found = availability()
+        plugins = plugin_listing.installed()
     conflict = runtime.conflict()
     if json:
         states = {name: dataclasses.asdict(state) for name, state in found.items()}
-        console.as_json({"conflict": conflict, "presets": states})
+        listed = [dataclasses.asdict(plugin) for plugin in plugins]
+        on_cpu = instructions.to_json()
+        console.as_json({"conflict": conflict, "presets": states, "plugins": listed, "openvino_cpu": on_cpu})
         return
     rows = [
         [name, "yes" if s.usable else "no", ", ".join(s.devices) or "-", s.engine or "not installed"]
@@ -37,10 +41,28 @@ def presets(*, json: Json = False) -> None:
     ]
     console.table(["Preset", "Usable", "Devices", "Engine"], rows)
     list_unusable(found)
+    list_plugins(plugins)
+    instructions.show()
     if conflict is not None:
         console.line()
         console.heading("Conflict")
         console.line(conflict, indent=2)
+
+
+def list_plugins(plugins: Sequence[PluginProvider]) -> None:
+    """Print the execution providers of installed plugins with their devices, or why they offer none."""
+    if not plugins:
+        return
+    console.line()
+    console.table(
+        ["Plugin execution provider", "Version", "Devices", "Package"],
+        [[p.name or "-", p.version or "-", ", ".join(p.devices) or "-", p.release or p.module] for p in plugins],
+    )
+    for plugin in plugins:
+        if plugin.reason:
+            console.line()
+            console.heading(f"{plugin.name or plugin.module}: no device here")
+            console.facts([("why", plugin.reason)])
 
 
 def list_unusable(found: Mapping[str, Availability]) -> None:

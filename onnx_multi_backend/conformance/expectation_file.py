@@ -8,7 +8,7 @@
     reason = "OpenVINO has no CumProd and says so with a bare RuntimeError"
     kind = "defect"                     # of the engine; or "random", or "pending" with mended_by = "..."
     link = "https://github.com/..."     # optional
-    when = {openvino = ">=2026.4,<2027", platform = "linux"}  # optional: all of them must hold
+    when = {openvino = ">=2026.4,<2027", instruction_set = "avx512f"}  # optional: all must hold; see `applies`
 
     [[skip]]                            # the same, for a case that kills the process: it is not run
     ...
@@ -19,16 +19,13 @@ strict both ways: an entry whose case passes is a failure, and so is one that ma
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-from onnx_multi_backend.conformance.versions import installed_version
+from onnx_multi_backend.applies import applies, fault
 from onnx_multi_backend.errors import OnnxMultiBackendError
 
 ACTIONS = ("xfail", "skip")
@@ -56,11 +53,8 @@ class Expectation:
 
     @property
     def applies(self) -> bool:
-        """Whether the entry is for this platform and these versions."""
-        return all(
-            sys.platform == wanted if subject == "platform" else _installed(subject, wanted)
-            for subject, wanted in self.when.items()
-        )
+        """Whether the entry is for this host: its platform, its processor and its versions."""
+        return applies(self.when)
 
     def __str__(self) -> str:
         notes = [self.kind, self.mended_by and f"mended by {self.mended_by}", self.link]
@@ -92,15 +86,10 @@ def read_expectations(path: Path) -> list[Expectation]:
     return entries
 
 
-def _installed(package: str, wanted: str) -> bool:
-    version = installed_version(package)
-    return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)
-
-
 def _parse(table: Any, action: str, where: str) -> Expectation:
-    def check(holds: object, fault: str) -> None:
+    def check(holds: object, otherwise: str) -> None:
         if not holds:
-            raise ExpectationError(f"{where}: {fault}")
+            raise ExpectationError(f"{where}: {otherwise}")
 
     check(isinstance(table, dict), f"write [[{action}]] and fields under it")
     check(set(table) <= _FIELDS, f"unknown field {_listed(set(table) - _FIELDS)}; known are {_listed(_FIELDS)}")
@@ -115,16 +104,8 @@ def _parse(table: Any, action: str, where: str) -> Expectation:
     check(table.get("kind") in CAUSES, f"kind is required, one of {_listed(CAUSES)}")
     check(("mended_by" in table) == (table["kind"] == "pending"), "mended_by goes with kind 'pending', and only there")
     when = table.get("when", {})
-    check(
-        isinstance(when, dict) and all(isinstance(v, str) for v in when.values()),
-        "when must be a table of strings, such as {onnxruntime = '>=1.31', platform = 'linux'}",
-    )
-    for package, specifier in when.items():
-        try:
-            if package != "platform":
-                SpecifierSet(specifier)
-        except InvalidSpecifier:
-            check(False, f"when: {package} = {specifier!r} is no version specifier, such as '>=1.31,<1.32'")
+    wrong = fault(when)
+    check(not wrong, wrong)
     fields = {key: table[key] for key in ("glob", "mended_by", "link") if key in table}
     return Expectation(action, table["reason"], table["kind"], where, tuple(names), when=when, **fields)
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from onnx_multi_backend.applies import applies
 from onnx_multi_backend.conformance.expectation_file import Expectation, ExpectationError, read_expectations
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.processor import Processor
 
 
 class Expectations:
@@ -87,6 +89,20 @@ class Expectations:
         else:
             fault = f"unexpected pass ({label}): remove it from {entry.where} ({entry})"
         return replace(result, unexpected=fault)
+
+    def new_on_this_processor(self, result: CaseResult, before: Processor | None) -> bool:
+        """Whether a result is `xfail` or `skip` by an entry that holds on this processor and not on another.
+
+        Parameters
+        ----------
+        result : CaseResult
+        before : Processor or None
+            Where the case's earlier label was obtained; nothing is new against one that is not known.
+        """
+        entry = self.find(result.name)
+        if before is None or entry is None or result.label not in (Label.XFAIL, Label.SKIP):
+            return False
+        return not applies(entry.when, on=before)
 
     def stale(self, names: Collection[str]) -> list[str]:
         """Return one line for each name and glob that matches none of the suite's cases."""

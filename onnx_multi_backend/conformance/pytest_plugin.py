@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from onnx_multi_backend import processor
 from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import find_case
 from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.processor_facts import difference
 from onnx_multi_backend.conformance.pytest_suite import NO_BACKEND, Options, check_chosen
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
@@ -162,7 +164,7 @@ def _update(name: str, backend: _Backend, versions: Mapping[str, str], path: Pat
     """Write what this run knows; cases it did not run keep their label, cases ONNX no longer has go."""
     kept = Baseline.read(path).labels if path.exists() else {}
     labels = {n: label for n, label in {**kept, **backend.labels}.items() if find_case(n)}
-    Baseline(name, versions, labels).write(path)
+    Baseline(name, versions, labels, processor.current()).write(path)
 
 
 def _compared(backend: _Backend, path: Path, updated: bool) -> str:
@@ -170,7 +172,14 @@ def _compared(backend: _Backend, path: Path, updated: bool) -> str:
         return f"baseline written: {path}"
     if not path.exists():
         return f"no baseline yet: write {path} with --onnx-update-baselines"
-    old = Baseline.read(path).labels
-    lost, gained = len(worse(old, backend.labels)), len(worse(backend.labels, old))
-    hint = "; keep it with --onnx-update-baselines" if gained else ""
-    return f"against the baseline: {lost} worse, {gained} better{hint}"
+    before = Baseline.read(path)
+    lost, gained = worse(before.labels, backend.labels), worse(backend.labels, before.labels)
+    excused = sum(not backend.results[case.name].unexpected for case in lost)
+    words = [f"{len(lost) - excused} worse, {len(gained)} better"]
+    if excused:
+        words.append(f"{excused} worse as the expectations for this processor say")
+    if elsewhere := difference(before.processor, processor.current()):
+        words.append(elsewhere)
+    if gained:
+        words.append("keep it with --onnx-update-baselines")
+    return f"against the baseline: {'; '.join(words)}"

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from onnx_multi_backend import processor
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, BaselineError
 from onnx_multi_backend.conformance.case_facts import CaseFacts
@@ -23,9 +24,10 @@ from onnx_multi_backend.conformance.cases import STOCK_CLASSES, Case
 from onnx_multi_backend.conformance.expectation_file import ExpectationError
 from onnx_multi_backend.conformance.expectations import Expectations
 from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.processor_facts import difference
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.suite import Suite
-from onnx_multi_backend.conformance.versions import installed_version
+from onnx_multi_backend.versions import installed_version
 
 Test = Callable[[Any], None]
 
@@ -195,7 +197,7 @@ def _test(suite: Suite, case: Case, known: Expectations, before: Baseline | None
     def test(self: Any) -> None:
         result = known.skipped(suite.name, case.name, case.kind) or known.judge(suite.run(case.name))
         if before is not None and not result.unexpected:
-            result = replace(result, unexpected=_worse_than(before, result))
+            result = replace(result, unexpected=_worse_than(before, result, known))
         self.onnx_result = result.to_dict()
         _conclude(result)
 
@@ -208,13 +210,15 @@ def _test(suite: Suite, case: Case, known: Expectations, before: Baseline | None
     return test
 
 
-def _worse_than(before: Baseline, result: CaseResult) -> str:
-    old = before.labels.get(result.name)
-    if old is None or not result.label.is_worse_than(old):
+def _worse_than(before: Baseline, result: CaseResult, known: Expectations) -> str:
+    old = before.lost(result.name, result.label)
+    if old is None or known.new_on_this_processor(result, before.processor):
         return ""
     now = {name: installed_version(name) for name in before.engines}
     moved = [f"{n} {v}, now {now[n]}" for n, v in before.engines.items() if now[n] != v]
     made_with = f" (the baseline was made with {'; '.join(moved)})" if moved else ""
+    if elsewhere := difference(before.processor, processor.current()):
+        made_with += f" ({elsewhere})"
     return f"was {old}, is {result.label}: {result.error or result.reason}{made_with}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
+from onnx_multi_backend.adapt.engine import Trusting
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.engines.diagnosis import distrust
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
@@ -31,7 +32,7 @@ def compile_model(target: Target, payload: Payload) -> Session:
     lowering = payload.lowering
     doubts = doubtful(payload.adapted.proto, target, target.suspects) if lowering else []
     if doubts:
-        session = _lowered(target, payload, taken=False)
+        session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
         if session is not None:
             return session
         lowering = False  # it would come to nothing again
@@ -58,10 +59,14 @@ def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> Unsupp
     return distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
 
 
-def _lowered(target: Target, payload: Payload, *, taken: bool) -> Session | None:
-    """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too."""
-    for engine, within in target.askings(taken=taken):
-        for lowered in lower(payload.adapted, engine, within):
+def _lowered(target: Target, payload: Payload, *, taken: bool, trusting: bool = False) -> Session | None:
+    """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
+
+    `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
+    """
+    askings = target.askings(taken=taken)
+    for engine, within in askings[:1] if trusting else askings:
+        for lowered in lower(payload.adapted, Trusting(engine) if trusting else engine, within):
             try:
                 session = target.build(replace(payload, adapted=lowered))
             except (RefusedError, OnnxMultiBackendError):

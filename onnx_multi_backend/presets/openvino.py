@@ -14,20 +14,22 @@ from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import COMMON, Option, anything, one_of
 from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.presets import precision
 
 
 class OpenvinoBackend(Preset):
     """OpenVINO, computing float32 in float32 unless asked.
 
-    OpenVINO's own default on a CPU with BF16 is bfloat16; ``precision="bf16"`` asks for it. Further keyword arguments
-    are OpenVINO's properties, for example ``INFERENCE_NUM_THREADS=2``.
+    OpenVINO's own default on a CPU with BF16 is bfloat16: ``precision="bf16"`` asks for it, and ``precision="default"``
+    for whatever OpenVINO would choose. Further keyword arguments are OpenVINO's properties, for example
+    ``INFERENCE_NUM_THREADS=2``.
     """
 
     name = "Openvino"
     family = devices.OPENVINO
     options = (
         Option("input_example", anything, doc="one example of the inputs, in any of the three forms"),
-        Option("precision", one_of("f32", "f16", "bf16"), "f32", "in which precision to compute", positional=False),
+        precision.OPTION,
         Option(
             "performance_hint",
             one_of("LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT", "UNDEFINED"),
@@ -51,9 +53,18 @@ class OpenvinoBackend(Preset):
         return value
 
     @classmethod
+    def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        cls._hint(settings)
+
+    @classmethod
+    def _hint(cls, settings: Mapping[str, Any]) -> dict[str, str]:
+        given = [settings[precision.HINT]] if precision.HINT in settings else []
+        return precision.hint(cls.name, settings, [(f"{precision.HINT}={value!r}", str(value)) for value in given])
+
+    @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
         properties = {
-            "INFERENCE_PRECISION_HINT": settings["precision"],
+            **cls._hint(settings),
             "PERFORMANCE_HINT": settings["performance_hint"],
             **{name: value for name, value in settings.items() if name.isupper()},
         }

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from onnx_multi_backend import devices
 from onnx_multi_backend.devices import Device, Problem
-from onnx_multi_backend.engines.ort import providers, runtime
+from onnx_multi_backend.engines.ort import plugins, providers, runtime
 from onnx_multi_backend.engines.ort.options import check_session_options
+from onnx_multi_backend.engines.ort.plugins import Plugin
+from onnx_multi_backend.engines.ort.records import record
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.model import LoadedModel
@@ -60,7 +64,7 @@ class OrtPreset(Preset):
 
     @classmethod
     def _engine(cls) -> str:
-        return runtime.describe()
+        return providers.describe(cls.provider)
 
 
 def thread_options(settings: Mapping[str, Any]) -> dict[str, int]:
@@ -82,9 +86,18 @@ def _options_by_provider(name: str, value: Any) -> Any:
     return provider_options(name, value)
 
 
+def _plugin(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise OptionTypeError(f"{name} is a module's name or the path of a library; {value!r} was given.")
+    return os.fspath(value)
+
+
 class OrtBackend(OrtPreset):
     """ONNX Runtime with any execution provider by name, built-in or plugin.
 
+    An installed package with a plugin is found by itself; ``plugin`` names a module or a library file that is not.
     ``provider_options`` is one mapping for the first provider, or a list with a mapping for each.
     """
 
@@ -94,7 +107,21 @@ class OrtBackend(OrtPreset):
         Option("provider_name", _provider_names, REQUIRED, "a provider's name or a priority list of names"),
         Option("provider_options", _options_by_provider, doc="its options by name, or a list for a list of providers"),
         Option("session_options", anything, doc="a mapping of names to values, or an onnxruntime.SessionOptions"),
+        Option("plugin", _plugin, doc="module or library file that brings the first provider", positional=False),
     )
+
+    @classmethod
+    def _plugin(cls, settings: Mapping[str, Any]) -> Plugin | None:
+        """The plugin that the user named, registered."""
+        named = settings.get("plugin")
+        if named is None or runtime.why_missing() is not None:
+            return None
+        try:
+            return plugins.named(named, settings["provider_name"][0])
+        except plugins.PluginError as error:
+            raise OptionError(
+                f"{cls.name}: plugin {named!r} {error}. Name a module that has get_library_path(), or a plugin's library."
+            ) from error
 
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
@@ -103,18 +130,24 @@ class OrtBackend(OrtPreset):
             raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
         if isinstance(options, list) and len(options) != len(names):
             raise OptionError(f"provider_options has {len(options)} mappings for {len(names)} providers.")
+        cls._plugin(settings)
         if settings["session_options"] is not None:
             check_session_options(settings["session_options"])
 
     @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         names, options = settings["provider_name"], settings["provider_options"]
+        plugin = cls._plugin(settings)
         by_provider = options if isinstance(options, list) else [options, *({} for _ in names[1:])]
         chosen = tuple(
-            (name, {**(_device_option(name, device) if i == 0 else {}), **given})
+            (
+                providers.on_device(name, device, plugin=plugin is not None) if i == 0 else name,
+                {**(_device_option(name, device, plugin) if i == 0 else {}), **given},
+            )
             for i, (name, given) in enumerate(zip(names, by_provider, strict=True))
         )
-        return OrtTarget(cls.name, chosen, device, settings["fallback"], settings["session_options"])
+        target = OrtTarget(cls.name, chosen, device, settings["fallback"], settings["session_options"])
+        return target if plugin is None else replace(target, library=plugin.library)
 
     @classmethod
     def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
@@ -126,8 +159,11 @@ class OrtBackend(OrtPreset):
         if device.text and not providers.family(names[0]).knows(device.text):
             return Problem(f"{names[0]} knows no device {device.text!r}", "Name one of the provider's own devices")
         for i, name in enumerate(names):
-            first = i == 0 and device.text
-            problem = providers.why_unusable(name, device if first else Device(providers.default_device(name)))
+            wanted = device if i == 0 and device.text else Device(providers.default_device(name))
+            if i == 0 and (plugin := cls._plugin(settings)) is not None:
+                problem = providers.why_not_offered(name, wanted, plugin, plugin.library)
+            else:
+                problem = providers.why_unusable(name, wanted)
             if problem is not None:
                 return problem
         return None
@@ -139,17 +175,20 @@ class OrtBackend(OrtPreset):
             found += [d for d in providers.usable_devices(name) if d not in found]
         return tuple(found)
 
+    @classmethod
+    def _engine(cls) -> str:
+        return runtime.describe()
+
 
 def _usual_provider(device: Device) -> str:
     """The provider that a device makes think of, where none was named."""
     return {"": providers.CPU, "CPU": providers.CPU, "CUDA": providers.CUDA}.get(device.kind, providers.OPENVINO)
 
 
-def _device_option(provider: str, device: Device) -> dict[str, str]:
+def _device_option(provider: str, device: Device, plugin: Plugin | None) -> dict[str, str]:
     if not device.text:
         return {}
-    if provider in (providers.CUDA, providers.TENSORRT):
-        return {"device_id": str(device.index)}
-    if provider == providers.OPENVINO and providers.built_in(provider):
-        return {"device_type": device.text}
-    return {}
+    known = record(provider, plugin=plugin is not None or None)
+    if not known.device_option:
+        return {}
+    return {known.device_option: str(device.index) if known.device_by_index else device.text}

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from onnx_multi_backend import cache, devices
 from onnx_multi_backend.devices import Device
-from onnx_multi_backend.engines.ort import providers
-from onnx_multi_backend.errors import PresetWarning
+from onnx_multi_backend.engines.ort import plugins, providers
+from onnx_multi_backend.engines.ort.target import OrtTarget
+from onnx_multi_backend.errors import OptionError, PresetWarning
 from onnx_multi_backend.graph_walk import all_nodes
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import Option, anything, provider_options, threads
+from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
 from onnx_multi_backend.user_warnings import warn
 
@@ -32,40 +35,96 @@ def _num_threads(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
     return {} if chosen is None else {name: str(chosen)}
 
 
+def _config(preset: str, options: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """OpenVINO's properties by device, as the user wrote them into ``load_config``."""
+    text = options.get("load_config", "{}")
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        config = None
+        fault = f" ({error})"
+    else:
+        fault = ""
+    if not isinstance(config, dict) or not all(isinstance(v, dict) for v in config.values()):
+        raise OptionError(
+            f"{preset}: load_config is OpenVINO's properties by device in JSON, such as "
+            f'\'{{"CPU": {{"NUM_STREAMS": "2"}}}}\'; {text!r} was given{fault}.'
+        )
+    return config
+
+
+def _with_config(
+    preset: str, given: Mapping[str, str], device: Device, properties: Mapping[str, str]
+) -> dict[str, str]:
+    """The user's options with properties of OpenVINO in ``load_config``; those that are there already stay."""
+    if not properties:
+        return dict(given)
+    config = _config(preset, given)
+    return {**given, "load_config": json.dumps({**config, device.kind: {**properties, **config.get(device.kind, {})}})}
+
+
+#: What the built-in execution provider's option ``precision`` stands for.
+_BUILT_IN_PRECISIONS = {"FP32": "f32", "FP16": "f16", "ACCURACY": "f32"}
+
+
+def _precisions(preset: str, options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Where the provider's options name a precision, and which."""
+    if "precision" in options:
+        written = options["precision"]
+        yield f"provider_options={{'precision': {written!r}}}", _BUILT_IN_PRECISIONS.get(written, written)
+    for name, properties in _config(preset, options).items():
+        if precision.HINT in properties:
+            yield (
+                f"{precision.HINT} {properties[precision.HINT]!r} for {name} in load_config",
+                properties[precision.HINT],
+            )
+
+
 class OrtOpenvinoBackend(OrtPreset):
-    """ONNX Runtime's OpenVINO execution provider with its own defaults and the options you pass."""
+    """ONNX Runtime's OpenVINO execution provider with the options you pass, computing float32 in float32 unless asked.
+
+    ``precision="default"`` leaves the precision to OpenVINO, which takes bfloat16 or float16 where the device has it.
+    ``precision="bf16"``, or ``INFERENCE_PRECISION_HINT`` in the provider's option ``load_config``, asks for one.
+    """
 
     name = "OrtOpenvino"
     family = devices.OPENVINO
     provider = providers.OPENVINO
-    options = (_PROVIDER_OPTIONS, _EXAMPLE, *_ORT_THREADS)
+    options: ClassVar[tuple[Option, ...]] = (_PROVIDER_OPTIONS, _EXAMPLE, *_ORT_THREADS, precision.OPTION)
+
+    @classmethod
+    def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        cls._hint(settings)
+
+    @classmethod
+    def _hint(cls, settings: Mapping[str, Any]) -> dict[str, str]:
+        return precision.hint(cls.name, settings, _precisions(cls.name, settings.get("provider_options", {})))
 
     @classmethod
     def _provider_options(
         cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None
     ) -> dict[str, str]:
-        if not providers.built_in(cls.provider):  # the plugin takes its device from an OrtEpDevice
-            config = cls._plugin_config(settings)
-            chosen = {"load_config": json.dumps({device.kind: config})} if config else {}
-        else:
-            chosen = {"device_type": device.text, **cls._built_in_options(settings, device)}
-            folder = cache.resolve(settings["cache_dir"], slow_builds=False)
-            if folder is not None and loaded is not None:
-                parts = (sorted(chosen.items()), sorted(settings.get("provider_options", {}).items()))
-                folder = cls._kept_by_engine(folder, "ort_openvino", loaded, *parts)
-                if folder is not None:
-                    chosen["cache_dir"] = str(folder)
-        return {**chosen, **settings.get("provider_options", {})}
+        given, hint = settings.get("provider_options", {}), cls._hint(settings)
+        if not plugins.built_in(cls.provider):  # the plugin takes its device from an OrtEpDevice
+            return _with_config(cls.name, given, device, {**hint, **_num_threads("INFERENCE_NUM_THREADS", settings)})
+        chosen = {"device_type": device.text, **_num_threads("num_of_threads", settings)}
+        if hint.get(precision.HINT) == "f32":
+            # FP32 is offered on these two alone; ACCURACY keeps the model's own types.
+            chosen["precision"] = "FP32" if device.kind in ("CPU", "GPU") else "ACCURACY"
+            hint = {}
+        folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+        if folder is not None and loaded is not None:
+            parts = (sorted({**chosen, **hint}.items()), sorted(given.items()))
+            folder = cls._kept_by_engine(folder, "ort_openvino", loaded, *parts)
+            if folder is not None:
+                chosen["cache_dir"] = str(folder)
+        return {**chosen, **_with_config(cls.name, given, device, hint)}
 
     @classmethod
-    def _built_in_options(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
-        """Options of the built-in execution provider."""
-        return _num_threads("num_of_threads", settings)
-
-    @classmethod
-    def _plugin_config(cls, settings: Mapping[str, Any]) -> dict[str, str]:
-        """OpenVINO's own properties, for the plugin."""
-        return _num_threads("INFERENCE_NUM_THREADS", settings)
+    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
+        target = super()._target(settings, device, loaded)
+        ((name, chosen),) = target.providers
+        return replace(target, providers=((providers.on_device(name, device), chosen),))
 
     @classmethod
     def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,16 +140,6 @@ class OrtOpenvinoFloatBackend(OrtOpenvinoBackend):
     name = "OrtOpenvinoFloat"
     options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)
 
-    @classmethod
-    def _built_in_options(cls, settings: Mapping[str, Any], device: Device) -> dict[str, str]:
-        # FP32 is offered on these two alone; ACCURACY keeps the model's own types.
-        precision = "FP32" if device.kind in ("CPU", "GPU") else "ACCURACY"
-        return {"precision": precision, **super()._built_in_options(settings, device)}
-
-    @classmethod
-    def _plugin_config(cls, settings: Mapping[str, Any]) -> dict[str, str]:
-        return {"INFERENCE_PRECISION_HINT": "f32", **super()._plugin_config(settings)}
-
 
 class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
     """ONNX Runtime's OpenVINO execution provider, int8 where the model's Q/DQ nodes say so.
@@ -100,10 +149,10 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
     """
 
     name = "OrtOpenvinoInt8"
-    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)
+    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS, precision.OPTION)
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> Any:
+    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         if loaded is not None and not any(n.op_type == "QuantizeLinear" for n in all_nodes(loaded.proto)):
             warn(
                 f"{cls.name}: {loaded.label} has no QuantizeLinear nodes, so nothing of it runs in int8. Quantize it "

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,27 +17,40 @@ from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.graph_walk import all_nodes
 
+#: Tells which nodes of the operators are refused.
+Forms = Callable[[Site], bool]
+
+ORT_CPU = OrtTarget("OrtCpu", ((providers.CPU, {}),), Device("CPU"))
+OPENVINO = OpenvinoTarget("Openvino", Device("CPU"), {"INFERENCE_PRECISION_HINT": "f32"})
+
 
 class Picky:
-    """ONNX Runtime's CPU provider without some operators.
+    """An engine without some operators.
 
     Parameters
     ----------
     operators : iterable of str
     forms : callable, optional
         Tells which nodes of these operators are refused; by default all.
+    target : OrtTarget or OpenvinoTarget, optional
+        The engine; ONNX Runtime's CPU provider by default.
     """
 
-    any_opset = False
-
-    def __init__(self, operators: Iterable[str], forms: Any = lambda site: True) -> None:
-        self._target = OrtTarget("OrtCpu", ((providers.CPU, {}),), Device("CPU"))
+    def __init__(
+        self, operators: Iterable[str], forms: Forms | None = None, target: OrtTarget | OpenvinoTarget = ORT_CPU
+    ) -> None:
+        self._target = target
         self._operators = frozenset(operators)
         self._forms = forms
+
+    @property
+    def any_opset(self) -> bool:
+        return self._target.any_opset
 
     @property
     def limits(self) -> Limits:
@@ -47,23 +60,26 @@ class Picky:
     def identity(self) -> Hashable:
         return id(self)
 
-    def distrusts(self, site: Site) -> Doubt | None:
-        if site.op_type in self._operators and self._forms(site):
+    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+        if site.op_type in self._operators and (self._forms is None or self._forms(site)):
             return Doubt(f"{site.op_type} is refused for the test")
-        return self._target.distrusts(site)
+        return self._target.distrusts(site, written=written)
 
     def accepts(self, model: ModelProto) -> str | None:
         return self._target.accepts(model)
 
 
 def rewritten(
-    model: ModelProto, *operators: str, forms: Any = lambda site: True
+    model: ModelProto,
+    *operators: str,
+    forms: Forms | None = None,
+    target: OrtTarget | OpenvinoTarget = ORT_CPU,
 ) -> tuple[ModelProto, list[Adaptation]]:
     """The model without these operators, and how that was done."""
-    engine = Picky(operators, forms)
+    engine = Picky(operators, forms, target)
     lowered = next(lower(adapt(model, engine.limits), engine))
     left = {n.op_type for n in all_nodes(lowered.proto)} & set(operators)
-    assert not left or forms is not Picky.__init__.__defaults__[0], left  # type: ignore[index]
+    assert not left or forms is not None, left
     return lowered.proto, [c for c in lowered.changes if c.pass_name not in ("ir_version", "opset_version")]
 
 

@@ -254,7 +254,8 @@ def test_wider_types_give_the_same_numbers(op_type: str, dtype: str) -> None:
     model = single(op_type, inputs, {"y": (made, (64,))}, opset=18)
     narrow = code(dtype)
     new, changes = rewritten(model, op_type, forms=lambda site: _uses(site, narrow))
-    assert [c.pass_name for c in changes] == ["widen_types"]
+    guarded = dtype == "float16" and op_type in ("Max", "Min", "Greater")  # against NaN, and inside in the wider type
+    assert [c.pass_name for c in changes] == ["special_values" if guarded else "widen_types"]
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(computed(new, *inputs.values())[0], expected(model, *inputs.values())[0], rtol=1e-3)
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from onnx_multi_backend import processor
 from onnx_multi_backend.cache import host, make_key
 
 PARTS: tuple[Any, ...] = ("model", "onnxruntime 1.31.1", "CPU", ("option", 1))
@@ -38,13 +40,9 @@ def test_the_cpu_and_the_packages_count(monkeypatch: pytest.MonkeyPatch, what: s
 
 
 def test_the_cpu_is_told_by_its_instruction_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    import platform
-
-    if platform.machine() not in ("x86_64", "AMD64"):
-        pytest.skip("the words looked for are those of x86")
-    assert "sse" in " ".join(host.cpu()).lower() or "X86_V" in " ".join(host.cpu())
-    assert host.cpu() == host.cpu.__wrapped__()
-    monkeypatch.setattr(host, "_CPUINFO", host.Path("/nowhere"))
-    elsewhere = host.cpu.__wrapped__()
-    assert elsewhere[0] == platform.machine()
-    assert len(elsewhere) > 2, "numpy tells the instruction sets where there is no /proc/cpuinfo"
+    here = processor.current()
+    assert here.instruction_sets <= set(host.cpu())
+    first = make_key(*PARTS)
+    fewer = dataclasses.replace(here, instruction_sets=frozenset(sorted(here.instruction_sets)[1:]))
+    monkeypatch.setattr(processor, "current", lambda: fewer)
+    assert make_key(*PARTS) != first, "an emulated processor shares no entry with its host"

@@ -80,14 +80,19 @@ def test_what_would_be_rewritten_is_told_with_its_node_and_cause(cli: Cli, saved
 
 
 def test_what_would_come_out_wrong_is_told_as_a_refusal(cli: Cli, saved: Save, openvino: object) -> None:
-    made = models.one_node(
-        "Resize", [models.tensor("x", [1, 1, 4, 4])], [models.tensor("y", [1, 1, 2, 2])], mode="linear", antialias=1
-    )
-    made.graph.node[0].input.extend(["", "scales"])
-    made.graph.initializer.append(helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 0.5, 0.5]))
+    made = models.one_node("DFT", [models.tensor("x", [2, 4, 1])], [models.tensor("y", None)], opset=17, onesided=1)
     done = cli("inspect", saved(made), "--preset", "Openvino")
     assert done.code == 1
-    assert "Openvino does not run it\n  Resize 'the_Resize': antialias=1 is ignored" in done.out
+    assert "Openvino does not run it\n  DFT 'the_DFT': a one-sided transform keeps" in done.out
+
+
+def test_the_instruction_set_is_told_where_openvino_is_asked_for(cli: Cli, saved: Save, openvino: object) -> None:
+    model = saved(models.relu())
+    asked = cli("inspect", model, "--preset", "Openvino").out
+    assert "OpenVINO on this CPU\n" in asked
+    told = json.loads(cli("inspect", model, "--preset", "Openvino", "--json").out)["openvino_cpu"]
+    assert told["instruction_set"] in asked
+    assert "OpenVINO on this CPU" not in cli("inspect", model).out
 
 
 def test_nodes_elsewhere_are_listed(cli: Cli, saved: Save, openvino_ep: object) -> None:

@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend.engines.openvino import runtime as openvino
+from onnx_multi_backend import processor
+from onnx_multi_backend.engines.openvino import instructions
+from onnx_multi_backend.engines.openvino import runtime as openvino_runtime
 from onnx_multi_backend.engines.ort import runtime as ort
+from onnx_multi_backend.processor import Processor, current
 
 
 def test_every_preset_has_a_row_and_every_unusable_one_a_reason_and_a_cure(cli: Cli) -> None:
@@ -52,7 +57,7 @@ def test_two_wheels_that_overwrite_each_other_are_named(cli: Cli, monkeypatch: p
 
 
 def test_without_any_engine_it_says_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for runtime, name in (ort, "ONNX Runtime"), (openvino, "OpenVINO"):
+    for runtime, name in (ort, "ONNX Runtime"), (openvino_runtime, "OpenVINO"):
         monkeypatch.setattr(runtime, "why_missing", lambda name=name: f"{name} is not installed")
         monkeypatch.setattr(runtime, "describe", str)
     done = cli("presets")
@@ -62,3 +67,42 @@ def test_without_any_engine_it_says_what_to_install(cli: Cli, monkeypatch: pytes
     assert cli("conformance").error() == (
         "No preset is usable here. `onnx-multi-backend presets` says why, and what to install."
     )
+
+
+def test_what_openvino_makes_of_this_cpu_is_shown(cli: Cli, openvino: object) -> None:
+    known = json.loads(cli("presets", "--json").out)["openvino_cpu"]
+    here = current()
+    assert known["instruction_set"] == here.level
+    assert known["int8"] is bool({"avx512_vnni", "avx_vnni", "amx_int8"} & here.instruction_sets)
+    shown = cli("presets").out.partition("OpenVINO on this CPU\n")[2]
+    assert re.search(rf"^ *instruction set +{re.escape(here.level)}", shown, re.M)
+    for name in ("bf16", "fp16", "int8"):
+        assert re.search(rf"^ *{name} +{'native' if known[name] else 'not native'}$", shown, re.M)
+
+
+@pytest.mark.parametrize(
+    ("flags", "level", "native"),
+    [
+        ({"sse4_2"}, "SSE4.2", set()),
+        ({"sse4_2", "avx", "avx2", "avx_vnni"}, "AVX2", {"int8"}),
+        ({"sse4_2", "avx", "avx2", "avx512f", "avx512_vnni", "avx512_bf16"}, "AVX-512", {"int8", "bf16"}),
+        ({"avx512f", "amx_tile", "amx_int8", "amx_bf16", "avx512_fp16"}, "AMX", {"int8", "bf16", "fp16"}),
+    ],
+)
+def test_a_type_is_native_where_openvino_offers_it_and_the_processor_has_it(
+    openvino: object, monkeypatch: pytest.MonkeyPatch, flags: set[str], level: str, native: set[str]
+) -> None:
+    """Mocked, for no host is all of these: what OpenVINO lists on such a processor."""
+    listed = ["FP32", "INT8", "BF16", "FP16"]
+    core = SimpleNamespace(get_property=lambda device, name: listed if name.startswith("OPT") else "A Processor")
+    monkeypatch.setattr(openvino_runtime, "core", lambda: core)
+    monkeypatch.setattr(openvino_runtime, "usable_devices", lambda: ("CPU",))
+    monkeypatch.setattr(processor, "current", lambda: Processor("X", 1, 1, "A Processor", frozenset(flags)))
+    found = instructions.find()
+    assert found is not None
+    assert found.instruction_set == level
+    assert {name for name in ("bf16", "fp16", "int8") if getattr(found, name)} == native
+    listed.remove("BF16")
+    found = instructions.find()
+    assert found is not None
+    assert not found.bf16

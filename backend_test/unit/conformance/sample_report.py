@@ -12,6 +12,7 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
+from onnx_multi_backend.processor import Processor
 
 ENVIRONMENT = Environment(
     started="2026-11-21T12:32:17+00:00",
@@ -21,6 +22,7 @@ ENVIRONMENT = Environment(
     cpu="A Processor 9000",
     cores=2,
     packages={"numpy": "2.4.6", "onnx": "1.23.2", "onnxruntime": "1.31.1"},
+    processor=Processor("AuthenticAMD", 26, 2, "A Processor 9000", frozenset({"sse4_2", "avx2", "avx512f"})),
 )
 OTHER_ENVIRONMENT = Environment(
     started="2026-11-20T08:00:00+00:00",

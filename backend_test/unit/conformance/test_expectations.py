@@ -20,8 +20,9 @@ from onnx_multi_backend.conformance import (
     Selection,
     run_conformance,
 )
-from onnx_multi_backend.conformance.versions import installed_version
 from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.processor import current
+from onnx_multi_backend.versions import installed_version
 
 ENTRY = '[[xfail]]\nname = "test_a_cpu"\nreason = "bad"\nkind = "defect"\n'
 
@@ -57,6 +58,7 @@ def result(label: Label, name: str = "test_a_cpu") -> CaseResult:
         (ENTRY.replace("name =", "glob ="), "no wildcard"),
         (ENTRY + "when = 'linux'\n", "when must be a table"),
         (ENTRY + "when = {onnx = 'new'}\n", "no version specifier"),
+        (ENTRY + "when = {instruction_set = 'AVX 512'}\n", "has 'AVX 512'; known are sse4_1"),
         (ENTRY + ENTRY, r"number 2: 'test_a_cpu' is in .*number 1 already"),
     ],
 )
@@ -143,6 +145,9 @@ def test_entries_that_match_no_case_are_listed(tmp_path: Path) -> None:
         (f"{{onnx = '>=1.0', platform = '{sys.platform}'}}", True),
         ("{onnx = '>=1.0', platform = 'amiga'}", False),
         ("{no-such-package = '>=0'}", False),
+        (f"{{vendor = '{current().vendor}'}}", True),
+        ("{vendor = 'GenuineTransmeta'}", False),
+        ("{instruction_set = 'avx512f,!avx512f'}", False),
     ],
 )
 def test_an_entry_holds_only_where_all_of_its_when_holds(tmp_path: Path, when: str, applies: bool) -> None:

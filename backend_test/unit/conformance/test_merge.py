@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,10 @@ from onnx_multi_backend.conformance import (
     merge,
     render_changes,
 )
+from onnx_multi_backend.processor import Processor
+
+ZEN = Processor("AuthenticAMD", 26, 2, "EPYC", frozenset({"avx2", "avx512f"}))
+HASWELL = Processor("GenuineIntel", 6, 60, "Core i7", frozenset({"avx2"}))
 
 
 def report(labels: Mapping[str, Label], *, name: str = "OrtCpu", version: str = "1.31.1", **options: Any) -> Report:
@@ -49,6 +54,52 @@ def test_one_backend_of_two_environments_is_told_apart_by_what_differs() -> None
     assert [c.backend for c in merged.cases] == list(merged.backends)
     with pytest.raises(ReportError, match="'OrtCpu' stands in several of the reports"):
         merge([report(ONE), report(ONE)], ENVIRONMENT)
+
+
+def on(processor: Processor, **changes: Any) -> Report:
+    environment = replace(ENVIRONMENT, cpu=processor.name, processor=processor)
+    one = report(ONE, **changes)
+    (run,) = one.backends.values()
+    return replace(one, backends={run.name: replace(run, environment=environment)})
+
+
+def test_where_nothing_else_sets_runs_apart_the_processor_does() -> None:
+    merged = merge([on(ZEN), on(HASWELL), on(HASWELL, version="1.24.1")], ENVIRONMENT)
+    assert list(merged.backends) == [
+        "OrtCpu (onnxruntime 1.31.1, EPYC, AVX-512)",
+        "OrtCpu (onnxruntime 1.31.1, Core i7, AVX2)",
+        "OrtCpu (onnxruntime 1.24.1)",
+    ]
+    vnni = replace(ZEN, instruction_sets=ZEN.instruction_sets | {"avx512_vnni"})
+    assert list(merge([on(ZEN), on(vnni)], ENVIRONMENT).backends) == [
+        "OrtCpu (EPYC (AuthenticAMD, family 26, model 2): avx2 avx512f)",
+        "OrtCpu (EPYC (AuthenticAMD, family 26, model 2): avx2 avx512f avx512_vnni)",
+    ]
+
+
+def test_a_comparison_says_that_the_processor_is_another() -> None:
+    changes = compare_reports(on(ZEN), on(HASWELL))
+    (line,) = describe_changes(changes)
+    assert line == (
+        "OrtCpu ran on another processor: was EPYC (AuthenticAMD, family 26, model 2), "
+        "is Core i7 (GenuineIntel, family 6, model 60), without avx512f"
+    )
+    assert "`OrtCpu` ran on another processor: was EPYC" in render_changes(changes, "old.json")
+    assert describe_changes(compare_reports(on(ZEN), on(ZEN))) == []
+
+
+def test_a_report_of_an_older_version_tells_less_of_the_processor(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    sample_report().write(file)
+    content = json.loads(file.read_text())
+    environments = [content["environment"], *(run["environment"] for run in content["backends"].values())]
+    for environment in environments:
+        environment.pop("processor", None)
+    file.write_text(json.dumps(content))
+    old = Report.read(file)
+    assert old.environment == replace(ENVIRONMENT, processor=None)
+    assert old.environment.hardware == "A Processor 9000"
+    assert describe_changes(compare_reports(old, sample_report())) == []
 
 
 def test_a_report_survives_its_file(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import onnx_multi_backend
 from onnx_multi_backend.conformance import Report
+from onnx_multi_backend.processor import current
 
 ROOT = Path(onnx_multi_backend.__file__).parents[1]
 CONFTEST = """
@@ -202,6 +203,31 @@ def test_a_case_that_got_worse_fails_until_the_baseline_is_updated(folder: Path)
     assert cases["test_sign_cpu"] == "fallback"
     assert cases["test_abs_cpu"] == "adapted"  # not run, so kept
     assert "test_of_yesterday_cpu" not in cases
+
+
+def test_what_is_expected_of_this_processor_alone_is_not_worse_than_another_ones_baseline(folder: Path) -> None:
+    """The baseline says that exp passed elsewhere; here it is expected to fail, and nowhere else."""
+    code, output = run(folder, "--onnx-update-baselines", select="NodeModel and test_exp")
+    assert code == 0, output
+    written = json.loads((folder / "toy.json").read_text())
+    here = current()
+    assert written["processor"]["vendor"] == here.vendor
+    assert written["processor"]["instruction_sets"] == list(here.telling)
+    written["cases"] = dict.fromkeys(written["cases"], "native")
+    written["processor"]["vendor"] = "GenuineTransmeta"
+    (folder / "toy.json").write_text(json.dumps(written))
+
+    code, output = run(folder, select="NodeModel and test_exp")
+    assert code == 1, "an expectation for all processors is new against any baseline"
+    assert outcomes(output)["failed"] == 2
+    assert f"(another processor: was {here.name} (GenuineTransmeta, " in output
+
+    entries = ENTRIES.replace("[[skip]]", f"when = {{vendor = '{here.vendor}'}}\n[[skip]]")
+    (folder / "toy.toml").write_text(entries)
+    code, output = run(folder, select="NodeModel and test_exp")
+    assert code == 0, output
+    assert outcomes(output)["xfailed"] == 2
+    assert "0 worse, 0 better; 2 worse as the expectations for this processor say; another processor: was" in output
 
 
 def test_a_backend_that_is_not_usable_here_is_one_skip_with_the_reason(folder: Path) -> None:

@@ -5,21 +5,30 @@ from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
+from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.expand import expand_function
+from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
+from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
+from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
 from onnx_multi_backend.adapt.rules.range_type import range_type
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
+from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
+from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
+from onnx_multi_backend.adapt.rules.special_values import special_values
+from onnx_multi_backend.adapt.rules.stable_functions import stable_functions
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
+from onnx_multi_backend.adapt.rules.tile import tile
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
 from onnx_multi_backend.adapt.rules.unique_order import unique_order
 from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
@@ -32,6 +41,9 @@ RULES: tuple[Rule, ...] = (
     bit_shift,
     conv_integer_zero_points,
     cum_prod,
+    det,
+    expand_to_nothing,
+    grid_sample,
     loop_of_no_steps,
     max_unpool,
     floor_mod,
@@ -41,14 +53,20 @@ RULES: tuple[Rule, ...] = (
     optional_get_element,
     optional_has_element,
     pad_wrap,
+    pool_ceil,
     pool_pads,
     pow_exponent,
     prelu,
     range_type,
     recurrent_layout,
+    reduce_axes,
+    resize,
     scan_captures,
+    special_values,
+    stable_functions,
     string_locale,
     tensor_scatter,
+    tile,
     top_k_unsigned,
     unique_order,
     unsqueeze_axes,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import onnx.inliner
-from onnx import FunctionProto, ModelProto
+from onnx import AttributeProto, FunctionProto, ModelProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.single_node import opset_imports
+from onnx_multi_backend.adapt.single_node import infer, opset_imports
 from onnx_multi_backend.adapt.site import Site
 
 _DOMAIN = "omb.body"
@@ -28,6 +28,7 @@ def expand_function(site: Site) -> Iterator[ModelProto]:
         del node.attribute[:]
         known = {*body.attribute, *(a.name for a in body.attribute_proto)}
         node.attribute.extend(a for a in site.node.attribute if a.name in known)
+        node.attribute.extend(_defaults(site, known - {a.name for a in site.node.attribute}))
         body.domain = node.domain = _DOMAIN
         body.name = node.op_type
         model.functions.append(body)
@@ -37,8 +38,33 @@ def expand_function(site: Site) -> Iterator[ModelProto]:
         inlined = onnx.inliner.inline_local_functions(model)
         del inlined.opset_import[:]
         inlined.opset_import.extend(opset_imports(versions))
-        if inlined.graph.node:
+        if inlined.graph.node and not _changes_rank(inlined):
             yield inlined
+
+
+def _changes_rank(body: ModelProto) -> bool:
+    """Whether a body's result has more axes than the operator's: constants of one axis in it make one of a scalar."""
+    bare = ModelProto()
+    bare.CopyFrom(body)
+    for value in bare.graph.output:
+        value.ClearField("type")
+    made = {value.name: _rank(value) for value in infer(bare).graph.output}
+    return any(
+        None not in (ranks := (_rank(value), made[value.name])) and ranks[0] != ranks[1] for value in body.graph.output
+    )
+
+
+def _rank(value: ValueInfoProto) -> int | None:
+    tensor = value.type.tensor_type
+    return len(tensor.shape.dim) if value.type.HasField("tensor_type") and tensor.HasField("shape") else None
+
+
+def _defaults(site: Site, wanted: set[str]) -> Iterator[AttributeProto]:
+    """The default values of attributes that the node leaves out: a local function does not know those of the schema."""
+    declared = site.schema.attributes if site.schema is not None else {}
+    return (
+        declared[name].default_value for name in sorted(wanted & set(declared)) if declared[name].default_value.type
+    )
 
 
 def _bodies(site: Site) -> Iterator[FunctionProto]:

@@ -23,6 +23,11 @@ def floor_mod(site: Site) -> Iterator[ModelProto]:
     body = Body(site)
     zero = body.constant(0.0, kind)
     rest = body("Mod", a, b, fmod=1)
+    # OpenVINO divides and multiplies back, which makes NaN of an infinite divisor.
+    # (A constant infinity of float64 would be the largest float32 there; a number less itself is 0, unless it is infinite.)
+    finite = [body("Equal", body("Sub", value, value), zero) for value in (a, b)]
+    whole = body("And", finite[0], body("And", body("Not", finite[1]), body("Equal", b, b)))
+    rest = body("Where", whole, a, rest)
     below = body("Less", b, zero)
     other = body("And", body("Not", body("Equal", rest, zero)), body("Xor", body("Less", rest, zero), below))
     moved = body("Where", other, body("Add", rest, b), rest)

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from onnx_multi_backend.conformance.labels import Label
-from onnx_multi_backend.conformance.report.document import Report
+from onnx_multi_backend.conformance.processor_facts import difference
+from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.markdown_text import code, plain, table
 from onnx_multi_backend.conformance.results import CaseResult
 
@@ -53,12 +54,15 @@ class Changes:
         How many cases of a backend are in one of the reports alone.
     common : int
         How many cases are in both.
+    moved : tuple of (str, str)
+        The backends that ran on another processor, and how it differs.
     """
 
     labels: tuple[LabelChange, ...]
     only_old: tuple[tuple[str, int], ...]
     only_new: tuple[tuple[str, int], ...]
     common: int
+    moved: tuple[tuple[str, str], ...] = ()
 
     @property
     def regressions(self) -> list[LabelChange]:
@@ -75,7 +79,14 @@ def compare_reports(old: Report, new: Report) -> Changes:
         if key in before and before[key].label != result.label
     ]
     labels.sort(key=lambda c: (not c.newly_failing, not c.is_regression))
-    return Changes(tuple(labels), _left(before, after), _left(after, before), len(before.keys() & after.keys()))
+    moved = [(name, _moved(old.backends[name], run)) for name, run in new.backends.items() if name in old.backends]
+    return Changes(
+        tuple(labels),
+        _left(before, after),
+        _left(after, before),
+        len(before.keys() & after.keys()),
+        tuple((name, how) for name, how in moved if how),
+    )
 
 
 def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
@@ -91,6 +102,7 @@ def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
     """
     better = len(changes.labels) - len(changes.regressions)
     lines = [f"### Against {code(source)}", f"{len(changes.regressions)} worse, {better} other changes of label."]
+    lines += [f"{code(name)} ran on {plain(how)}." for name, how in changes.moved]
     if changes.labels:
         rows = [
             [_word(c), code(c.backend), code(c.name), c.old.value, c.new.value, plain(c.headline)]
@@ -106,13 +118,17 @@ def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
 
 def describe_changes(changes: Changes) -> list[str]:
     """Return one line a change, for a terminal."""
-    lines = []
+    lines = [f"{name} ran on {how}" for name, how in changes.moved]
     for c in changes.labels:
         because = f": {c.headline}" if c.headline else ""
         lines.append(f"{_word(c)}: {c.backend} {c.name}: {c.old} -> {c.new}{because}")
     lines += [f"{count} cases of {name} are in the old report alone" for name, count in changes.only_old]
     lines += [f"{count} cases of {name} are in the new report alone" for name, count in changes.only_new]
     return lines
+
+
+def _moved(old: BackendRun, new: BackendRun) -> str:
+    return difference(old.environment.processor, new.environment.processor)
 
 
 def _word(change: LabelChange) -> str:

@@ -12,8 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend import processor
+from onnx_multi_backend.conformance import processor_facts
 from onnx_multi_backend.conformance.reading import take, take_texts, take_versions
 from onnx_multi_backend.devices import usable_cores
+from onnx_multi_backend.processor import Processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Environment:
         Those that the process may use.
     packages : mapping of str to str
         The version of every installed distribution.
+    processor : Processor, optional
+        What results may depend on; reports of older versions do not tell.
     """
 
     started: str
@@ -42,10 +47,17 @@ class Environment:
     cpu: str
     cores: int
     packages: Mapping[str, str]
+    processor: Processor | None = None
+
+    @property
+    def hardware(self) -> str:
+        """The processor with all that is known of it."""
+        return str(self.processor) if self.processor else self.cpu
 
     @classmethod
     def current(cls, command: Sequence[str] | None = None) -> Environment:
         """Describe this process, started with `command` (its own command line when None)."""
+        here = processor.current()
         words = [Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else command
         found = {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"]}
         return cls(
@@ -53,14 +65,15 @@ class Environment:
             tuple(words),
             platform.python_version(),
             platform.platform(),
-            _cpu(),
+            here.name,
             usable_cores(),
             {name: found[name] for name in sorted(found, key=str.lower)},
+            here,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the environment as JSON has it; `from_dict` is the way back."""
-        return {
+        content = {
             "started": self.started,
             "command": list(self.command),
             "python": self.python,
@@ -69,6 +82,7 @@ class Environment:
             "cores": self.cores,
             "packages": dict(self.packages),
         }
+        return content | ({"processor": processor_facts.to_dict(self.processor)} if self.processor else {})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Environment:
@@ -83,14 +97,5 @@ class Environment:
             take(values, "cpu", str),
             take(values, "cores", int),
             take_versions(values, "packages"),
+            processor_facts.from_dict(values["processor"]) if "processor" in values else None,
         )
-
-
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()

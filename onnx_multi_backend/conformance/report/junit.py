@@ -50,7 +50,7 @@ def _suite(run: BackendRun, report: Report) -> ET.Element:
         "devices": ", ".join(run.devices),
         "python": environment.python,
         "platform": environment.platform,
-        "cpu": environment.cpu,
+        "cpu": environment.hardware,
         "cores": str(environment.cores),
         "interrupted": str(report.interrupted).lower(),
     }

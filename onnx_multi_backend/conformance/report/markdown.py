@@ -143,7 +143,7 @@ def _environments(report: Report) -> str:
     rows = []
     for run in report.backends.values():
         e = run.environment
-        cells = (e.started, run.versions.get("onnx", ""), run.engine, e.python, e.platform, e.cpu, str(e.cores))
+        cells = (e.started, run.versions.get("onnx", ""), run.engine, e.python, e.platform, e.hardware, str(e.cores))
         rows.append([code(run.name), *map(plain, cells)])
     return f"### Environment\n\n{table(header, rows, numbers=['cores'])}"
 

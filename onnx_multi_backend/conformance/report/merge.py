@@ -16,8 +16,8 @@ from onnx_multi_backend.conformance.results import CaseResult
 def merge(reports: Sequence[Report], environment: Environment | None = None) -> Report:
     """Join reports into one; each backend keeps the versions and the environment that it ran with.
 
-    A backend that stands in several reports is named with what sets it apart: its options, or else its engine's
-    version, as in ``OrtCpu (onnxruntime 1.31.1)``.
+    A backend that stands in several reports is named with what sets it apart: its options, its engine's version, as in
+    ``OrtCpu (onnxruntime 1.31.1)``, its devices; and where these do not, the processor that it ran on.
 
     Raises
     ------
@@ -44,12 +44,32 @@ def merge(reports: Sequence[Report], environment: Environment | None = None) -> 
 
 
 def _told_apart(backend: BackendRun, rivals: Sequence[BackendRun]) -> str:
+    words = _setting_apart(backend, rivals)
+    alike = [r.environment for r in rivals if _setting_apart(r, rivals) == words]
+    words += _processor(backend.environment, alike)
+    return f"{backend.name} ({', '.join(words)})" if words else backend.name
+
+
+def _setting_apart(backend: BackendRun, rivals: Sequence[BackendRun]) -> list[str]:
     words = [f"{name}={value}" for name, value in backend.options.items() if _differ(name, [r.options for r in rivals])]
     if len({r.engine for r in rivals}) > 1:
         words.append(backend.engine)
     if len({r.devices for r in rivals}) > 1:
         words.append("on " + ", ".join(backend.devices))
-    return f"{backend.name} ({', '.join(words)})" if words else backend.name
+    return words
+
+
+def _processor(environment: Environment, rivals: Sequence[Environment]) -> list[str]:
+    """Name and level, and all that is known where these are another's too."""
+    if len({e.hardware for e in rivals}) == 1:
+        return []
+    names = Counter(map(_short, rivals))
+    return [_short(environment)] if names[_short(environment)] == 1 else [environment.hardware]
+
+
+def _short(environment: Environment) -> str:
+    level = environment.processor.level if environment.processor else ""
+    return f"{environment.cpu}, {level}" if level else environment.cpu
 
 
 def _differ(name: str, options: Sequence[Mapping[str, object]]) -> bool:

@@ -179,8 +179,22 @@ def how_it_ended(exit_code: int | None) -> str:
     return f"exit status {exit_code}"
 
 
+_forks = False
+
+
+def fork_workers() -> None:
+    """Have workers forked from this process, which has ONNX's cases in memory and has loaded no engine.
+
+    `multiprocessing`'s start method does not tell: starting the server makes "fork" of one that nobody has chosen.
+    """
+    global _forks
+    _forks = True
+
+
 def make_context() -> Any:
     """Choose how workers start: from a process that has ONNX's cases in memory, where there is such a thing."""
+    if _forks:
+        return multiprocessing.get_context("fork")
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

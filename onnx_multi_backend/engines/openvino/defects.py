@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Site
-
-Defect = Callable[[Site], "Doubt | None"]
+from onnx_multi_backend.engines.defect import Defect, Only
+from onnx_multi_backend.engines.openvino import special_values
+from onnx_multi_backend.engines.openvino.resize_defects import resized
 
 
 def _attention(site: Site) -> Doubt | None:
@@ -44,6 +46,12 @@ def _cast(site: Site) -> Doubt | None:
     return None
 
 
+def _expand(site: Site) -> Doubt | None:
+    if comes_to_nothing(site):
+        return Doubt("expanding to nothing is left out, or ends the process", wrong=True)
+    return None
+
+
 def _fourier(site: Site) -> Doubt | None:
     if site.attribute("onesided", 0):
         return Doubt("a one-sided transform keeps the last axis of its input", wrong=True)
@@ -55,7 +63,21 @@ def _fourier(site: Site) -> Doubt | None:
     return Doubt("the axis is ignored: axis 1 is transformed", wrong=True)
 
 
-def _layout(site: Site) -> Doubt | None:
+def _gather_nd(site: Site) -> Doubt | None:
+    shape, indices = site.shape(site.input(0)), site.constant(site.input(1))
+    first = site.attribute("batch_dims", 0)
+    if shape is None or indices is None or not indices.ndim:
+        return None
+    for place in range(indices.shape[-1]):
+        size = shape[first + place] if first + place < len(shape) else None
+        if size is not None and ((indices[..., place] >= size) | (indices[..., place] < -size)).any():
+            return Doubt("indices beyond the data are read all the same, which may end the process", wrong=True)
+    return None
+
+
+def _recurrent(site: Site) -> Doubt | None:
+    if 0 in (site.shape(site.input(0)) or ()):
+        return Doubt("a layer without steps, batch or features ends the process", wrong=True)
     return Doubt("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else None
 
 
@@ -70,7 +92,7 @@ def _lstm(site: Site) -> Doubt | None:
         return Doubt("the peepholes (input P) are ignored", wrong=True)
     if site.attribute("input_forget", 0):
         return Doubt("input_forget=1 is ignored", wrong=True)
-    return _layout(site)
+    return _recurrent(site)
 
 
 def _max_pool(site: Site) -> Doubt | None:
@@ -92,30 +114,17 @@ def _max_pool(site: Site) -> Doubt | None:
     return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept") if unknown else None
 
 
-def _resize(site: Site) -> Doubt | None:
-    factors = _factors(site)
-    mode = site.attribute("mode", "nearest")
-    shrinks = factors is None or any(f < 1 for f in factors)
-    if site.attribute("antialias", 0) and mode != "nearest" and shrinks:
-        return Doubt("antialias=1 is ignored (openvinotoolkit/openvino#35893)", wrong=True)
-    if site.attribute("exclude_outside", 0) and mode == "cubic":
-        return Doubt("exclude_outside=1 is ignored", wrong=True)
-    keeps = site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" and site.has_input(3)
-    if keeps and (factors is None or len(set(factors)) > 1):
-        return Doubt("keep_aspect_ratio_policy is ignored", wrong=True)
-    return None
-
-
-def _factors(site: Site) -> list[float] | None:
-    """By how much each resized axis grows; None where that is not known."""
-    if site.has_input(2):
-        scales = site.constant(site.input(2))
-        return None if scales is None else [float(s) for s in scales]
-    sizes, shape = site.constant(site.input(3)), site.shape(site.input(0))
-    if sizes is None or shape is None:
+def _pad(site: Site) -> Doubt | None:
+    shape = site.shape(site.input(0))
+    pads = np.array(site.attribute("pads")) if site.attribute("pads") else site.constant(site.input(1))
+    axes = site.constant(site.input(3)) if site.has_input(3) else range(len(shape or ()))
+    if shape is None or pads is None or axes is None or pads.size != 2 * len(axes):
         return None
-    given = [shape[axis] for axis in site.attribute("axes", range(len(shape)))]
-    return [float(new) / old if old else 0.0 for new, old in zip(sizes, given, strict=True)] if all(given) else None
+    for i, axis in enumerate(axes):
+        size, begin, end = shape[int(axis)], pads[i], pads[i + len(axes)]
+        if size is not None and size + min(int(begin), 0) + min(int(end), 0) < 0:
+            return Doubt("more is cropped than there is, which may end the process", wrong=True)
+    return None
 
 
 def _roi_align(site: Site) -> Doubt | None:
@@ -143,8 +152,22 @@ def _scan(site: Site) -> Doubt | None:
     return Doubt("what every step makes alike is given once, not once a step", wrong=True)
 
 
+def _softsign(site: Site) -> Doubt | None:
+    return Doubt("the result is 1 everywhere, and NaN at 0", wrong=True)
+
+
 def _space_to_depth(site: Site) -> Doubt | None:
     return Doubt("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
+
+
+def _tile(site: Site) -> Doubt | None:
+    """Source: measured for up to 6 axes; with 3 axes, three repeats above 1 are right."""
+    rank = site.rank(site.input(0))
+    if site.opset < 6 or site.constant(site.input(1)) is not None or (rank is not None and rank < 4):
+        return None
+    return Doubt(
+        "where the repeats are known only at run time, three or more of them leave the output unwritten", wrong=True
+    )
 
 
 def _unique(site: Site) -> Doubt | None:
@@ -158,24 +181,28 @@ DEFECTS: Mapping[str, Defect] = {
     "BitShift": _bit_shift,
     "Cast": _cast,
     "DFT": _fourier,
-    "GRU": _layout,
+    "Expand": _expand,
+    "GRU": _recurrent,
+    "GatherND": _gather_nd,
     "LSTM": _lstm,
     "Loop": _loop,
     "MaxPool": _max_pool,
-    "RNN": _layout,
-    "Resize": _resize,
+    "Pad": _pad,
+    "RNN": _recurrent,
+    "ReduceMax": special_values.find,
+    "ReduceMin": special_values.find,
+    "Resize": resized,
     "RoiAlign": _roi_align,
     "Scan": _scan,
+    "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
+    "Tile": _tile,
     "Unique": _unique,
 }
 
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
 _ONLY_WITH: Mapping[str, frozenset[str]] = {
-    "GRU": frozenset({"layout"}),
     "MaxPool": frozenset({"ceil_mode"}),
-    "RNN": frozenset({"layout"}),
-    "Resize": frozenset({"antialias", "exclude_outside", "keep_aspect_ratio_policy"}),
 }
 
 

@@ -13,8 +13,8 @@ _NOT_SATURATING = frozenset({_T.FLOAT8E4M3FN, _T.FLOAT8E5M2, _T.FLOAT4E2M1})
 class OpenvinoLimits:
     """`onnx_multi_backend.adapt.Limits` of OpenVINO.
 
-    Its ONNX frontend reads every IR version and every opset (it takes the newest form of an operator that it knows),
-    and its tensors hold every element type that it computes with.
+    Its ONNX frontend reads every IR version and every opset (it takes the newest form of an operator that it knows), and
+    its tensors hold every element type that it computes with.
     """
 
     def max_ir_version(self) -> int | None:
@@ -23,12 +23,16 @@ class OpenvinoLimits:
     def max_opset(self, domain: str) -> int | None:
         return None
 
-    def takes_directly(self, elem_type: int) -> bool:
-        return True
+    def boundary_type(self, elem_type: int) -> int:
+        """float64 is computed in float32, and where OpenVINO converts one to the other it clamps infinities; numpy does not.
 
-    def carries(self, elem_type: int, *, cast_to: bool) -> bool:
+        Source: https://github.com/openvinotoolkit/openvino/issues/37968.
+        """
+        return _T.FLOAT if elem_type == _T.DOUBLE else elem_type
+
+    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """The types that the frontend lacks, and those that its conversion does not saturate."""
         return elem_type in _LACKING or (cast_to and elem_type in _NOT_SATURATING)
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
-        return False
+        return elem_type == _T.DOUBLE

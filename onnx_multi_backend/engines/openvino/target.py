@@ -20,7 +20,16 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.openvino import defects, exports, folding, keeping, runtime, tiny
+from onnx_multi_backend.engines.openvino import (
+    defects,
+    exports,
+    folding,
+    keeping,
+    mending,
+    runtime,
+    special_values,
+    tiny,
+)
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
@@ -161,9 +170,9 @@ class OpenvinoTarget:
         """Whether `distrusts` may have something to say about a node."""
         return defects.suspects(node)
 
-    def distrusts(self, site: Site) -> Doubt | None:
+    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
-        return defects.find(site)
+        return defects.find(site) or (special_values.find(site) if written else None)
 
     def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
         """Say which nodes OpenVINO lacks, and why."""
@@ -225,7 +234,8 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, more = with_identities(payload.loaded.whole(model))
         made, memory = read(model, folder)
         changes = (*changes, *more)
-    return made, memory, changes
+    mended = mending.mend(made, model) if payload.lowering else ()
+    return made, memory, (*changes, *mended)
 
 
 def _placement(compiled: Any, model: ModelProto) -> tuple[NodePlacement, ...]:

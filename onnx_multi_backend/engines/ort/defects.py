@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.pool_pads import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.ort import providers
-
-Defect = Callable[[Site], "Doubt | None"]
+from onnx_multi_backend.engines.defect import Defect, Only
 
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
@@ -105,24 +105,67 @@ DEFECTS: Mapping[str, Defect] = {
 
 def _layout(site: Site) -> Doubt | None:
     if site.attribute("layout", 0):
-        return Doubt("layout=1 is ignored (openvinotoolkit/openvino#37820)", wrong=True, provider=providers.OPENVINO)
+        return Doubt("layout=1 is ignored (openvinotoolkit/openvino#37820)", wrong=True)
     return None
 
 
-#: Of the OpenVINO execution provider alone.
+#: Of the OpenVINO execution provider in onnxruntime-openvino 1.24.1.
 _OPENVINO: Mapping[str, Defect] = {"GRU": _layout, "LSTM": _layout, "RNN": _layout}
 
 
-def suspects(node: NodeProto, *, openvino: bool) -> bool:
+def suspects(node: NodeProto) -> bool:
     """Whether `find` may know something of a node."""
-    if node.op_type in POOLS:
-        return dilates_into_auto_pad(node)
-    return node.op_type in DEFECTS or (openvino and node.op_type in _OPENVINO)
+    return dilates_into_auto_pad(node) if node.op_type in POOLS else node.op_type in DEFECTS
 
 
-def find(site: Site, *, openvino: bool) -> Doubt | None:
-    """What is wrong with the engine's form of a node; None where nothing is known."""
-    if site.domain:
-        return None
-    defect = DEFECTS.get(site.op_type) or (_OPENVINO.get(site.op_type) if openvino else None)
+def find(site: Site) -> Doubt | None:
+    """What is wrong with the CPU provider's form of a node; None where nothing is known."""
+    defect = DEFECTS.get(site.op_type) if not site.domain else None
     return defect(site) if defect else None
+
+
+def _suspects_of_openvino(node: NodeProto) -> bool:
+    return node.op_type in _OPENVINO
+
+
+def _find_of_openvino(site: Site) -> Doubt | None:
+    defect = _OPENVINO.get(site.op_type) if not site.domain else None
+    return defect(site) if defect else None
+
+
+class Table(NamedTuple):
+    """The forms that one execution provider computes wrongly.
+
+    Attributes
+    ----------
+    suspects : callable
+        Whether `find` may know something of a node.
+    find : callable
+        What is wrong with a node's form; None where nothing is known.
+    special : callable
+        What is wrong with a node's special values, which counts for nodes that rules write.
+    """
+
+    suspects: Callable[[NodeProto], bool] = lambda node: False
+    find: Defect = lambda site: None
+    special: Defect = lambda site: None
+
+
+def _erf(site: Site) -> Doubt | None:
+    if GUARDED in site.node.name or site.elem_type(site.input(0)) not in _FLOATS:
+        return None
+    return Doubt("the Erf of NaN is 1 or -1")
+
+
+#: Of the CPU provider's kernels, in nodes that rules write.
+_SPECIAL: Mapping[str, Defect] = {"Erf": Only({"onnxruntime": "<1.31"}, _erf)}
+
+
+def _special_of_cpu(site: Site) -> Doubt | None:
+    defect = _SPECIAL.get(site.op_type) if not site.domain else None
+    return defect(site) if defect else None
+
+
+NONE = Table()
+CPU = Table(suspects, find, _special_of_cpu)
+BUILT_IN_OPENVINO = Table(_suspects_of_openvino, _find_of_openvino)

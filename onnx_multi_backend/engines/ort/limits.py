@@ -8,6 +8,7 @@ import functools
 import onnx
 from onnx import ModelProto, TensorProto, helper
 
+from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.tensors import PACKED_BITS, WIDER
 
@@ -63,10 +64,13 @@ class OrtLimits:
     packed_outputs : bool
         Whether casts from packed types (4 and 2 bits) are to be trusted. The probe runs on the CPU execution provider;
         the OpenVINO one takes such a Cast and computes negative values wrongly (seen with version 1.24.1).
+    inside : Limits, optional
+        Of an engine that computes inside an execution provider: what it needs carried is carried too.
     """
 
-    def __init__(self, *, packed_outputs: bool = True) -> None:
+    def __init__(self, *, packed_outputs: bool = True, inside: Limits | None = None) -> None:
         self._packed_outputs = packed_outputs
+        self._inside = inside
 
     def max_ir_version(self) -> int | None:
         return _max_ir_version()
@@ -74,10 +78,15 @@ class OrtLimits:
     def max_opset(self, domain: str) -> int | None:
         return _max_opset(domain)
 
-    def takes_directly(self, elem_type: int) -> bool:
-        return elem_type not in WIDER
+    def boundary_type(self, elem_type: int) -> int:
+        return WIDER.get(elem_type, elem_type)
 
-    def carries(self, elem_type: int, *, cast_to: bool) -> bool:
+    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
+        if self._inside is not None and self._inside.carries(elem_type, cast_to=cast_to, saturate=saturate):
+            return True
+        # What lies half way beyond the largest number is rounded down, or becomes NaN where there is an infinity (1.31).
+        if not saturate and elem_type in (TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2):
+            return True
         if not self._packed_outputs:
             return elem_type not in (TensorProto.FLOAT8E8M0, TensorProto.INT4, TensorProto.UINT4) or cast_to
         return elem_type == TensorProto.FLOAT4E2M1 and not self.can_cast(elem_type, 25, out=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
-import importlib.util
 import io
 import sys
 from collections.abc import Iterator
@@ -16,43 +14,30 @@ from typing import Any
 from onnx_multi_backend import devices
 from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines import nvidia
-from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.engines.ort import errors, plugins, records, runtime
+from onnx_multi_backend.engines.ort.records import record
 
-CPU = "CPUExecutionProvider"
-CUDA = "CUDAExecutionProvider"
-TENSORRT = "TensorrtExecutionProvider"
-OPENVINO = "OpenVINOExecutionProvider"
-
-#: Python packages that carry a plugin execution provider, by the provider's name.
-PLUGIN_PACKAGES = {
-    OPENVINO: "onnxruntime_ep_openvino",
-    "NvTensorRTRTXExecutionProvider": "onnxruntime_ep_nv_tensorrt_rtx",
-}
+CPU, CUDA, TENSORRT, OPENVINO = records.CPU, records.CUDA, records.TENSORRT, records.OPENVINO
 
 _LIBRARY = "onnxruntime_providers_{}.dll" if sys.platform == "win32" else "libonnxruntime_providers_{}.so"
-_NVIDIA_LIBRARIES = {CUDA: _LIBRARY.format("cuda"), TENSORRT: _LIBRARY.format("tensorrt")}
 
-#: What to install for a provider that the wheel lacks.
-_CURES = {
-    CUDA: "Install onnxruntime-gpu: pip install 'onnx-multi-backend[gpu]'",
-    TENSORRT: "Install onnxruntime-gpu (pip install 'onnx-multi-backend[gpu]') and TensorRT 10 from NVIDIA",
-    OPENVINO: "Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
-    "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
-}
-
-
-#: How each provider writes its devices.
-_FAMILIES = {CPU: devices.CPU, CUDA: devices.CUDA, TENSORRT: devices.CUDA, OPENVINO: devices.OPENVINO}
+_NO_DRIVER = "Install the NVIDIA driver, or run on a host with an NVIDIA GPU"
 
 
 def family(provider: str) -> devices.DeviceFamily:
     """How a provider writes its devices."""
-    return _FAMILIES.get(provider, devices.ANY)
+    return record(provider).family
 
 
 def default_device(provider: str) -> str:
     """A provider's default device; empty where it has none to choose from."""
     return family(provider).default
+
+
+def on_device(provider: str, device: Device, *, plugin: bool = False) -> str:
+    """The provider's name for a device: a plugin may have one of its own for devices that it chooses itself."""
+    meta = record(provider, plugin=plugin or None).meta
+    return f"{plugins.provider_without_meta(provider)}.{meta}" if meta and device.kind == meta else provider
 
 
 @contextlib.contextmanager
@@ -66,46 +51,24 @@ def quiet() -> Iterator[None]:
         ort.set_default_logger_severity(2)
 
 
-def built_in(provider: str) -> bool:
-    """Whether the installed wheel was built with this provider (which does not mean that it is usable)."""
-    return provider in runtime.load().get_available_providers()
+def plugin_devices(provider: str, library: str = "") -> list[Any]:
+    """The OrtEpDevices of a plugin's provider; an installed plugin is registered first.
+
+    Parameters
+    ----------
+    library : str, optional
+        A registered library, where those of no other are meant.
+    """
+    if not library:
+        if plugins.built_in(provider):
+            return []
+        plugins.installed(provider)
+    return plugins.devices(provider, library)
 
 
-@functools.cache
-def _register_plugin(provider: str) -> str | None:
-    """Register the provider's plugin package; the reason when that cannot be done."""
-    package = PLUGIN_PACKAGES.get(provider)
-    if package is None or importlib.util.find_spec(package) is None:
-        return "no plugin package is installed"
-    try:
-        library = importlib.import_module(package).get_library_path()
-        runtime.load().register_execution_provider_library(provider, library)
-    except (OSError, ImportError, AttributeError) as error:
-        return f"its plugin {package} cannot be loaded: {error}"
-    except errors.all_errors() as error:
-        return f"its plugin {package} cannot be loaded: {errors.first_line(error)}"
-    return None
-
-
-def plugin_devices(provider: str) -> list[Any]:
-    """The OrtEpDevices of a plugin provider; registers its package first where one is installed."""
-    if built_in(provider):
-        return []
-    _register_plugin(provider)
-    return [d for d in runtime.load().get_ep_devices() if d.ep_name == provider]
-
-
-def plugin_devices_for(provider: str, device: Device) -> list[Any]:
+def plugin_devices_for(provider: str, device: Device, library: str = "") -> list[Any]:
     """The OrtEpDevices that a device string stands for, in its order."""
-    listed = device.text.partition(":")[2].split(",") if device.kind == "AUTO" and ":" in device.text else [device.text]
-    found = plugin_devices(provider)
-    if device.text in ("AUTO", ""):
-        return found
-    chosen = []
-    for name in listed:
-        of_kind = [d for d in found if d.device.type.name == Device(name).kind]
-        chosen += of_kind[Device(name).index : Device(name).index + 1]
-    return chosen
+    return plugins.chosen(plugin_devices(on_device(provider, device, plugin=bool(library)), library), device)
 
 
 def why_unusable(provider: str, device: Device) -> Problem | None:
@@ -114,9 +77,9 @@ def why_unusable(provider: str, device: Device) -> Problem | None:
         return Problem(reason, runtime.INSTALL_HINT)
     if provider == CPU:
         return None
-    if provider in _NVIDIA_LIBRARIES:
+    if record(provider).nvidia_library:
         return _nvidia_problem(provider, device)
-    if built_in(provider):
+    if plugins.built_in(provider):
         return _openvino_problem(device) if provider == OPENVINO else None
     return _plugin_problem(provider, device)
 
@@ -127,21 +90,30 @@ def usable_devices(provider: str) -> tuple[str, ...]:
         return ()
     if provider == CPU:
         return ("CPU",)
-    if provider in _NVIDIA_LIBRARIES:
+    if record(provider).nvidia_library:
         count, _ = nvidia.device_count()
         names = [f"CUDA:{i}" for i in range(count)]
-    elif provider == OPENVINO and built_in(provider):
+    elif provider == OPENVINO and plugins.built_in(provider):
         names = ["CPU", "GPU", "NPU"]
     else:
         return tuple(dict.fromkeys(d.device.type.name for d in plugin_devices(provider)))
     return tuple(name for name in names if why_unusable(provider, Device(name)) is None)
 
 
+def describe(provider: str) -> str:
+    """The wheel and, where a plugin has the provider, its release: ``onnxruntime 1.31.1, NAME 1.8.1 (plugin)``."""
+    wheel = runtime.describe()
+    if runtime.why_missing() is not None or plugins.built_in(provider):
+        return wheel
+    plugin, _ = plugins.find(provider)
+    return f"{wheel}, {plugin.release or plugin.name} (plugin)" if plugin is not None else wheel
+
+
 def _not_built(provider: str) -> Problem:
-    known = ", ".join(runtime.load().get_available_providers())
+    known = ", ".join(plugins.of_wheel())
     return Problem(
         f"{runtime.describe()} has no {provider}; it has {known}",
-        _CURES.get(provider, "Check the provider's name, or install a wheel or plugin that has it"),
+        record(provider).cure,
     )
 
 
@@ -150,15 +122,15 @@ def _missing_nvidia_library(provider: str) -> str | None:
     ort = runtime.load()
     with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not find; the loader below names it
         ort.preload_dlls()
-    return nvidia.missing_library(Path(ort.__file__).parent / "capi" / _NVIDIA_LIBRARIES[provider])
+    return nvidia.missing_library(Path(ort.__file__).parent / "capi" / _LIBRARY.format(record(provider).nvidia_library))
 
 
 def _nvidia_problem(provider: str, device: Device) -> Problem | None:
-    if not built_in(provider):
+    if not plugins.built_in(provider):
         return _not_built(provider)
     count, reason = nvidia.device_count()
     if reason is not None:
-        return Problem(reason, "Install the NVIDIA driver, or run on a host with an NVIDIA GPU")
+        return Problem(reason, _NO_DRIVER)
     if device.index >= count:
         return Problem(
             f"there is no {device}: this host has {count} CUDA device{'s' if count > 1 else ''}",
@@ -193,13 +165,34 @@ def _openvino_problem(device: Device) -> Problem | None:
 def _plugin_problem(provider: str, device: Device) -> Problem | None:
     if plugin_devices_for(provider, device):
         return None
-    if provider not in PLUGIN_PACKAGES or importlib.util.find_spec(PLUGIN_PACKAGES[provider]) is None:
+    known = record(provider, plugin=True)
+    plugin, reason = plugins.installed(provider)
+    if plugin is not None:
+        return why_not_offered(provider, device, plugin)
+    if not reason:
         return _not_built(provider)
-    if (reason := _register_plugin(provider)) is not None:
-        return Problem(f"{provider}: {reason}", f"Install a version of the plugin that fits {runtime.describe()}")
-    offered = ", ".join(dict.fromkeys(d.device.type.name for d in plugin_devices(provider))) or "none"
-    return Problem(
-        f"the plugin {PLUGIN_PACKAGES[provider]} offers no device {device.text or 'at all'!r} on this host (it offers: "
-        f"{offered}; on processors of other makers than Intel it offers none)",
-        _CURES.get(provider, "Choose another device") if offered == "none" else "Choose another device",
-    )
+    if known.on_cuda and (lacking := nvidia.device_count()[1]) is not None:
+        return Problem(lacking, _NO_DRIVER)
+    return Problem(f"{provider}: {reason}", f"Install a version of the plugin that fits {runtime.describe()}")
+
+
+def why_not_offered(provider: str, device: Device, plugin: plugins.Plugin, library: str = "") -> Problem | None:
+    """Why a registered plugin has no such device; None where it has."""
+    if plugin_devices_for(provider, device, library):
+        return None
+    known = record(provider, plugin=True)
+    offered = list(dict.fromkeys(d.device.type.name for d in plugin_devices(provider, library)))
+    if offered:
+        return Problem(
+            f"the plugin {plugin.name} offers no device {device.text!r} on this host; it offers {', '.join(offered)}",
+            "Choose one of these",
+        )
+    wanted = repr(device.text) if device.text else f"for {provider}"
+    where = f"the plugin {plugin.name} offers no device {wanted} on this host"
+    if known.on_cuda and (lacking := nvidia.device_count()[1]) is not None:
+        return Problem(f"{where}: {lacking}", _NO_DRIVER)
+    if not known.needs:
+        return Problem(
+            f"{where}: it found no hardware that it runs on", "Install that hardware's driver, if it is there"
+        )
+    return Problem(f"{where}: it needs {known.needs}", known.cure)

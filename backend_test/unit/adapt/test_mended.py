@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every form that the tables of defects call wrong is still wrong: an engine that has mended one is noticed here.
+
+Each is given to its engine as it stands, and the result is held to what ONNX asks for. Once a test fails, give the
+table's entry the releases (or processors) that it holds for: ``Only({"openvino": "<2027"}, _resize)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from backend_test.unit.adapt.forced import expected
+from backend_test.unit.adapt.test_distrust import (
+    REWRITTEN_ON_OPENVINO,
+    WRONG_ON_OPENVINO,
+    feeds,
+    floats,
+    resize,
+    single,
+)
+from onnx_multi_backend.adapt.distrust import doubtful
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.applies import applies, describe
+from onnx_multi_backend.engines.defect import Defect, Only
+from onnx_multi_backend.engines.openvino import defects as of_openvino
+from onnx_multi_backend.engines.openvino import exports
+from onnx_multi_backend.engines.openvino import resize_defects as of_resize
+from onnx_multi_backend.engines.ort import defects as of_ort
+from onnx_multi_backend.processor import current
+
+
+def recurrent(op_type: str) -> ModelProto:
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op_type]
+    weights = [floats(1, gates * 3, 4), floats(1, gates * 3, 3)]
+    return single(op_type, [(3, 2, 4), *weights], opset=14, outputs=1, hidden_size=3, layout=1)
+
+
+def attention(*inputs: Any, opset: int = 24, outputs: int = 1, **attributes: Any) -> ModelProto:
+    return single("Attention", inputs, opset=opset, outputs=outputs, **attributes)
+
+
+def pool(op_type: str) -> ModelProto:
+    window = {"kernel_shape": [2, 2], "dilations": [2, 2], "auto_pad": "SAME_UPPER"}
+    return single(op_type, [(1, 1, 5, 5)], opset=22, **window)
+
+
+def parsed(opset: int, graph: str) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> g {graph}')
+
+
+_HEADS = (1, 2, 3, 4)
+
+FORMS: dict[str, dict[str, ModelProto]] = {
+    "openvino": {
+        **{name: model for name, (model, _) in (WRONG_ON_OPENVINO | REWRITTEN_ON_OPENVINO).items()},
+        "Attention in a window": attention(_HEADS, _HEADS, _HEADS, opset=27, left_window_size=1, right_window_size=0),
+        "causal Attention behind a past": attention(
+            (1, 2, 2, 4), _HEADS, _HEADS, None, (1, 2, 2, 4), (1, 2, 2, 4), outputs=3, is_causal=1
+        ),
+        "Resize to a length that is rounded": resize(
+            0.6, mode="linear", coordinate_transformation_mode="align_corners"
+        ),
+        "RNN with layout=1": recurrent("RNN"),
+        "GRU with layout=1": recurrent("GRU"),
+        "LSTM with layout=1": recurrent("LSTM"),
+        "Loop of no steps whose steps would all make the same": parsed(
+            19,
+            """(float[2] x) => (float[2] y) <int64 n = {0}, bool go = {1}> {
+            y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
+                d = Identity(c) w = Sigmoid(x) }> }""",
+        ),
+        "Scan that makes the same at every step": parsed(
+            19,
+            """(float[2] s, float[3, 2] x) => (float[2] t, float[3, 2] y) {
+            t, y = Scan <num_scan_inputs = 1, body = b (float[2] u, float[2] v) => (float[2] w, float[2] z) {
+                w = Identity(u) z = Add(u, u) }> (s, x) }""",
+        ),
+        "Resize along an axis whose length stays": single(
+            "Resize", [(1, 1, 4, 4), None, np.float32([1, 1, 1.2, 2])], opset=19, mode="linear"
+        ),
+        "cubic Resize of many integers": parsed(
+            19,
+            """(float[1, 1, 2, 4, 4] x) => (int8[a, b, c, d, e] y) <float[5] s = {1, 1, 1, 2, 2}> {
+            ten = Constant <value_float = 10.0> ()
+            t = Mul (x, ten) i = Cast <to = 3> (t) y = Resize <mode = "cubic"> (i, , s) }""",
+        ),
+        "cubic Resize of the first axis too": single(
+            "Resize", [(3, 4, 4), None, np.float32([2, 1, 2])], opset=19, mode="cubic"
+        ),
+        "Softsign": single("Softsign", [(2, 3)], opset=22),
+        "SpaceToDepth by columns": single(
+            "SpaceToDepth", [(1, 2, 4, 4)], opset=onnx.defs.onnx_opset_version(), blocksize=2, mode="CRD"
+        ),
+        "Tile whose repeats are known only at run time": parsed(
+            19, "(float[2, 3, 4, 5] x, int64[4] repeats) => (float[a, b, c, d] y) { y = Tile (x, repeats) }"
+        ),
+        "Unique in the order of occurrence": single("Unique", [(6,)], opset=11, sorted=0),
+    },
+    "ort": {
+        "Attention's masked product": attention(
+            _HEADS, _HEADS, _HEADS, outputs=4, is_causal=1, qk_matmul_output_mode=2
+        ),
+        "AveragePool, dilated": pool("AveragePool"),
+        "LpPool, dilated": pool("LpPool"),
+        "MaxPool, dilated": pool("MaxPool"),
+    },
+    "ort_openvino": {
+        f"{name} with layout=1": recurrent(name) for name in ("RNN", "GRU")
+    },  # it takes no LSTM with layout=1
+}
+
+#: What may end the process, which `test_engine_crashes` tries in processes of their own.
+DEADLY = {
+    "a layer without steps, batch or features ends the process",
+    "expanding to nothing is left out, or ends the process",
+    "indices beyond the data are read all the same, which may end the process",
+    "linear interpolation of more than five axes is refused when it runs, or ends the process",
+    "more is cropped than there is, which may end the process",
+}
+
+PRESETS = {"openvino": "Openvino", "ort": "OrtCpu", "ort_openvino": "OrtOpenvino"}
+CASES = [pytest.param(engine, form, id=f"{engine}: {form}") for engine, forms in FORMS.items() for form in forms]
+
+
+def tables(engine: str) -> Mapping[str, Defect]:
+    if engine == "openvino":
+        return of_openvino.DEFECTS
+    return of_ort.DEFECTS if engine == "ort" else of_ort._OPENVINO
+
+
+class Table(NamedTuple):
+    """A table of defects, asked about every node wherever its entries hold."""
+
+    entries: Mapping[str, Defect]
+
+    def distrusts(self, site: Site) -> Doubt | None:
+        entry = self.entries.get(site.op_type)
+        return (entry.defect if isinstance(entry, Only) else entry)(site) if entry else None
+
+
+def told(engine: str, model: ModelProto) -> set[str]:
+    """What the table calls wrong of a model."""
+    found = doubtful(model, Table(tables(engine)), lambda node: True)  # type: ignore[arg-type]
+    return {doubt.words for _, doubt in found if doubt.wrong}
+
+
+def written(*modules: ModuleType) -> set[str]:
+    """The words of every doubt that modules may call wrong."""
+    trees = [ast.parse(inspect.getsource(module)) for module in modules]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    doubts = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Doubt"]
+    return {ast.literal_eval(doubt.args[0]) for doubt in doubts if "wrong" in {k.arg for k in doubt.keywords}}
+
+
+@pytest.mark.parametrize(
+    ("engines", "modules"), [(["openvino"], [of_openvino, of_resize]), (["ort", "ort_openvino"], [of_ort])]
+)
+def test_every_form_that_a_table_calls_wrong_is_tried(engines: list[str], modules: list[ModuleType]) -> None:
+    tried = [(engine, model) for engine in engines for model in FORMS[engine].values()]
+    words = [told(engine, model) for engine, model in tried]
+    assert all(words), "a form of the list that no table calls wrong"
+    assert set().union(*words) == written(*modules) - DEADLY
+
+
+def correct(model: ModelProto, values: list[np.ndarray]) -> list[Any]:
+    """What ONNX's reference evaluator computes; of LSTM ONNX Runtime, which knows the coupled gates that it does not."""
+    if model.graph.node[0].op_type != "LSTM":
+        return expected(model, *values)
+    pytest.importorskip("onnxruntime")
+    return list(omb.OrtCpuBackend.prepare(model).run(values))
+
+
+@pytest.mark.parametrize(("engine", "form"), CASES)
+def test_a_form_that_is_called_wrong_is_wrong(request: pytest.FixtureRequest, engine: str, form: str) -> None:
+    model = FORMS[engine][form]
+    preset: type[omb.Preset] = request.getfixturevalue(
+        {"ort": "ort_cpu", "ort_openvino": "openvino_ep"}.get(engine, engine)
+    )
+    entry = next(tables(engine)[node.op_type] for node in model.graph.node if node.op_type in tables(engine))
+    if isinstance(entry, Only) and not applies(entry.when):
+        pytest.skip(f"wrong only with {describe(entry.when)}, and this is {current()}")
+    values = feeds(model)
+    got, right = preset.prepare(model, adapt=False).run(values), correct(model, values)
+    assert any(
+        g.shape != r.shape or not np.allclose(g, r, rtol=1e-3, atol=1e-4, equal_nan=True)
+        for g, r in zip(got, right, strict=True)
+    ), f"{PRESETS[engine]} has mended this form: say in its table which releases compute it wrongly"
+
+
+@pytest.mark.parametrize(("when", "refused"), [({"openvino": ">=1"}, True), ({"openvino": "<1"}, False)])
+def test_a_form_is_refused_only_where_it_is_wrong(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, when: dict[str, str], refused: bool
+) -> None:
+    monkeypatch.setitem(of_openvino.DEFECTS, "LSTM", Only(when, of_openvino.DEFECTS["LSTM"]))  # type: ignore[arg-type]
+    model, _ = WRONG_ON_OPENVINO["peepholes"]
+    assert bool(openvino.compatibility(model)) is not refused
+
+
+@pytest.mark.parametrize(("when", "kept"), [({"openvino": ">=1"}, True), ({"openvino": "<1"}, False)])
+def test_layers_survive_an_export_only_where_that_was_seen(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, when: dict[str, str], kept: bool
+) -> None:
+    ((_, kinds),) = exports.PROVEN
+    monkeypatch.setattr(exports, "PROVEN", ((when, kinds),))
+    openvino.prepare(models.linear(), cache_dir=tmp_path)
+    assert any(tmp_path.glob("openvino/*/*")) is kept

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for what is known only at run time, on an engine without the operator and on OpenVINO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from onnx import ModelProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from backend_test.unit.adapt.forced import computed, expected, rewritten
+
+pytest.importorskip("onnxruntime")
+quickly = settings(max_examples=25, deadline=None)
+INT64 = models.INT64
+DTYPES = (np.float32, np.float16, np.int64, np.uint8, np.bool_)
+
+
+def kind_of(x: np.ndarray) -> int:
+    return helper.np_dtype_to_tensor_dtype(x.dtype)
+
+
+def tile_of(x: np.ndarray, *, opset: int = 13, dynamic: bool = False) -> ModelProto:
+    shape = [None] * x.ndim if dynamic else x.shape
+    inputs = [models.tensor("x", shape, kind_of(x)), models.tensor("r", [x.ndim], INT64)]
+    return models.one_node("Tile", inputs, [models.tensor("y", [None] * x.ndim, kind_of(x))], opset=opset)
+
+
+@quickly
+@given(
+    shape=hnp.array_shapes(min_dims=1, max_dims=5, min_side=0, max_side=3),
+    dtype=st.sampled_from(DTYPES),
+    data=st.data(),
+)
+def test_tile(shape: tuple[int, ...], dtype: Any, data: st.DataObject) -> None:
+    repeats = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(shape), max_size=len(shape))), np.int64)
+    x = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+    new, changes = rewritten(tile_of(x, dynamic=data.draw(st.booleans())), "Tile")
+    assert [c.pass_name for c in changes] == ["tile"]
+    np.testing.assert_array_equal(computed(new, x, repeats)[0], np.tile(x, repeats))
+
+
+@pytest.mark.parametrize("opset", [6, 13, 21])
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tile_on_openvino(opset: int, dynamic: bool, dtype: Any) -> None:
+    pytest.importorskip("openvino")
+    x = np.arange(2 * 3 * 4 * 2).reshape(2, 3, 4, 2).astype(dtype)
+    prepared = omb.OpenvinoBackend.prepare(tile_of(x, opset=opset, dynamic=dynamic))
+    for repeats in ([2, 3, 2, 2], [1, 1, 1, 1], [1, 2, 2, 2], [2, 0, 2, 2], [3, 1, 2, 3]):
+        np.testing.assert_array_equal(prepared.run([x, np.array(repeats)])[0], np.tile(x, repeats))
+
+
+def reduction_of(op_type: str, shape: tuple[int, ...], count: int, *, dynamic: bool, opset: int = 20) -> ModelProto:
+    inputs = [
+        models.tensor("x", [None] * len(shape) if dynamic else shape),
+        models.tensor("a", [count], INT64),
+    ]
+    return models.one_node(op_type, inputs, [models.tensor("y", None)], opset=opset, keepdims=0)
+
+
+@quickly
+@given(
+    op_type=st.sampled_from(["ReduceSum", "ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceProd"]),
+    shape=hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=3),
+    dynamic=st.booleans(),
+    data=st.data(),
+)
+def test_reductions(op_type: str, shape: tuple[int, ...], dynamic: bool, data: st.DataObject) -> None:
+    places = data.draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=len(shape), unique=True))
+    axes = np.array([p - len(shape) if data.draw(st.booleans()) else p for p in places], np.int64)
+    x = np.random.default_rng(1).uniform(0.5, 2, shape).astype(np.float32)
+    model = reduction_of(op_type, shape, len(axes), dynamic=dynamic)
+    new, changes = rewritten(model, op_type, forms=lambda s: not s.attribute("keepdims", 1) and s.has_input(1))
+    assert [c.pass_name for c in changes] == ["reduce_axes"]
+    np.testing.assert_allclose(computed(new, x, axes)[0], expected(model, x, axes)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceLogSum", "ReduceL1", "ReduceMean", "ReduceMin"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_reductions_on_openvino(op_type: str, dynamic: bool) -> None:
+    pytest.importorskip("openvino")
+    x = np.random.default_rng(1).uniform(0.5, 2, (2, 3, 4)).astype(np.float32)
+    model = reduction_of(op_type, x.shape, 2, dynamic=dynamic)
+    prepared = omb.OpenvinoBackend.prepare(model)
+    for axes in ([0, 1], [2, 0], [-1, 1], [0, 1]):
+        result = prepared.run([x, np.array(axes)])[0]
+        np.testing.assert_allclose(result, expected(model, x, np.array(axes))[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0, 2, 2)])
+def test_reductions_of_nothing(shape: tuple[int, ...]) -> None:
+    pytest.importorskip("openvino")
+    prepared = omb.OpenvinoBackend.prepare(reduction_of("ReduceSum", shape, 1, dynamic=True))
+    for axis in range(3):
+        result = prepared.run([np.zeros(shape, np.float32), np.array([axis])])[0]
+        np.testing.assert_array_equal(result, np.zeros(shape).sum(axis))
+
+
+def test_a_model_older_than_the_rules_is_lifted() -> None:
+    """The rule's body is of opset 18; what changed since in the model's own nodes is converted with it."""
+    pytest.importorskip("openvino")
+    x = np.arange(16, dtype=np.float32).reshape(1, 2, 4, 2)
+    nodes = [
+        models.node("Unsqueeze", ["x"], ["u"], axes=[0]),
+        models.node("Squeeze", ["u"], ["s"], axes=[0]),
+        models.node("Tile", ["s", "r"], ["y"]),
+    ]
+    inputs = [models.tensor("x", x.shape), models.tensor("r", [4], INT64)]
+    model = models.model(nodes, inputs, [models.tensor("y", [None] * 4)], opsets={"": 11})
+    prepared = omb.OpenvinoBackend.prepare(model)
+    assert {"tile", "opset_version"} <= {a.pass_name for a in prepared.adaptations}
+    for repeats in ([1, 2, 2, 3], [2, 1, 3, 2]):
+        np.testing.assert_array_equal(prepared.run([x, np.array(repeats)])[0], np.tile(x, repeats))
+
+
+EMPTY = [
+    ((2, 1), [2, 0]),
+    ((1,), [0]),
+    ((1, 3), [4, 0, 3]),
+    ((1, 1), [0, 0]),
+    ((), [0]),
+    ((2, 0), [2, 0]),
+    ((0,), [5, 1]),
+]
+
+
+@pytest.mark.parametrize(("shape", "wanted"), EMPTY)
+@pytest.mark.parametrize("known", ["all", "last", "nothing"])
+def test_expanding_to_nothing(shape: tuple[int, ...], wanted: list[int], known: str) -> None:
+    pytest.importorskip("openvino")
+    x = np.ones(shape, np.float32)
+    dims = {"all": shape, "last": [None, *shape[1:]], "nothing": [None] * x.ndim}[known] if shape else shape
+    node = models.node("Expand", ["x", "s"], ["y"])
+    outputs = [models.tensor("y", None)]
+    model = models.model([node], [models.tensor("x", dims)], outputs, initializers={"s": np.array(wanted)})
+    prepared = omb.OpenvinoBackend.prepare(model)
+    assert prepared.run([x])[0].shape == np.broadcast_shapes(shape, tuple(wanted))
+    if known == "all":
+        new, changes = rewritten(model, "Expand")
+        assert [c.pass_name for c in changes] == ["expand_to_nothing"]
+        assert computed(new, x)[0].shape == np.broadcast_shapes(shape, tuple(wanted))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What OpenVINO's frontend takes in a wrong form is put right before it is compiled, in branches and loops too."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+NAN = np.float32([np.nan, 1, np.nan, -np.inf, 2])
+OTHER = np.float32([1, np.nan, np.nan, np.nan, 1])
+
+
+@pytest.mark.parametrize(("operator", "right"), [("Greater", [0, 0, 0, 0, 1]), ("GreaterOrEqual", [0, 0, 0, 0, 1])])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_nothing_is_greater_than_nan(openvino: type[omb.Preset], operator: str, right: list[int], dtype: str) -> None:
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    infos = [models.tensor(name, [None], kind) for name in "ab"]
+    model = models.one_node(operator, infos, [models.tensor("y", [None], onnx.TensorProto.BOOL)], opset=16)
+    prepared = openvino.prepare(model)
+    np.testing.assert_array_equal(prepared.run([NAN.astype(dtype), OTHER.astype(dtype)])[0], np.array(right, bool))
+    (change,) = (a for a in prepared.adaptations if a.pass_name == "mend_frontend")
+    assert change.node.startswith("Greater")
+    assert not openvino.prepare(model, adapt=False).adaptations
+
+
+def test_integers_are_compared_as_they_are(openvino: type[omb.Preset]) -> None:
+    infos = [models.tensor(name, [2], onnx.TensorProto.INT32) for name in "ab"]
+    model = models.one_node("Greater", infos, [models.tensor("y", [2], onnx.TensorProto.BOOL)], opset=16)
+    assert not [a for a in openvino.prepare(model).adaptations if a.pass_name == "mend_frontend"]
+
+
+BODIES = {
+    "If": """g (float[n] a, float[n] b, bool c) => (bool[n] y) {
+        y = If (c) <then_branch = t () => (bool[n] p) { p = Greater (a, b) },
+                    else_branch = e () => (bool[n] q) { q = GreaterOrEqual (a, b) }> }""",
+    "Loop": """g (float[n] a, float[n] b, bool c) => (bool[n] y) {
+        count = Constant <value = int64 {2}> ()
+        start = Equal (a, a)
+        y = Loop (count, c, start) <body = t (int64 i, bool go, bool[n] before) => (bool on, bool[n] after) {
+            on = Identity (go) after = Greater (a, b) }> }""",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_branches_and_loop_bodies_are_mended_too(openvino: type[omb.Preset], body: str) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> {BODIES[body]}')
+    prepared = openvino.prepare(model)
+    assert any(a.pass_name == "mend_frontend" for a in prepared.adaptations)
+    result = prepared.run({"a": NAN, "b": OTHER, "c": np.array(True)})[0]
+    np.testing.assert_array_equal(result, np.array([0, 0, 0, 0, 1], bool))
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_among_equal_values_the_lower_index_comes_first(openvino: type[omb.Preset], largest: int) -> None:
+    infos = [models.tensor("x", [None, None]), models.tensor("k", [1], onnx.TensorProto.INT64)]
+    made = [models.tensor("v", None), models.tensor("i", None, onnx.TensorProto.INT64)]
+    model = models.one_node("TopK", infos, made, opset=24, largest=largest)
+    prepared = openvino.prepare(model)
+    for columns in (40, 7):
+        x = np.random.default_rng(columns).integers(0, 3, (5, columns)).astype(np.float32)
+        _, indices = prepared.run([x, np.int64([6])])
+        order = np.argsort(-x if largest else x, axis=1, kind="stable")[:, :6]
+        np.testing.assert_array_equal(indices, order)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: Tile whose repeats are known only when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+
+def tile(site: Site) -> Iterator[ModelProto]:
+    """Gather the elements of each axis in turn, from the first again after the last. Source: Tile's documentation."""
+    x, repeats = site.input(0), site.input(1)
+    rank = site.rank(x)
+    if not site.is_("Tile") or site.opset < 6 or rank is None or site.constant(repeats) is not None:
+        return
+    body = Body(site)
+    zero, one = (body.constant(number, TensorProto.INT64) for number in (0, 1))
+    sizes, result = body("Shape", x), x
+    for axis in range(rank):
+        size, times = (body("Gather", v, body.constant(axis, TensorProto.INT64), axis=0) for v in (sizes, repeats))
+        steps = body("Range", zero, body("Mul", size, times), one)
+        # The divisor is never 0; of an empty axis there are no steps.
+        result = body("Gather", result, body("Mod", steps, body("Max", size, one)), axis=axis)
+    yield body.finish(result)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of operators that an engine accepts and computes wrongly: what the entries of its table are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.applies import When, applies
+
+#: What goes wrong with a node; None where nothing is known.
+Defect = Callable[[Site], Doubt | None]
+
+
+@dataclass(frozen=True)
+class Only:
+    """A defect of some releases, platforms or processors: elsewhere the engine gets the node as it is.
+
+    Parameters
+    ----------
+    when : mapping of str to str
+        See `onnx_multi_backend.applies`.
+    defect : callable
+    """
+
+    when: When
+    defect: Defect
+
+    def __call__(self, site: Site) -> Doubt | None:
+        return self.defect(site) if applies(self.when) else None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mending what OpenVINO's frontend made of a model: nodes that OpenVINO has in a right form, where the frontend takes another.
+
+This costs next to nothing, where rewriting the ONNX model would cost its inference and copying. Only the pure preset can do it:
+OpenVINO's execution provider reads the model by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.graph_walk import all_nodes
+
+
+class _Mend(NamedTuple):
+    """How a node is mended.
+
+    Attributes
+    ----------
+    operators : mapping of str to str
+        ONNX's operators, and what OpenVINO calls them.
+    mend : callable
+        Changes a node of the read model, or puts another in its place; False where it is right as it is.
+    change, reason : str
+    """
+
+    operators: Mapping[str, str]
+    mend: Callable[[Any], bool]
+    change: str
+    reason: str
+
+
+def _stable(op: Any) -> bool:
+    if op.get_attributes()["sort"] == "index":
+        return False
+    op.set_attribute("stable", True)
+    return True
+
+
+def _as_less(op: Any) -> bool:
+    a, b = op.input_value(0), op.input_value(1)
+    if not a.get_element_type().is_real():
+        return False
+    ov = runtime.load()
+    less = (ov.opset8.less if op.get_type_name() == "Greater" else ov.opset8.less_equal)(b, a)
+    less.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, less)
+    return True
+
+
+#: Measured with OpenVINO 2026.4.
+_MENDS = (
+    _Mend(
+        {"TopK": "TopK"},
+        _stable,
+        "asked to be stable",
+        "OpenVINO's frontend does not ask for it, and among equal values the lower index then need not come first",
+    ),
+    _Mend(
+        {"Greater": "Greater", "GreaterOrEqual": "GreaterEqual"},
+        _as_less,
+        "written as Less of swapped operands",
+        "a comparison with NaN is true with AVX-512 and with SSE4.2; Less is right everywhere",
+    ),
+)
+
+_OPERATORS = frozenset(name for m in _MENDS for name in m.operators)
+_BY_TYPE = {name: m for m in _MENDS for name in m.operators.values()}
+
+
+def mend(read: Any, model: ModelProto) -> tuple[Adaptation, ...]:
+    """Mend a read model in place.
+
+    Parameters
+    ----------
+    read : openvino.Model
+    model : onnx.ModelProto
+        What it was read from: a model without the operators that matter is not walked through again.
+    """
+    if not any(node.op_type in _OPERATORS for node in all_nodes(model)):
+        return ()
+    changes = []
+    for op in list(_operations(read)):
+        found = _BY_TYPE.get(op.get_type_name())
+        if found is not None and found.mend(op):
+            where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
+            changes.append(Adaptation("mend_frontend", where, found.change, found.reason))
+    return tuple(changes)
+
+
+def _operations(model: Any) -> Iterator[Any]:
+    """Every node of a model, those of its branches and loop bodies included."""
+    for op in model.get_ops():
+        kind = op.get_type_name()
+        if kind == "If":
+            yield from _operations(op.get_then_body())
+            yield from _operations(op.get_else_body())
+        elif kind in ("Loop", "TensorIterator"):
+            yield from _operations(op.get_function())
+        yield op

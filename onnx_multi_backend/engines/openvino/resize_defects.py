@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of Resize that OpenVINO (2026.4) accepts, and then computes wrongly or refuses when it runs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.rules.resize import given, resized_axes
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+
+
+def resized(site: Site) -> Doubt | None:
+    factors = _factors(site)
+    mode, rank = site.attribute("mode", "nearest"), site.rank(site.input(0))
+    shrinks = factors is None or any(f < 1 for f in factors)
+    if mode == "linear" and rank is not None and rank > 5:
+        return Doubt(
+            "linear interpolation of more than five axes is refused when it runs, or ends the process", wrong=True
+        )
+    if site.attribute("antialias", 0) and mode != "nearest" and shrinks:
+        return Doubt("antialias=1 is ignored (openvinotoolkit/openvino#35893)", wrong=True)
+    if site.attribute("exclude_outside", 0) and mode == "cubic":
+        return Doubt("exclude_outside=1 is ignored", wrong=True)
+    keeps = site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" and given(site, 3)
+    if keeps and (factors is None or len(set(factors)) > 1):
+        return Doubt("keep_aspect_ratio_policy is ignored", wrong=True)
+    if site.attribute("coordinate_transformation_mode") == "align_corners" and (whole := _whole(site)) is not True:
+        return Doubt("with align_corners, a length scale * size that is not whole is rounded", wrong=whole is False)
+    if (too_little := _too_little(site)) is not False:
+        return Doubt("an axis whose length stays is left out, also where its scale is not 1", wrong=bool(too_little))
+    return _resized_together(site, factors)
+
+
+def _resized_together(site: Site, factors: list[float] | None) -> Doubt | None:
+    """Which axes cannot be resized at once. Source: measured, for 1 to 6 axes; more are refused when the model runs."""
+    mode, rank, axes = site.attribute("mode", "nearest"), site.rank(site.input(0)), resized_axes(site)
+    if rank is None or axes is None:
+        return None
+    integers = site.elem_type(site.input(0)) in INTEGER_BITS
+    if mode == "cubic" and rank >= 5 and integers:
+        return Doubt("the cubic interpolation of integers along five or more axes is not rounded", wrong=True)
+    if factors is None:
+        if mode == "cubic" and rank in (3, 4) and len(axes) > 2:
+            return Doubt("the cubic interpolation along more than two axes together is wrong")
+        return None
+    changed = [axis for axis, factor in zip(axes, factors, strict=True) if factor != 1]
+    if mode == "cubic" and ((rank == 3 and len(changed) > 1 and 0 in changed) or (rank == 4 and len(changed) > 2)):
+        return Doubt("the cubic interpolation along these axes together is wrong", wrong=True)
+    if rank in (4, 5) and len(changed) > rank - 2 and 0 in changed:
+        return Doubt("these axes cannot be resized together")
+    return None
+
+
+def _too_little(site: Site) -> bool | None:
+    """Whether an axis of several elements stays as long as it is by a scale that is not 1; None: it may."""
+    scales, shape, axes = site.constant(site.input(2)), site.shape(site.input(0)), resized_axes(site)
+    if not given(site, 2):
+        return False
+    if scales is None or axes is None or shape is None:
+        return None
+    unknown = False
+    for scale, axis in zip(scales, axes, strict=True):
+        length = shape[axis]
+        if not 1 < scale < 1.5 or length == 1:
+            continue
+        if length is None:
+            unknown = True
+        elif math.floor(np.float32(scale) * np.float32(length)) == length:
+            return True
+    return None if unknown else False
+
+
+def _whole(site: Site) -> bool | None:
+    """Whether the new lengths are whole before they are rounded; None where that is not known."""
+    if not given(site, 2):
+        return True
+    scales, shape, axes = site.constant(site.input(2)), site.shape(site.input(0)), resized_axes(site)
+    if scales is not None and all(float(s).is_integer() for s in scales):
+        return True
+    if scales is None or shape is None or axes is None or any(shape[axis] is None for axis in axes):
+        return None
+    return all((np.float32(s) * np.float32(shape[axis])).is_integer() for s, axis in zip(scales, axes, strict=True))
+
+
+def _factors(site: Site) -> list[float] | None:
+    """By how much each resized axis grows; None where that is not known."""
+    if given(site, 2):
+        scales = site.constant(site.input(2))
+        return None if scales is None else [float(s) for s in scales]
+    sizes, shape = site.constant(site.input(3)), site.shape(site.input(0))
+    if sizes is None or shape is None:
+        return None
+    old_sizes = [shape[axis] for axis in site.attribute("axes", range(len(shape)))]
+    return [float(new) / old for new, old in zip(sizes, old_sizes, strict=True) if old] if all(old_sizes) else None

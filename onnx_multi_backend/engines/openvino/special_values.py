@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators whose NaN and infinities OpenVINO's CPU plugin (2026.4) gets wrong, on some processors or on all.
+
+The user's own nodes run as OpenVINO runs them (docs/special-values.md lists what comes out); what rules write in a node's place
+avoids these, because whoever asked for the operator gets what ONNX says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import TensorProto
+
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import Site
+
+_T = TensorProto
+_FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16)
+
+#: Measured with AVX-512 (AMD), AVX2 and SSE4.2.
+_WRONG: Mapping[str, str] = {
+    "Celu": "the Celu of NaN is 0",
+    "Clip": "NaN becomes the lower limit",
+    "Exp": "the exponential of NaN is infinite",
+    "Greater": "a comparison with NaN is true with AVX-512 and with SSE4.2",
+    "GreaterOrEqual": "a comparison with NaN is true with AVX-512 and with SSE4.2",
+    "HardSigmoid": "the HardSigmoid of NaN is 1",
+    "LogSoftmax": "a NaN leaves the rest of its row at -inf",
+    "Max": "a NaN is kept only in the last operand",
+    "Min": "a NaN is kept only in the last operand",
+    "ReduceMax": "a NaN is lost, and the maximum of -inf alone is the lowest finite number",
+    "ReduceMin": "a NaN is lost, and the minimum of inf alone is the largest finite number",
+    "Relu": "the Relu of NaN is 0",
+    "Softmax": "a NaN leaves the rest of its row at 0",
+}
+
+
+def find(site: Site) -> Doubt | None:
+    """What is wrong with a node's special values; None where nothing is known, or the node is guarded."""
+    words = _WRONG.get(site.op_type) if not site.domain else None
+    if words is None or GUARDED in site.node.name or site.elem_type(site.input(0)) not in _FLOATS:
+        return None
+    return Doubt(words)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX Runtime as the rewriting asks it: which nodes its execution providers take, and which they compute wrongly."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onnx import ModelProto, NodeProto, TypeProto
+
+from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
+from onnx_multi_backend.engines.ort.attaching import attach
+from onnx_multi_backend.engines.ort.empty_inputs import with_constants
+from onnx_multi_backend.engines.ort.limits import OrtLimits
+from onnx_multi_backend.engines.ort.options import make_session_options
+from onnx_multi_backend.engines.ort.records import Record, record
+from onnx_multi_backend.engines.ort.session import OrtSession, make_session
+from onnx_multi_backend.engines.ort.unsafe import why_unsafe
+from onnx_multi_backend.placement import Fallback
+from onnx_multi_backend.tensors import type_from_string
+
+
+@dataclass(frozen=True)
+class OrtEngine:
+    """ONNX Runtime with some execution providers, as it is asked about one node at a time.
+
+    Attributes
+    ----------
+    preset : str
+        For messages.
+    providers : tuple of (str, dict of str to str)
+        Execution providers by priority with their options.
+    device : Device
+        Where the first of them runs.
+    fallback : {"partial", "none", "full"}
+    session_options : mapping, onnxruntime.SessionOptions or None
+    shape_options : callable or None
+        Makes provider options for the first provider from fixed input shapes.
+    strict : bool
+        Whether `accepts` is a no to a node that another provider than the requested ones would run.
+    library : str
+        The plugin's library that the first provider comes from, where the user named it.
+    """
+
+    preset: str
+    providers: tuple[tuple[str, Mapping[str, str]], ...]
+    device: Device
+    fallback: Fallback = "partial"
+    session_options: Any = None
+    shape_options: Any = None
+    strict: bool = False
+    library: str = ""
+
+    @property
+    def limits(self) -> OrtLimits:
+        """What ONNX Runtime takes with these providers."""
+        return OrtLimits(
+            packed_outputs=not any(known.zero_packed_outputs for known in self.records),
+            inside=next((known.inside for known in self.records if known.inside is not None), None),
+        )
+
+    @functools.cached_property
+    def records(self) -> tuple[Record, ...]:
+        """What is known of the requested providers."""
+        return tuple(record(n, plugin=bool(self.library and i == 0) or None) for i, n in enumerate(self.requested))
+
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """Names of the providers that were asked for."""
+        return tuple(name for name, _ in self.providers)
+
+    @property
+    def any_opset(self) -> bool:
+        """Kernels of the CPU provider differ by opset; another provider's answer does not, and costs more to ask for."""
+        return self.strict or (self.requested != (providers.CPU,) and self.fallback != "full")
+
+    @property
+    def identity(self) -> Hashable:
+        """Providers and the device decide what is accepted."""
+        return self.requested, self.device.text, self.strict, self.library
+
+    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
+        """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested.
+
+        What the CPU provider lacks too may need another opset: then it is asked alone. A provider may leave a small
+        node to the CPU that it takes among others: what takes a node's place is only asked to run at all, and the
+        placement of the whole decides. One that does not is asked first, because it may compute such a node wrongly.
+        """
+        cpu = replace(self, providers=((providers.CPU, {}),), library="")
+        if self.records[0].slow_builds:  # it builds an engine for minutes: the CPU provider is asked
+            return [(cpu, cpu)]
+        if self.requested == (providers.CPU,):
+            return [(self, self)]
+        if self.fallback == "full" or self.requested[0] == providers.CPU:
+            return [(self, self), (cpu, cpu)]
+        strict = replace(self, strict=True)
+        if self.fallback == "none":
+            return [(strict, strict)]
+        requested = [(strict, self), (strict, cpu)] if self.records[0].takes_small_nodes else [(strict, cpu)]
+        return requested if taken else [(self, self), (cpu, cpu), *requested]
+
+    def suspects(self, node: NodeProto) -> bool:
+        """Whether `distrusts` may have something to say about a node."""
+        return defects.CPU.suspects(node) or any(known.defects.suspects(node) for known in self.records)
+
+    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+        """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""
+        of_cpu = None
+        if not self.strict:
+            of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
+        for name, known in zip(self.requested, self.records, strict=True):
+            doubt = known.defects.find(site) or (known.defects.special(site) if written else None)
+            if known.defects is not defects.NONE and (doubt or of_cpu) and self._takes(name, site):
+                return doubt._replace(provider=name) if doubt else None
+        return of_cpu
+
+    def _takes(self, provider: str, site: Site) -> bool:
+        """Whether one of the requested providers runs a node."""
+        chosen = tuple(p for p in self.providers if p[0] == provider)
+        return answer(replace(self, providers=chosen, strict=True), site.model) is None
+
+    def unsafe(self, model: ModelProto, session: OrtSession) -> str | None:
+        """Why a session must not run; None: it may."""
+        breaking = [n for n, known in zip(self.requested, self.records, strict=True) if known.breaks_memory]
+        return why_unsafe(model, session.placement(), breaking) if breaking else None
+
+    @property
+    def loses_empty_inputs(self) -> bool:
+        """Whether a model may be taken once its inputs without elements are constants."""
+        return any(known.loses_empty_inputs for known in self.records)
+
+    def accepts(self, model: ModelProto) -> str | None:
+        """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
+        words = self._complaint(model)
+        if words is None or not self.loses_empty_inputs:
+            return words
+        other, names = with_constants(model)
+        return self._complaint(other) and words if names else words
+
+    def _complaint(self, model: ModelProto) -> str | None:
+        try:
+            options = make_session_options(None)
+            options.intra_op_num_threads = 1
+            self.add_providers(options, self.providers, None)
+            session = make_session(
+                runtime.load().InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+            )
+        except errors.all_errors() as error:
+            return errors.first_line(error)
+        if (words := self.unsafe(model, session)) is not None:
+            return words
+        if self.strict:
+            elsewhere = [node for node in session.placement() if node.provider not in self.requested]
+            if elsewhere:
+                return f"{self.requested[0]} does not take it"
+        return None
+
+    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
+        """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
+        try:
+            session = runtime.load().InferenceSession(
+                model.SerializeToString(), make_session_options(None), providers=[providers.CPU]
+            )
+        except errors.all_errors():
+            return None
+        found = next(o for o in session.get_outputs() if o.name == name)
+        return type_from_string(found.type, found.shape)
+
+    def add_providers(
+        self,
+        options: Any,
+        wanted: Sequence[tuple[str, Mapping[str, str]]],
+        shapes: Mapping[str, tuple[int, ...]] | None,
+    ) -> None:
+        """Add providers to the options of a session."""
+        for i, (name, given) in enumerate(wanted):
+            if name == providers.CPU and len(wanted) == 1:
+                continue  # every session has it
+            chosen = dict(given)
+            if i == 0 and shapes is not None and self.shape_options is not None:
+                chosen.update(self.shape_options(shapes))
+            attach(options, name, chosen, device=self.device, library=self.library if i == 0 else "", who=self.preset)

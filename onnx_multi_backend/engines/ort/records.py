@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of each execution provider: one record a provider, and another where it comes as a plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from onnx_multi_backend import devices
+from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.devices import DeviceFamily
+from onnx_multi_backend.engines.openvino import defects as of_openvino
+from onnx_multi_backend.engines.openvino import special_values
+from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.ort import defects, plugins, runtime
+from onnx_multi_backend.engines.ort.defects import Table
+
+CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+TENSORRT = "TensorrtExecutionProvider"
+OPENVINO = "OpenVINOExecutionProvider"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of an execution provider.
+
+    Attributes
+    ----------
+    family : DeviceFamily
+        How its devices are written.
+    cure : str
+        What to do where the wheel lacks it.
+    needs : str
+        The hardware without which it has no device, where it does not say so itself.
+    nvidia_library : str
+        Stem of its library in the wheel, where it runs on CUDA devices.
+    on_cuda : bool
+        Whether it runs on NVIDIA's GPUs.
+    device_option : str
+        The option that names the device; empty where it has none or takes the device from an OrtEpDevice.
+    device_by_index : bool
+        Whether that option wants the device's number alone.
+    slow_builds : bool
+        Whether asking it about one node takes too long.
+    takes_small_nodes : bool
+        Whether it takes a node by itself that it takes among others, so that asking it about one tells who computes it.
+    miscounts_inputs : bool
+        Whether it reads the wrong inputs where some are unused.
+    loses_empty_inputs : bool
+        Whether it misses an input that is declared without elements.
+    zero_packed_outputs : bool
+        Whether it gives zeros for outputs of 4-bit and 2-bit types.
+    breaks_memory : bool
+        Whether it takes nodes that break the process's memory; see `unsafe`.
+    known_options : frozenset of str
+        All its options, where it says nothing about others; empty where it refuses them itself.
+    meta : str
+        Device kind for which the library has a provider of its own, ``PROVIDER.KIND``; empty for none.
+    inside : Limits, optional
+        Of the engine that computes inside it.
+    defects : Table
+        The forms of nodes that it computes wrongly; ONNX Runtime's CPU provider has its own.
+    """
+
+    family: DeviceFamily = devices.ANY
+    cure: str = "Check the provider's name, or install a wheel or plugin that has it"
+    needs: str = ""
+    nvidia_library: str = ""
+    on_cuda: bool = False
+    device_option: str = ""
+    device_by_index: bool = False
+    slow_builds: bool = False
+    takes_small_nodes: bool = False
+    miscounts_inputs: bool = False
+    loses_empty_inputs: bool = False
+    zero_packed_outputs: bool = False
+    breaks_memory: bool = False
+    known_options: frozenset[str] = frozenset()
+    meta: str = ""
+    inside: Limits | None = None
+    defects: Table = defects.NONE
+
+
+_OPENVINO = Record(
+    family=devices.OPENVINO,
+    needs="a processor, GPU or NPU of Intel's",
+    cure="Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
+    "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
+)
+
+#: Of the providers in ONNX Runtime's wheels.
+_BUILT_IN: Mapping[str, Record] = {
+    CPU: Record(family=devices.CPU),
+    CUDA: Record(
+        family=devices.CUDA,
+        cure="Install onnxruntime-gpu: pip install 'onnx-multi-backend[gpu]'",
+        nvidia_library="cuda",
+        on_cuda=True,
+        device_option="device_id",
+        device_by_index=True,
+    ),
+    TENSORRT: Record(
+        family=devices.CUDA,
+        cure="Install onnxruntime-gpu (pip install 'onnx-multi-backend[gpu]') and TensorRT 10 from NVIDIA",
+        nvidia_library="tensorrt",
+        on_cuda=True,
+        device_option="device_id",
+        device_by_index=True,
+        slow_builds=True,
+    ),
+    # onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.
+    OPENVINO: replace(
+        _OPENVINO,
+        device_option="device_type",
+        miscounts_inputs=True,
+        zero_packed_outputs=True,
+        defects=defects.BUILT_IN_OPENVINO._replace(special=special_values.find),
+    ),
+}
+
+#: Of plugins.
+_PLUGINS: Mapping[str, Record] = {
+    # onnxruntime-ep-openvino 1.8.1, with OpenVINO 2026.4.1 inside.
+    OPENVINO: replace(
+        _OPENVINO,
+        known_options=frozenset({"load_config", "reshape_input"}),
+        takes_small_nodes=True,
+        loses_empty_inputs=True,
+        breaks_memory=True,
+        meta="AUTO",
+        inside=OpenvinoLimits(),
+        defects=Table(of_openvino.suspects, of_openvino.find, special_values.find),
+    ),
+    "NvTensorRTRTXExecutionProvider": Record(
+        needs="an NVIDIA RTX GPU",
+        on_cuda=True,
+        cure="Install onnxruntime-ep-nv-tensorrt-rtx on a host with an NVIDIA RTX GPU",
+    ),
+}
+
+_UNKNOWN = Record()
+
+
+def record(provider: str, *, plugin: bool | None = None) -> Record:
+    """What is known of a provider.
+
+    Parameters
+    ----------
+    plugin : bool, optional
+        Whether it comes as a plugin. By default where the wheel lacks it and a plugin of that name is known.
+    """
+    base = plugins.provider_without_meta(provider)
+    if plugin is None:
+        plugin = base not in _BUILT_IN or (
+            base in _PLUGINS and runtime.why_missing() is None and not plugins.built_in(base)
+        )
+    return (_PLUGINS if plugin else _BUILT_IN).get(base, _UNKNOWN)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which precision OpenVINO computes float32: in float32, unless the user asks otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.options import Option, one_of
+
+#: OpenVINO's property.
+HINT = "INFERENCE_PRECISION_HINT"
+
+
+class _Unasked(str):
+    """A default that gives way, without a word, to what the user says in another option."""
+
+
+OPTION = Option(
+    "precision",
+    one_of("f32", "f16", "bf16", "default"),
+    _Unasked("f32"),
+    "in which precision to compute float32; default: what OpenVINO would choose",
+    positional=False,
+)
+
+
+def hint(preset: str, settings: Mapping[str, Any], elsewhere: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """OpenVINO's property for the ``precision`` that is wanted; empty where OpenVINO chooses or the user set it elsewhere.
+
+    Parameters
+    ----------
+    elsewhere : iterable of (str, str)
+        Each other option in which the user names a precision, and the ``precision`` that it stands for.
+
+    Raises
+    ------
+    OptionError
+        The two contradict each other.
+    """
+    wanted = settings.get("precision", "f32")
+    others = list(elsewhere)
+    for where, named in others:
+        if not isinstance(wanted, _Unasked) and wanted not in ("default", named):
+            raise OptionError(f"{preset}: precision={wanted!r} and {where} contradict each other. Pass one of the two.")
+    return {} if others or wanted == "default" else {HINT: str(wanted)}
