@@ -52,6 +52,14 @@ PROVEN_ELSEWHERE = {
 }
 
 
+NO_QEMU = "there is no qemu-x86_64: install it (on Debian and Ubuntu the package qemu-user)"
+#: What stands for the tests on emulated processors where none can be emulated.
+NOT_EMULATED = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="processors"><testcase classname="processors" name="emulated">\
+<skipped message="{reason}"/></testcase></testsuite></testsuites>
+"""
+
+
 def install(session: nox.Session, *requirements: str) -> None:
     """Install requirements in the versions that CI proves."""
     session.install(*requirements, f"--constraint={LOCK}")
@@ -87,6 +95,29 @@ def tests(session: nox.Session, engines: str) -> None:
     # Not loadfile: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
     ignored = [f"--ignore=backend_test/{path}" for path in PROVEN_ELSEWHERE[engines]]
     session.run("pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}", *ignored, *session.posargs)
+
+
+@nox.session(tags=["tests"])
+def emulated(session: nox.Session) -> None:
+    """Run all special values on processors that QEMU emulates."""
+    for old in JUNIT.glob("processors-*.xml"):
+        old.unlink()
+    JUNIT.mkdir(parents=True, exist_ok=True)
+    if not shutil.which("qemu-x86_64"):
+        (JUNIT / "processors-none.xml").write_text(NOT_EMULATED.format(reason=NO_QEMU), encoding="utf-8")
+        session.skip(NO_QEMU)
+    install(session, "--editable=.[test]", *ENGINES["cpu"])
+    run = ("python", "-m", "backend_test.processors", "--special-values", "--out=build/emulated", f"--junit={JUNIT}")
+    session.run(*run, *session.posargs)
+
+
+@nox.session(default=False)
+def processors(session: nox.Session) -> None:
+    """Run the official suite on the host and on processors that QEMU emulates, into one scoreboard (an hour or more)."""
+    if not shutil.which("qemu-x86_64"):
+        session.skip(NO_QEMU)
+    install(session, "--editable=.[test]", *ENGINES["cpu"], "onnxruntime-ep-openvino")
+    session.run("python", "-m", "backend_test.processors", "--out=build/processors", *session.posargs)
 
 
 @nox.session(tags=["tests"])
@@ -132,13 +163,14 @@ def summary(session: nox.Session) -> None:
     """Add up the test reports of all environments into one line, and keep it in build/junit/summary.txt."""
     total: Counter[str] = Counter()
     problems = []
-    for engines in ENGINES:
+    on_processors = [report.stem for report in sorted(JUNIT.glob("processors-*.xml"))]
+    for engines in (*ENGINES, *(on_processors or ["processors-none"])):
         report = JUNIT / f"{engines}.xml"
         counts = count(report) if report.exists() else Counter(failed=1)  # so that the line does not read as a success
         total += counts
         if not report.exists():
             problems.append(f"{engines}: no test report, counted as one failure")
-        elif not counts["passed"]:
+        elif not counts["passed"] and engines != "processors-none":
             problems.append(f"{engines}: no test passed")
     line = f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped"
     JUNIT.mkdir(parents=True, exist_ok=True)
@@ -162,6 +194,21 @@ def count(report: Path) -> Counter[str]:
             counts["failed" if failed else "skipped" if "skipped" in outcomes else "passed"] += 1
             element.clear()
     return counts
+
+
+#: Plugin execution providers, each in an environment of its own: one may pin its ONNX Runtime.
+PLUGINS = {
+    "webgpu": ["onnxruntime", "onnxruntime-ep-webgpu"],
+    "ggml": ["onnxruntime-ggml"],
+}
+
+
+@nox.session(default=False)
+@nox.parametrize("plugin", [nox.param(name, id=name) for name in PLUGINS])
+def plugins(session: nox.Session, plugin: str) -> None:
+    """Find a plugin that is none of ours, list it, and run a model on it where it has a device."""
+    session.install("--editable=.[test]", *PLUGINS[plugin])
+    session.run("pytest", "backend_test/unit/test_plugins.py", *session.posargs)
 
 
 @nox.session(tags=["conformance"], default=False)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs on an emulated processor stays on it, its children included."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from onnx.backend.test import loader
+
+from backend_test.processors import emulation
+from backend_test.processors.official import adopt_cases, write_cases
+from onnx_multi_backend import cpuid
+from onnx_multi_backend.conformance import cases
+from onnx_multi_backend.conformance.workers import worker
+from onnx_multi_backend.conformance.workers.worker import fork_workers, make_context
+
+ROOT = Path(__file__).parents[2]
+
+#: It loads cpuid.py alone, for under emulation the whole package takes seconds to import.
+SCRIPT = f"""
+import importlib.util, multiprocessing, os, subprocess, sys
+sys.path.insert(0, {str(ROOT)!r})
+from backend_test.processors import emulation
+
+def vendor():
+    spec = importlib.util.spec_from_file_location("cpuid", {cpuid.__file__!r})
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    answers = module.ask([(0, 0), (7, 0), (0x40000000, 0)])
+    name = b"".join(part.to_bytes(4, "little") for part in (answers.leaves[0, 0].ebx, answers.leaves[0, 0].edx))
+    emulated = answers.leaves[0x40000000, 0].ebx == int.from_bytes(b"TCGT", "little")
+    return f"{{name.decode()}} avx2={{answers.leaves[7, 0].ebx >> 5 & 1}} emulated={{emulated}}"
+
+def tell(connection):
+    connection.send(vendor())
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        print(vendor())
+        sys.exit()
+    emulation.enter()
+    print("itself:", vendor(), os.environ.get("OPENBLAS_CORETYPE"))
+    for method in ("fork", "forkserver", "spawn"):
+        context = multiprocessing.get_context(method)
+        ours, theirs = context.Pipe()
+        process = context.Process(target=tell, args=(theirs,))
+        process.start()
+        print(f"{{method}}:", ours.recv())
+        process.join()
+    print("executed:", subprocess.check_output([sys.executable, __file__, "child"], text=True).strip())
+"""
+
+
+@pytest.mark.skipif(bool(emulation.why_not()), reason=emulation.why_not())
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Nehalem", "GenuineI avx2=0 emulated=True"),
+        ("Haswell", "GenuineI avx2=1 emulated=True"),
+        ("EPYC", "Authenti avx2=1 emulated=True"),
+    ],
+)
+def test_the_children_of_an_emulated_process_are_emulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "SkylakeX")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    python = emulation.write_python(name, tmp_path)
+    done = subprocess.run(
+        [python, str(script)],
+        env=emulation.environment(python),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "TCG doesn't support" not in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines == [
+        f"itself: {words} None",
+        *(f"{way}: {words}" for way in ("fork", "forkserver", "spawn", "executed")),
+    ]
+
+
+def test_without_qemu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(emulation.shutil, "which", lambda name: None)
+    assert "the package qemu-user" in emulation.why_not()
+
+
+def test_workers_are_forked_from_a_process_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("this platform does not fork")
+    multiprocessing.get_start_method()  # makes "fork" of a method that nobody has chosen
+    assert make_context().get_start_method() == "forkserver"
+    monkeypatch.setattr(worker, "_forks", False)  # put back afterwards
+    fork_workers()
+    assert make_context().get_start_method() == "fork"
+
+
+def test_cases_are_handed_on_as_they_were_generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = cases.official_cases()
+    monkeypatch.setattr(loader, "load_node_model_tests", loader.load_node_model_tests)  # put back afterwards
+    write_cases(tmp_path / "cases.pickle")
+    adopt_cases(tmp_path / "cases.pickle")
+    adopted = cases.official_cases.__wrapped__()
+    assert list(adopted) == list(generated)
+    assert all(adopted[name].model == case.model for name, case in generated.items())
+    assert not any(adopted[name] is case for name, case in generated.items() if case.kind == "node")
