@@ -2,7 +2,8 @@
 """Run ONNX's suite on each processor that can be had here, two at a time, and join the reports.
 
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
-tests of special values alone, on the emulated processors, and with ``--adapted`` also the cases that pass adapted.
+tests of special values alone, on the emulated processors, and with ``--adapted`` also the cases that pass adapted. A run that was
+interrupted goes on with ``--resume``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend_test.processors import emulation
-from backend_test.processors.official import write_cases
+from backend_test.processors.official import PRESETS, write_cases
 from backend_test.unit.special_values import made
+from onnx_multi_backend import processor
 from onnx_multi_backend.conformance import Report, merge
 from onnx_multi_backend.conformance.report.junit import render_junit
 from onnx_multi_backend.conformance.report.write import write_reports
@@ -33,7 +35,7 @@ HOST = "host"
 #: same labels on every processor: the rest is left to the run of all.
 QUICK: Mapping[str, Sequence[str]] = {"Nehalem": ("Openvino",), "Haswell": ("OrtCpu", "Openvino")}
 
-#: Seconds after which a processor is given up.
+#: Seconds after which a run on a processor is given up.
 LIMIT = 4 * 3600.0
 
 
@@ -46,13 +48,23 @@ class Task:
     processor : str
         Its name; `HOST` for this one.
     name : str
+        A preset's, or ``special-values``.
     words : tuple of str
         What `within` is called with.
+    report : Path, optional
+        The report that it writes.
     """
 
     processor: str
     name: str
     words: tuple[str, ...]
+    report: Path | None = None
+
+
+def on_offer(preset: str, name: str) -> bool:
+    """Whether a preset can be used on a processor: some are for those of Intel alone."""
+    vendor = processor.current().vendor if name == HOST else emulation.VENDORS[name]
+    return not PRESETS[preset] or vendor == "GenuineIntel"
 
 
 def run(task: Task, folder: Path) -> bool:
@@ -82,6 +94,7 @@ def run(task: Task, folder: Path) -> bool:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m backend_test.processors", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the reports; it is emptied")
+    parser.add_argument("--resume", action="store_true", help="keep the folder's reports, and run what has none")
     parser.add_argument("--junit", type=Path, help="a folder that gets JUnit reports, processors-*.xml")
     parser.add_argument("--adapted", action="store_true", help="only special values and the cases that pass adapted")
     parser.add_argument("--special-values", action="store_true", help="only special values, which takes minutes")
@@ -91,33 +104,45 @@ def main(arguments: Sequence[str]) -> int:
         print(reason, file=sys.stderr)
         return 1
     out: Path = given.out.resolve()
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    cases = out / "cases.pickle"
-    if not given.special_values:
-        write_cases(cases)
+    if not given.resume:
+        shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
+    quick = given.adapted or given.special_values
     wanted = given.processor or (list(QUICK) if given.adapted else list(emulation.PROCESSORS))
-    if not given.processor and not given.adapted and not given.special_values:
+    if not given.processor and not quick:
         wanted.insert(0, HOST)
     tasks = []
-    if given.adapted or given.special_values:  # the longest first
+    if quick:  # the longest first
         os.environ[made.FILE] = str(out / "special-values.pickle")
         subprocess.run([sys.executable, "-m", made.__name__, os.environ[made.FILE]], check=True)
         junit = {name: given.junit / f"processors-{name}-special.xml" for name in wanted} if given.junit else {}
         tasks = [Task(name, "special-values", _special_values(junit.get(name))) for name in wanted]
-    for name in () if given.special_values else wanted:
-        presets = QUICK.get(name, ("OrtCpu", "Openvino"))
-        chosen = ("--adapted", *(f"--preset={preset}" for preset in presets)) if given.adapted else ()
-        tasks.append(Task(name, "suite", ("suite", str(cases), str(out / name), *chosen)))
+    if not given.special_values:
+        cases = out / "cases.pickle"
+        write_cases(cases)
+        for preset in reversed(PRESETS):  # the slowest first
+            for name in wanted:
+                if preset in (QUICK.get(name, ()) if given.adapted else PRESETS) and on_offer(preset, name):
+                    report = out / name / preset / "report.json"
+                    words = (
+                        "suite",
+                        str(cases),
+                        str(report.parent),
+                        preset,
+                        *(("--adapted",) if given.adapted else ()),
+                    )
+                    tasks.append(Task(name, preset, words, report))
+    left = [task for task in tasks if task.report is None or not task.report.exists()]
     with ThreadPoolExecutor(usable_cores()) as pool:
-        well = list(pool.map(lambda task: run(task, out), tasks))
-    reports = {name: Report.read(path) for name in wanted if (path := out / name / "report.json").exists()}
+        well = list(pool.map(lambda task: run(task, out), left))
+    reports = [(task, Report.read(task.report)) for task in tasks if task.report and task.report.exists()]
     if given.junit:
-        for name, report in reports.items():
-            (given.junit / f"processors-{name}.xml").write_text(render_junit(report), encoding="utf-8")
+        for task, report in reports:
+            path = given.junit / f"processors-{task.processor}-{task.name}.xml"
+            path.write_text(render_junit(report), encoding="utf-8")
     if reports:
-        _join(reports, out)
-    return int(not all(well) or (len(reports) < len(wanted) and not given.special_values))
+        _join([report for _, report in reports], out)
+    return int(not all(well) or any(report.unexpected for _, report in reports))
 
 
 def _special_values(junit: Path | None) -> tuple[str, ...]:
@@ -125,8 +150,8 @@ def _special_values(junit: Path | None) -> tuple[str, ...]:
     return ("pytest", "-q", "-p", "no:cacheprovider", str(SPECIAL_VALUES), *report)
 
 
-def _join(reports: Mapping[str, Report], out: Path) -> None:
-    joined = merge(list(reports.values()))
+def _join(reports: Sequence[Report], out: Path) -> None:
+    joined = merge(reports)
     write_reports(joined, out / "scoreboard")
     width = max(map(len, joined.backends))
     for name in sorted(joined.backends):

@@ -24,6 +24,9 @@ PROCESSORS: Mapping[str, str] = {
     "EPYC": "EPYC,-rdseed,-sha-ni,-fxsr-opt,-misalignsse,-3dnowprefetch,-osvw,-topoext,-nrip-save,-xsavec",  # AMD's name
 }
 
+#: What CPUID says there.
+VENDORS: Mapping[str, str] = {"Nehalem": "GenuineIntel", "Haswell": "GenuineIntel", "EPYC": "AuthenticAMD"}
+
 #: The variable that names the Python of an emulated process; without it the process is the host's.
 PYTHON = "OMB_EMULATED_PYTHON"
 

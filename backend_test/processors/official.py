@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's official cases, generated once and handed on: under emulation that would take a minute each time."""
+"""Which presets run ONNX's official suite, and its cases, generated once: under emulation that would take a minute each time."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 
 from onnx.backend.test import loader
 from onnx.backend.test.case.test_case import TestCase
 
 from onnx_multi_backend.conformance.cases import official_cases
+
+#: The presets, and whether one is for processors of Intel alone.
+PRESETS: Mapping[str, bool] = {"OrtCpu": False, "Openvino": False, "OrtOpenvinoFloat": True}
 
 
 def write_cases(path: Path) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on one processor, in a process that may be emulated.
 
-- ``python -m backend_test.processors.within suite CASES OUT [--adapted] [--preset NAME ...]``
+- ``python -m backend_test.processors.within suite CASES OUT PRESET [--adapted]``
 - ``python -m backend_test.processors.within pytest ...``
 """
 
@@ -15,22 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backend_test.processors.emulation import enter
-from backend_test.processors.official import adopt_cases
+from backend_test.processors.official import PRESETS, adopt_cases
 from backend_test.suite import baseline_path
 from onnx_multi_backend import processor
 from onnx_multi_backend.cli.conformance_plan import make_plans
-from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Selection, merge
+from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Selection
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import official_cases
-from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.run import run_conformance
 from onnx_multi_backend.conformance.workers.worker import fork_workers
-from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.preset import Availability
 from onnx_multi_backend.registry import get_preset
-
-#: The preset, and whether it is for processors of Intel alone.
-PRESETS: Mapping[str, bool] = {"OrtCpu": False, "Openvino": False, "OrtOpenvinoFloat": True}
 
 #: Seconds that a case may take: emulated ones take ten times as long, and share two cores.
 TIMEOUT = 1200.0
@@ -46,8 +41,8 @@ class Named(Selection):
         return [name for name in cases if name in self.names]
 
 
-def run_suite(cases: Path, out: Path, presets: Sequence[str], *, adapted: bool) -> int:
-    """Run the official suite on presets, hold it to the baselines, and write the report.
+def run_suite(cases: Path, out: Path, preset: str, *, adapted: bool) -> int:
+    """Run the official suite on a preset, hold it to the baseline, and write the report.
 
     Parameters
     ----------
@@ -55,45 +50,35 @@ def run_suite(cases: Path, out: Path, presets: Sequence[str], *, adapted: bool) 
         What `official.write_cases` wrote.
     out : Path
         The folder of the report.
-    presets : sequence of str
-        Those that are for processors of Intel alone are left out on others.
+    preset : str
     adapted : bool
-        Whether only the cases that pass adapted are run, by the baselines.
+        Whether only the cases that pass adapted are run, by the baseline.
 
     Returns
     -------
     int
-        How many results are not as expected, and how many presets cannot be used.
+        How many results are not as expected.
+
+    Raises
+    ------
+    OnnxMultiBackendError
+        The preset cannot be used.
     """
     adopt_cases(cases)
     official_cases()
     fork_workers()  # a forked worker is emulated too, and has the cases in memory
-    here = processor.current()
-    print(f"on {here}", flush=True)
-    reports, faults = [], 0
-    for name in presets:
-        if PRESETS[name] and here.vendor != "GenuineIntel":
-            continue
-        try:
-            plan, baseline = _plan(name)
-        except OnnxMultiBackendError as error:
-            print(f"{name}: {error}", flush=True)
-            faults += 1
-            continue
-        names = [case for case, label in baseline.labels.items() if label == Label.ADAPTED]
-        if adapted and not names:
-            raise SystemExit(f"{name}: no baseline tells which cases pass adapted")
-        report = run_conformance([plan], Named(names=names) if adapted else None, jobs=1, timeout=TIMEOUT)
-        report = replace(report, cases=tuple(_held_to(baseline, plan, case) for case in report.cases))
-        reports.append(report)
-        for case in report.unexpected:
-            print(f"{name} {case.name}: {case.unexpected}", flush=True)
-        print(f"{name}: {sum(c.label.is_pass for c in report.cases)} of {len(report.cases)} cases pass", flush=True)
-    if reports:
-        joined = merge(reports, Environment.current())
-        joined.write(out / "report.json")
-        faults += len(joined.unexpected)
-    return faults
+    print(f"on {processor.current()}", flush=True)
+    plan, baseline = _plan(preset)
+    names = [case for case, label in baseline.labels.items() if label == Label.ADAPTED]
+    if adapted and not names:
+        raise SystemExit(f"{preset}: no baseline tells which cases pass adapted")
+    report = run_conformance([plan], Named(names=names) if adapted else None, jobs=1, timeout=TIMEOUT)
+    report = replace(report, cases=tuple(_held_to(baseline, plan, case) for case in report.cases))
+    for case in report.unexpected:
+        print(f"{preset} {case.name}: {case.unexpected}", flush=True)
+    print(f"{preset}: {sum(c.label.is_pass for c in report.cases)} of {len(report.cases)} cases pass", flush=True)
+    report.write(out / "report.json")
+    return len(report.unexpected)
 
 
 def _plan(name: str) -> tuple[Plan, Baseline]:
@@ -129,10 +114,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--adapted", action="store_true")
-    parser.add_argument("--preset", action="append", choices=PRESETS)
     given = parser.parse_args(arguments[1:])
-    return int(run_suite(given.cases, given.out, given.preset or list(PRESETS), adapted=given.adapted) > 0)
+    return int(run_suite(given.cases, given.out, given.preset, adapted=given.adapted) > 0)
 
 
 if __name__ == "__main__":
