@@ -65,3 +65,15 @@ def test_among_equal_values_the_lower_index_comes_first(openvino: type[omb.Prese
         _, indices = prepared.run([x, np.int64([6])])
         order = np.argsort(-x if largest else x, axis=1, kind="stable")[:, :6]
         np.testing.assert_array_equal(indices, order)
+
+
+def test_a_hardmax_beside_a_comparison_is_prepared(openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[n] x, bool c) => (float[n] h, bool[n] y) {
+            h = Hardmax <axis = 0> (x)
+            y = If (c) <then_branch = t () => (bool[n] p) { p = Greater (x, h) },
+                        else_branch = e () => (bool[n] q) { q = Less (x, h) }> }"""
+    )
+    x = np.float32([1, 3, 2, 3, 3, 0])
+    hard, _ = openvino.prepare(model).run({"x": x, "c": np.array(True)})
+    np.testing.assert_array_equal(hard, np.float32([0, 1, 0, 0, 0, 0]))

@@ -36,8 +36,11 @@ class _Mend(NamedTuple):
 
 
 def _stable(op: Any) -> bool:
-    if op.get_attributes()["sort"] == "index":
+    sort = op.get_attributes()["sort"]
+    if sort == "index":
         return False
+    if sort == "none":  # any order will do then, and only a sort can be stable
+        op.set_attribute("sort", "value")
     op.set_attribute("stable", True)
     return True
 
