@@ -15,6 +15,8 @@ from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import COMMON, Option, anything, one_of
 from onnx_multi_backend.preset import Preset
 from onnx_multi_backend.presets import precision
+from onnx_multi_backend.presets.contradiction import Unasked, refuse
+from onnx_multi_backend.presets.properties import check_property, word
 
 
 class OpenvinoBackend(Preset):
@@ -33,7 +35,7 @@ class OpenvinoBackend(Preset):
         Option(
             "performance_hint",
             one_of("LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT", "UNDEFINED"),
-            "LATENCY",
+            Unasked("LATENCY"),
             "what to tune for",
             positional=False,
         ),
@@ -50,22 +52,27 @@ class OpenvinoBackend(Preset):
                 f"{cls.name} has no option {name!r}. Its options are {known}, and OpenVINO's properties in capitals, "
                 "such as INFERENCE_NUM_THREADS, NUM_STREAMS or ENABLE_CPU_PINNING."
             )
-        return value
+        return check_property(cls.name, name, value)
 
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
         cls._hint(settings)
+        wanted, named = settings["performance_hint"], settings.get("PERFORMANCE_HINT")
+        if named is not None and not isinstance(wanted, Unasked) and word(named) != wanted:
+            raise refuse(cls.name, f"performance_hint={wanted!r}", f"PERFORMANCE_HINT={named!r}")
+        if settings["cache_dir"] is False and settings.get("CACHE_DIR"):
+            raise refuse(cls.name, "cache_dir=False", f"CACHE_DIR={settings['CACHE_DIR']!r}")
 
     @classmethod
     def _hint(cls, settings: Mapping[str, Any]) -> dict[str, str]:
         given = [settings[precision.HINT]] if precision.HINT in settings else []
-        return precision.hint(cls.name, settings, [(f"{precision.HINT}={value!r}", str(value)) for value in given])
+        return precision.hint(cls.name, settings, [(f"{precision.HINT}={value!r}", word(value)) for value in given])
 
     @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
         properties = {
             **cls._hint(settings),
-            "PERFORMANCE_HINT": settings["performance_hint"],
+            "PERFORMANCE_HINT": str(settings["performance_hint"]),
             **{name: value for name, value in settings.items() if name.isupper()},
         }
         folder = cache.resolve(settings["cache_dir"], slow_builds=False)

@@ -19,6 +19,7 @@ from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import REQUIRED, Option, anything, provider_options
 from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.presets.contradiction import settled_device
 
 
 class OrtPreset(Preset):
@@ -151,7 +152,13 @@ class OrtBackend(OrtPreset):
 
     @classmethod
     def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
-        return providers.family(settings["provider_name"][0]).parse(device, settings["provider_name"][0])
+        name, options = settings["provider_name"][0], settings["provider_options"]
+        parsed = providers.family(name).parse(device, name)
+        known = record(name, plugin=settings.get("plugin") is not None or None)
+        if not known.device_option:
+            return parsed
+        given = options[0] if isinstance(options, list) else options
+        return settled_device(cls.name, device, parsed, known.device_option, given, by_index=known.device_by_index)
 
     @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:

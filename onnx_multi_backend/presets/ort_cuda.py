@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import Option, provider_options
+from onnx_multi_backend.presets.contradiction import settled_device
 from onnx_multi_backend.presets.ort import OrtPreset
 
 #: Every option of the CUDA execution provider. ONNX Runtime answers right and wrong names alike where there is no GPU,
@@ -65,6 +66,12 @@ class OrtCudaBackend(OrtPreset):
                 f"{cls.provider} has no option {', '.join(map(repr, unknown))}. "
                 f"Its options are {', '.join(sorted(CUDA_PROVIDER_OPTIONS))}."
             )
+
+    @classmethod
+    def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
+        parsed = super()._parse_device(device, settings)
+        given = settings.get("provider_options", {})
+        return settled_device(cls.name, device, parsed, "device_id", given, by_index=True)
 
     @classmethod
     def _provider_options(

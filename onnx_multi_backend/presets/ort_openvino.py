@@ -17,6 +17,7 @@ from onnx_multi_backend.graph_walk import all_nodes
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import Option, anything, provider_options, threads
 from onnx_multi_backend.presets import precision
+from onnx_multi_backend.presets.contradiction import refuse, settled_device
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
 from onnx_multi_backend.user_warnings import warn
 
@@ -95,6 +96,17 @@ class OrtOpenvinoBackend(OrtPreset):
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
         cls._hint(settings)
+        named = settings.get("provider_options", {}).get("cache_dir")
+        if settings["cache_dir"] is False and named:
+            raise refuse(cls.name, "cache_dir=False", f"provider_options={{'cache_dir': {named!r}}}")
+
+    @classmethod
+    def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
+        given = settings.get("provider_options", {})
+        if device is not None and device == given.get("device_type"):
+            return Device(device)
+        parsed = super()._parse_device(device, settings)
+        return settled_device(cls.name, device, parsed, "device_type", given, by_index=False)
 
     @classmethod
     def _hint(cls, settings: Mapping[str, Any]) -> dict[str, str]:

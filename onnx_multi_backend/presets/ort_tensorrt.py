@@ -13,6 +13,7 @@ from onnx_multi_backend.engines.ort import calibration_table, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import REQUIRED, Option, anything, flag, provider_options
+from onnx_multi_backend.presets.contradiction import settled_device
 from onnx_multi_backend.presets.ort import OrtPreset
 
 _EXAMPLE = Option("input_example", anything, doc="one example of the inputs, in any of the three forms")
@@ -42,6 +43,12 @@ class OrtTensorrtBackend(OrtPreset):
 
     #: What this preset sets. Booleans are the words True and False (ONNX Runtime refuses 1).
     sets: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
+        parsed = super()._parse_device(device, settings)
+        given = settings.get("provider_options", {})
+        return settled_device(cls.name, device, parsed, "device_id", given, by_index=True)
 
     @classmethod
     def _provider_options(

@@ -6,21 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.options import Option, one_of
+from onnx_multi_backend.presets.contradiction import Unasked, refuse
 
 #: OpenVINO's property.
 HINT = "INFERENCE_PRECISION_HINT"
 
 
-class _Unasked(str):
-    """A default that gives way, without a word, to what the user says in another option."""
-
-
 OPTION = Option(
     "precision",
     one_of("f32", "f16", "bf16", "default"),
-    _Unasked("f32"),
+    Unasked("f32"),
     "in which precision to compute float32; default: what OpenVINO would choose",
     positional=False,
 )
@@ -42,6 +38,6 @@ def hint(preset: str, settings: Mapping[str, Any], elsewhere: Iterable[tuple[str
     wanted = settings.get("precision", "f32")
     others = list(elsewhere)
     for where, named in others:
-        if not isinstance(wanted, _Unasked) and wanted not in ("default", named):
-            raise OptionError(f"{preset}: precision={wanted!r} and {where} contradict each other. Pass one of the two.")
+        if not isinstance(wanted, Unasked) and wanted not in ("default", named):
+            raise refuse(preset, f"precision={wanted!r}", where)
     return {} if others or wanted == "default" else {HINT: str(wanted)}
