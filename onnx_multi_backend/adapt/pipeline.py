@@ -14,12 +14,13 @@ from onnx_multi_backend.adapt.edge_types import edge_types
 from onnx_multi_backend.adapt.ir_version import ir_version
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.opset_version import opset_version
+from onnx_multi_backend.adapt.trailing_empties import trailing_empties
 from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
 
 #: A pass looks at the work, changes it where the engine's limits ask for it, and records every change.
 Pass = Callable[[Work], None]
 
-PASSES: tuple[Pass, ...] = (carried_types, opset_version, edge_types, ir_version)
+PASSES: tuple[Pass, ...] = (trailing_empties, carried_types, opset_version, edge_types, ir_version)
 
 
 @dataclass(frozen=True)

@@ -56,3 +56,7 @@ class Work:
             copy.CopyFrom(self._model)
             self._model, self._owned = copy, True
         return self._model
+
+    def replace(self, model: ModelProto) -> None:
+        """Go on with another model, made from this one."""
+        self._model, self._owned = model, True

@@ -11,6 +11,7 @@ from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.ort import errors, keeping, providers, runtime
+from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
@@ -41,6 +42,8 @@ class OrtTarget(OrtEngine):
 
     def build(self, payload: Payload) -> OrtSession:
         """Build a session and hold its placement to the ``fallback`` policy."""
+        if not payload.lowering and (words := why_deadly(payload.adapted.proto)) is not None:
+            raise UnsupportedModelError(f"{self.preset} cannot run {payload.loaded.label}: {words}.")
         try:
             return self._build(payload)
         except RefusedError:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pass: leave out optional inputs and outputs that a node names "" at the end, which means the same.
+
+Source: "Optional Inputs and Outputs" in https://onnx.ai/onnx/repo-docs/IR.html. Engines look at the number of inputs
+where they should look at the name: ONNX Runtime ends the process (LayerNormalization, DFT) or fails when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import onnx
+from onnx import ModelProto, NodeProto
+from onnx.defs import OpSchema
+
+from onnx_multi_backend.adapt.single_node import inlined, opset_versions
+from onnx_multi_backend.adapt.work import Adaptation, Work
+from onnx_multi_backend.graph_walk import all_nodes, canonical, nodes_in, operator_name
+
+_OPTIONAL = OpSchema.FormalParameterOption.Optional
+
+
+def trailing_empties(work: Work) -> None:
+    """Leave them out, in the main graph, in subgraphs and in local functions.
+
+    A call of a local function that omits an argument leaves the nodes of its body with an input named "". The functions of
+    such a model are inlined first, if that makes a difference.
+    """
+    model = work.model
+    if model.functions and _omits_an_argument(model):
+        flat = inlined(model)
+        if next(_meant(flat), None) is not None:
+            work.replace(flat)
+            for function in model.functions:
+                name = f"{function.domain}.{function.name}" if function.domain else function.name
+                reason = "a call of it omits an argument"
+                work.changes.append(
+                    Adaptation("inline_functions", name, "its body takes the place of each call", reason)
+                )
+    if next(_meant(work.model), None) is None:
+        return
+    for node, inputs, outputs in _meant(work.edit()):
+        said = _words(len(node.input) - inputs, "input") + _words(len(node.output) - outputs, "output")
+        del node.input[inputs:], node.output[outputs:]
+        where = f"{operator_name(node)} {node.name!r}" if node.name else operator_name(node)
+        reason = 'engines count an input or output that is named "" as given'
+        work.changes.append(Adaptation("trailing_empties", where, f"{' and '.join(said)} left out", reason))
+
+
+def _words(count: int, what: str) -> list[str]:
+    return [f'{count} trailing {what}{"s" if count > 1 else ""} named ""'] if count else []
+
+
+def _meant(model: ModelProto) -> Iterator[tuple[NodeProto, int, int]]:
+    """The nodes with something to leave out, and how many inputs and outputs each keeps."""
+    yield from _of(model.graph.node, opset_versions(model))
+    for function in model.functions:
+        yield from _of(function.node, {canonical(o.domain): o.version for o in function.opset_import})
+
+
+def _of(nodes: Iterable[NodeProto], opsets: Mapping[str, int]) -> Iterator[tuple[NodeProto, int, int]]:
+    for node in nodes_in(nodes):
+        inputs, outputs = node.input, node.output
+        if (inputs and not inputs[-1]) or (outputs and not outputs[-1]):
+            kept = kept_inputs(node, opsets), kept_outputs(node, opsets)
+            if kept != (len(inputs), len(outputs)):
+                yield node, *kept
+
+
+def kept_inputs(node: NodeProto, opsets: Mapping[str, int]) -> int:
+    """How many inputs a node keeps without the optional ones at its end that are named ""."""
+    schema = _schema(node, opsets)
+    return len(node.input) if schema is None else _kept(node.input, schema.inputs, schema.min_input)
+
+
+def kept_outputs(node: NodeProto, opsets: Mapping[str, int]) -> int:
+    """The same for outputs."""
+    schema = _schema(node, opsets)
+    return len(node.output) if schema is None else _kept(node.output, schema.outputs, schema.min_output)
+
+
+def _kept(names: Iterable[str], formal: Iterable[OpSchema.FormalParameter], least: int) -> int:
+    given, declared = list(names), list(formal)
+    count = len(given)
+    while count > least and count <= len(declared) and not given[count - 1] and declared[count - 1].option == _OPTIONAL:
+        count -= 1
+    return count
+
+
+def _schema(node: NodeProto, opsets: Mapping[str, int]) -> OpSchema | None:
+    domain = canonical(node.domain)
+    try:
+        return onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _omits_an_argument(model: ModelProto) -> bool:
+    """Whether a call of a local function gives it less than it takes."""
+    takes = {(canonical(f.domain), f.name, f.overload): len(f.input) for f in model.functions}
+    for node in all_nodes(model):
+        count = takes.get((canonical(node.domain), node.op_type, node.overload))
+        if count is not None and (len(node.input) < count or "" in node.input):
+            return True
+    return False
