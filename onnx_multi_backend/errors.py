@@ -69,6 +69,25 @@ class RunError(OnnxMultiBackendError, RuntimeError):
     """The engine failed while it ran the model."""
 
 
+class EngineCrashedError(RunError):
+    """The process that ran a model for ``isolate=True`` has died, while it prepared the model or ran it.
+
+    Parameters
+    ----------
+    message : str
+        What it died of, on which inputs, and how to go on.
+    signal : int, optional
+        The number of the signal that ended it.
+    exit_code : int, optional
+        As `subprocess.Popen.returncode` has it.
+    """
+
+    def __init__(self, message: str, *, signal: int | None = None, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.signal = signal
+        self.exit_code = exit_code
+
+
 class FallbackWarning(UserWarning):
     """Some nodes of a model run on another execution provider than the one that was asked for."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import os
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -100,12 +101,25 @@ def cache_dir(name: str, value: Any) -> Any:
     raise OptionTypeError(f"{name} is a folder, False (never) or None (the default); {value!r} was given.")
 
 
+def seconds(name: str, value: Any) -> float | None:
+    """A check for a number of seconds; None: no limit."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise OptionTypeError(f"{name} is a number of seconds or None; {value!r} was given.")
+    if not 0 < float(value) <= threading.TIMEOUT_MAX:
+        raise OptionError(f"{name} is a number of seconds above 0; {value} was given. None: no limit.")
+    return float(value)
+
+
 #: Keyword-only on every preset.
 COMMON = (
     Option("input_example", anything, doc="one example of the inputs, in any of the three forms", positional=False),
     Option("adapt", flag, True, "rewrite the model where the engine would refuse it", positional=False),
     Option("fallback", one_of(*FALLBACKS), "partial", "what nodes may run on the CPU EP", positional=False),
     Option("cache_dir", cache_dir, doc="folder for compiled models; False: none", positional=False),
+    Option("isolate", flag, False, "run the model in a process of its own, replaced when it dies", positional=False),
+    Option("time_limit", seconds, doc="with isolate, seconds that prepare or a run may take", positional=False),
 )
 
 #: ONNX's own runner passes these to `prepare`.

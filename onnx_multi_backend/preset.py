@@ -17,7 +17,14 @@ from onnx_multi_backend import cache, checks, node_model
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device, DeviceFamily, Problem
 from onnx_multi_backend.engines.session import Target
-from onnx_multi_backend.errors import DeviceUnavailableError, FallbackWarning, InvalidModelError, OnnxMultiBackendError
+from onnx_multi_backend.errors import (
+    DeviceUnavailableError,
+    FallbackWarning,
+    InvalidModelError,
+    OnnxMultiBackendError,
+    OptionError,
+)
+from onnx_multi_backend.isolation.model import IsolatedModel
 from onnx_multi_backend.model import Given, LoadedModel, ModelLike, given, load
 from onnx_multi_backend.options import COMMON, Check, Option, settle
 from onnx_multi_backend.placement import NodePlacement
@@ -199,7 +206,8 @@ class Preset(Backend):
         device : str, optional
             The preset's default when None.
         **options
-            The preset's own options and ``input_example``, ``adapt``, ``fallback``, ``cache_dir``.
+            The preset's own options and ``input_example``, ``adapt``, ``fallback``, ``cache_dir``, ``isolate``,
+            ``time_limit``.
 
         Raises
         ------
@@ -212,12 +220,18 @@ class Preset(Backend):
         OptionError
             An option is unknown, missing or wrong.
         EngineNotInstalledError
+        EngineCrashedError
+            With ``isolate=True``: the engine ended its process.
         """
         parsed, settings = cls._settle(device, options)
         seen = given(model)
         recipe = Recipe(
             cls.prepare, seen.source, parsed.text or None, {k: v for k, v in options.items() if k in settings}
         )
+        if settings["isolate"]:
+            return IsolatedModel(cls.name, recipe, settings["time_limit"])
+        if settings["time_limit"] is not None:
+            raise OptionError(f"{cls.name}: time_limit needs isolate=True: only another process can be stopped.")
         fixed_shapes = cls._needs_fixed_shapes(parsed)
 
         def cold(model: Given) -> tuple[Target, SessionMaker]:

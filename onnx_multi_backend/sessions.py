@@ -54,6 +54,11 @@ class SessionMaker:
         self.signature: Signature = signature(loaded, payload.adapted)
         self._keep = fixed_shapes and self.signature.dynamic
 
+    @property
+    def origin(self) -> LoadedModel:
+        """The model's files by their stamps: `LoadedModel.check_unchanged` holds them to it. It has no graph."""
+        return self._origin
+
     def __call__(
         self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None, *, keep_in: Path | None = None
     ) -> Session:

@@ -7,12 +7,14 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from onnx import ModelProto
+
 from onnx_multi_backend import signature
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache import Fingerprint, Store, fingerprint_bytes, fingerprint_files, hash_model, make_key
 from onnx_multi_backend.engines.session import Keeping, RefusedError, Session, Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
-from onnx_multi_backend.model import Given, label_of
+from onnx_multi_backend.model import Given, LoadedModel, label_of
 from onnx_multi_backend.sessions import SessionMaker
 from onnx_multi_backend.signature import Signature
 from onnx_multi_backend.user_warnings import warn
@@ -82,6 +84,17 @@ class CachingSessionMaker:
             return first[1]
         found = self._find(target, shapes)
         return self._make(target, shapes) if found is None else found[0]
+
+    @property
+    def origin(self) -> LoadedModel:
+        """The model's files by their stamps; see `SessionMaker.origin`."""
+        if self._cold is not None:
+            return self._cold.origin
+        files = self._fingerprint.files if self._fingerprint is not None else ()
+        if not files:
+            return LoadedModel(ModelProto(), None, b"")
+        beside = tuple((file.file, file.stamp) for file in files[1:])
+        return LoadedModel(ModelProto(), files[0].file, None, files[0].stamp, beside)
 
     def _identify(self, model: Given) -> Fingerprint:
         if model.path is None:

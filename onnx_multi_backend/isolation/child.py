@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that a model runs in: it prepares the model, and answers until the other end of its pipe is closed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from onnx_multi_backend.errors import OnnxMultiBackendError, RunError
+from onnx_multi_backend.isolation.area import Area
+from onnx_multi_backend.isolation.facts import Facts, facts_of
+from onnx_multi_backend.isolation.parcels import Inbox, Outbox
+from onnx_multi_backend.isolation.pipe import Pipe
+from onnx_multi_backend.prepared import PreparedModel, Recipe
+
+#: Seconds between two looks at whether the process that started this one still lives.
+_WATCH = 1.0
+
+#: What may be asked beside a run.
+_CALLS = frozenset({"placement", "get_providers", "get_provider_options", "set_providers"})
+
+
+def main(parent: int, inputs: int | None, outputs: int | None) -> None:
+    """Serve the process that has the other ends of the standard streams.
+
+    Parameters
+    ----------
+    parent : int
+        Its id.
+    inputs, outputs : int or None
+        Descriptors of the memory that inputs and outputs pass through.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's process, which then ends this one
+    pipe = Pipe(os.dup(0), os.dup(1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # what an engine prints must not get between the messages
+    if hasattr(os, "getppid"):
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    server = _Server(pipe, *(Area(descriptor) if descriptor is not None else None for descriptor in (inputs, outputs)))
+    try:
+        while True:
+            pipe.send(server.answer(pipe.receive()))
+    except (EOFError, BrokenPipeError):
+        os._exit(0)  # the engines' own clean-up is not waited for
+
+
+def _watch(parent: int) -> None:
+    """End with the parent, also in the midst of a run."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
+
+
+class _Server:
+    def __init__(self, pipe: Pipe, inputs: Area | None, outputs: Area | None) -> None:
+        self._pipe = pipe
+        self._inbox, self._outbox = Inbox(inputs), Outbox(outputs)
+        self._names: list[str] = []
+        self._prepared: PreparedModel
+        self._warned: list[tuple[str, type[Warning]]] = []
+        self._answers: dict[bytes, Callable[[bytes], bytes]] = {
+            b"p": self._prepare,
+            b"r": self._run,
+            b"o": self._run_with_options,
+            b"c": self._call,
+        }
+        warnings.simplefilter("always")  # which of them are shown is decided by the filters of the user's process
+        warnings.showwarning = self._heard
+
+    def _heard(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        self._warned.append((str(message), category))
+
+    def answer(self, message: bytes) -> bytes:
+        try:
+            told = self._answers[message[:1]](message[1:])
+        except Exception as error:  # whatever it is, the user's process has to hear of it
+            told = b"e" + _pickled(error)
+        if self._warned:
+            self._pipe.send(b"w" + pickle.dumps(self._warned))
+            self._warned = []
+        return told
+
+    def _prepare(self, told: bytes) -> bytes:
+        recipe: Recipe = pickle.loads(told)
+        self._prepared = recipe()
+        self._names = [output.name for output in self._prepared.get_outputs()]
+        return b"v" + pickle.dumps(facts_of(self._prepared))
+
+    def _run(self, told: bytes) -> bytes:
+        return self._results(self._prepared.run(self._inbox.named(told)))
+
+    def _run_with_options(self, told: bytes) -> bytes:
+        options, feeds = pickle.loads(told)
+        return self._results(self._prepared.run(self._inbox.named(feeds), **options))
+
+    def _results(self, results: tuple[Any, ...]) -> bytes:
+        try:
+            return b"r" + self._outbox.put(self._names, results)
+        except OSError as error:
+            raise RunError(
+                f"The results cannot be handed over: {error.strerror}. Free some memory, or prepare without isolate."
+            ) from error
+
+    def _call(self, told: bytes) -> bytes:
+        name, args = pickle.loads(told)
+        assert name in _CALLS
+        result = getattr(self._prepared, name)(*args)
+        facts: Facts | None = facts_of(self._prepared) if name == "set_providers" else None
+        return b"v" + pickle.dumps(facts if facts is not None else result)
+
+
+def _pickled(error: Exception) -> bytes:
+    """The error, or one that says the same where it cannot travel."""
+    try:
+        data = pickle.dumps(error)
+        pickle.loads(data)
+    except Exception:  # what an exception of someone else's does when it is pickled is not known
+        what = str(error) if isinstance(error, OnnxMultiBackendError) else f"{type(error).__name__}: {error}"
+        data = pickle.dumps(RunError(what))
+    return data
+
+
+if __name__ == "__main__":
+    main(*(int(text) if text != "-" else None for text in sys.argv[1:4]))  # type: ignore[arg-type]

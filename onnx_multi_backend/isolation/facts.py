@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one process tells another about a model that it has prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.prepared import PreparedModel
+from onnx_multi_backend.signature import Signature
+
+
+class Facts(NamedTuple):
+    """A prepared model from outside.
+
+    Attributes
+    ----------
+    signature : Signature
+        Without edges: types are converted where the engine is.
+    adaptations : tuple of Adaptation
+    device : str or None
+    provider : str
+    providers : tuple of (str, mapping)
+        What `set_providers` chose.
+    origin : LoadedModel
+        The model's files, by their stamps; see `SessionMaker.origin`.
+    """
+
+    signature: Signature
+    adaptations: tuple[Adaptation, ...]
+    device: str | None
+    provider: str
+    providers: tuple[tuple[str, Mapping[str, str]], ...]
+    origin: LoadedModel
+
+
+def facts_of(prepared: PreparedModel) -> Facts:
+    """The facts of a model that was prepared in this process."""
+    signature = replace(prepared._signature, input_edges={}, output_edges={})
+    return Facts(
+        signature,
+        prepared.adaptations,
+        prepared.device,
+        prepared.provider,
+        prepared._recipe.providers,
+        prepared._make.origin,
+    )
