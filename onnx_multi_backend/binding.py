@@ -4,20 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from onnx_multi_backend.bound import BoundRun
-from onnx_multi_backend.engines.session import Session
+from onnx_multi_backend.engines.session import Feeds
 from onnx_multi_backend.errors import InputError, UnsupportedModelError
 from onnx_multi_backend.feeds import Slot
 from onnx_multi_backend.signature import Signature
 from onnx_multi_backend.tensors import OBJECT, TensorInfo
 
 
+class Binder(Protocol):
+    """What makes a run on fixed buffers: a session."""
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """See `Session.bind`."""
+
+
 def bind(
-    session: Session,
+    session: Binder,
     signature: Signature,
     slots: Mapping[str, Slot],
     feeds: Mapping[str, Any],

@@ -37,6 +37,25 @@ def load_from(folder: Path, tensor: TensorProto) -> None:
     tensor.ClearField("data_location")
 
 
+def with_values(model: ModelProto, folder: Path, *, copied: bool) -> ModelProto:
+    """The model with the values of all tensors that lie in files of this folder; the very same one where none do.
+
+    Parameters
+    ----------
+    copied : bool
+        The model is a copy already, and may be changed.
+    """
+    if not has_external_data(model):
+        return model
+    made = model
+    if not copied:
+        made = ModelProto()
+        made.CopyFrom(model)
+    for tensor, _ in list(external_tensors(made)):
+        load_from(folder, tensor)
+    return made
+
+
 def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:
     """Each tensor that lies in another file, and where: ``location``, and it may be ``offset`` and ``length``."""
     for tensor in all_tensors(model):

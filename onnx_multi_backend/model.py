@@ -13,8 +13,11 @@ from onnx import ModelProto
 
 from onnx_multi_backend import own_file
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.external_data import check_external_data
+from onnx_multi_backend.external_data import check_external_data, with_values
 from onnx_multi_backend.stamp import Stamp
+
+#: Weights in other files that take no more bytes than these, all together, are read.
+_FEW = 16 << 20
 
 ModelLike = Union[str, "os.PathLike[str]", bytes, ModelProto]
 
@@ -76,6 +79,14 @@ class LoadedModel:
         """Whether some of its tensors lie in other files."""
         return bool(self.beside)
 
+    @property
+    def mapped(self) -> bool:
+        """Whether engines map files of its weights into memory, instead of getting the weights with the model.
+
+        Few weights are read: what happens to their files afterwards does not matter then.
+        """
+        return sum(stamp.size if stamp is not None else 0 for _, stamp in self.beside) > _FEW
+
     def check_unchanged(self) -> None:
         """Refuse to go on with a file that is another one by now.
 
@@ -113,7 +124,7 @@ class LoadedModel:
         return label_of(self.path, self.proto.graph.name)
 
     def whole(self, proto: ModelProto | None = None) -> ModelProto:
-        """The model, or one made from it, with all weights that lie in the model's own file.
+        """The model, or one made from it, with all weights that lie in the model's own file, and the few of other files.
 
         Raises
         ------
@@ -122,6 +133,8 @@ class LoadedModel:
         """
         proto = self.proto if proto is None else proto
         whole = own_file.with_weights(proto, self.path)
+        if self.path is not None and self.beside and not self.mapped:
+            whole = with_values(whole, self.path.parent, copied=whole is not proto)
         if whole is not proto:
             self.check_unchanged()
         return whole

@@ -118,6 +118,9 @@ COMMON = (
     Option("adapt", flag, True, "rewrite the model where the engine would refuse it", positional=False),
     Option("fallback", one_of(*FALLBACKS), "partial", "what nodes may run on the CPU EP", positional=False),
     Option("cache_dir", cache_dir, doc="folder for compiled models; False: none", positional=False),
+    Option(
+        "verify_weights", flag, False, "before each run, hold the model's files to what they were", positional=False
+    ),
     Option("isolate", flag, False, "run the model in a process of its own, replaced when it dies", positional=False),
     Option("time_limit", seconds, doc="with isolate, seconds that prepare or a run may take", positional=False),
 )

@@ -26,6 +26,7 @@ from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.sessions import SessionMaker
 from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.verifying import Unchanged, VerifyingBinder, VerifyingFeedMaker
 from onnx_multi_backend.warm import CachingSessionMaker
 
 logger = logging.getLogger("onnx_multi_backend")
@@ -89,6 +90,7 @@ class PreparedModel(BackendRep):
         *,
         fixed_shapes: bool,
         input_example: Any,
+        verify: bool = False,
     ) -> None:
         self.preset = preset
         self.device = recipe.device
@@ -99,7 +101,8 @@ class PreparedModel(BackendRep):
         signature = make.signature
         self._inputs, self._outputs = signature.inputs, signature.outputs
         self._signature = signature
-        self._feeds = FeedMaker(signature, target.adopt)
+        self._check: Unchanged | None = None
+        self._feeds = self._feed_maker(target)
         self._many: Session | None = None
         self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_edges]
         made = outputs_type(tuple(o.name for o in self._outputs))
@@ -116,8 +119,16 @@ class PreparedModel(BackendRep):
         else:
             self._session = make(target)
         self.adaptations: tuple[Adaptation, ...] = self._session.adaptations
+        if verify:
+            self._check = Unchanged(make.origin)
+            self._feeds = self._feed_maker(target)
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
+
+    def _feed_maker(self, target: Target) -> FeedMaker:
+        if self._check is None:
+            return FeedMaker(self._signature, target.adopt)
+        return VerifyingFeedMaker(self._signature, target.adopt, self._check)
 
     def run(self, inputs: Any, *, output_device: str | None = None, **engine_run_options: Any) -> tuple[Value, ...]:
         """Run the model.
@@ -200,7 +211,8 @@ class PreparedModel(BackendRep):
         given = output_buffers(outputs, self._signature)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
-        return bind(session, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
+        binder = session if self._check is None else VerifyingBinder(session, self._check)
+        return bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
 
     def run_many(self, batches: Iterable[Any], in_flight: int | None = None) -> Iterator[tuple[Value, ...]]:
         """Run the model on one batch after another, several at once, and yield the results in order.
@@ -311,7 +323,7 @@ class PreparedModel(BackendRep):
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
             self._many = None
-            self._feeds = FeedMaker(self._signature, target.adopt)
+            self._feeds = self._feed_maker(target)
             self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]
             self.device = target.device.text or None  # type: ignore[attr-defined]
             if self._by_shape is not None:

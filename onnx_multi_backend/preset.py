@@ -207,7 +207,7 @@ class Preset(Backend):
             The preset's default when None.
         **options
             The preset's own options and ``input_example``, ``adapt``, ``fallback``, ``cache_dir``, ``isolate``,
-            ``time_limit``.
+            ``time_limit``, ``verify_weights``.
 
         Raises
         ------
@@ -260,7 +260,13 @@ class Preset(Backend):
             target, make = cold(seen)
         del seen  # it may hold the user's ModelProto
         return PreparedModel(
-            cls.name, target, make, recipe, fixed_shapes=fixed_shapes, input_example=settings["input_example"]
+            cls.name,
+            target,
+            make,
+            recipe,
+            fixed_shapes=fixed_shapes,
+            input_example=settings["input_example"],
+            verify=settings["verify_weights"],
         )
 
     @classmethod

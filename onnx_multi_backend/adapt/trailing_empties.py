@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pass: leave out optional inputs and outputs that a node names "" at the end, which means the same.
+"""Pass: leave out optional inputs and outputs that a node names "" at the end, and name the other outputs, which means the same.
 
 Source: "Optional Inputs and Outputs" in https://onnx.ai/onnx/repo-docs/IR.html. Engines look at the number of inputs
-where they should look at the name: ONNX Runtime ends the process (LayerNormalization, DFT) or fails when it runs.
+where they should look at the name: ONNX Runtime ends the process (LayerNormalization, DFT) or fails when it runs. An output
+that cannot be left out (of Loop, Scan, If and Split, where each has its place) and is named "" ends its process too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from onnx.defs import OpSchema
 from onnx_multi_backend.adapt.single_node import inlined, opset_versions
 from onnx_multi_backend.adapt.work import Adaptation, Work
 from onnx_multi_backend.graph_walk import all_nodes, canonical, nodes_in, operator_name
+
+#: Operators with as many outputs as a graph of theirs has, or as they are told.
+_PLACED = frozenset({"If", "Loop", "Scan", "Split"})
 
 _OPTIONAL = OpSchema.FormalParameterOption.Optional
 
@@ -39,12 +43,18 @@ def trailing_empties(work: Work) -> None:
                 )
     if next(_meant(work.model), None) is None:
         return
-    for node, inputs, outputs in _meant(work.edit()):
+    marker = _marker(work.model)
+    for count, (node, inputs, outputs) in enumerate(_meant(work.edit())):
         said = _words(len(node.input) - inputs, "input") + _words(len(node.output) - outputs, "output")
         del node.input[inputs:], node.output[outputs:]
+        said = [f"{' and '.join(said)} left out"] if said else []
+        if unnamed := _unnamed(node):
+            for i in unnamed:
+                node.output[i] = f"{marker}{count}_{i}"
+            said.append(f'{len(unnamed)} output{"s" if len(unnamed) > 1 else ""} named "" given a name')
         where = f"{operator_name(node)} {node.name!r}" if node.name else operator_name(node)
         reason = 'engines count an input or output that is named "" as given'
-        work.changes.append(Adaptation("trailing_empties", where, f"{' and '.join(said)} left out", reason))
+        work.changes.append(Adaptation("trailing_empties", where, ", ".join(said), reason))
 
 
 def _words(count: int, what: str) -> list[str]:
@@ -61,10 +71,25 @@ def _meant(model: ModelProto) -> Iterator[tuple[NodeProto, int, int]]:
 def _of(nodes: Iterable[NodeProto], opsets: Mapping[str, int]) -> Iterator[tuple[NodeProto, int, int]]:
     for node in nodes_in(nodes):
         inputs, outputs = node.input, node.output
-        if (inputs and not inputs[-1]) or (outputs and not outputs[-1]):
+        if (inputs and not inputs[-1]) or "" in outputs:
             kept = kept_inputs(node, opsets), kept_outputs(node, opsets)
-            if kept != (len(inputs), len(outputs)):
+            if kept != (len(inputs), len(outputs)) or _unnamed(node):
                 yield node, *kept
+
+
+def _unnamed(node: NodeProto) -> list[int]:
+    """The outputs that have their place among others, and no name."""
+    if node.op_type not in _PLACED or canonical(node.domain):
+        return []
+    return [i for i, name in enumerate(node.output) if not name]
+
+
+def _marker(model: ModelProto) -> str:
+    """What no value's name begins with."""
+    marker = "omb_unused"
+    while any(name.startswith(marker) for node in all_nodes(model) for name in node.output):
+        marker += "_"
+    return marker
 
 
 def kept_inputs(node: NodeProto, opsets: Mapping[str, int]) -> int:

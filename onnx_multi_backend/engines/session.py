@@ -186,7 +186,9 @@ class Payload:
     @property
     def path(self) -> str | None:
         """The file to hand to the engine; None when the model must go as bytes."""
-        return str(self.loaded.path) if self.loaded.path is not None and not self.adapted.changes else None
+        if self.loaded.path is None or self.adapted.changes or (self.loaded.external and not self.loaded.mapped):
+            return None
+        return str(self.loaded.path)
 
     def bytes(self) -> bytes:
         """The serialized model; what lies in other files than its own stays there."""

@@ -116,6 +116,37 @@ def test_outputs_are_left_out_too() -> None:
     np.testing.assert_allclose(prepared.run(np.ones((1, 2, 2), np.float32))[0], np.ones((1, 2, 2)), rtol=1e-4)
 
 
+def looping(outputs: list[str]) -> ModelProto:
+    """Three steps: a state that doubles, and what it was after each."""
+    nodes = [
+        helper.make_node("Identity", ["c"], ["d"]),
+        helper.make_node("Add", ["a", "a"], ["b"]),
+        helper.make_node("Identity", ["b"], ["s"]),
+    ]
+    state = [models.tensor(name, (2,)) for name in "abs"]
+    yes = [models.tensor(name, (), onnx.TensorProto.BOOL) for name in "cd"]
+    inner = helper.make_graph(nodes, "body", [models.tensor("i", (), INT64), yes[0], state[0]], [yes[1], *state[1:]])
+    node = models.node("Loop", ["n", "", "x"], outputs, body=inner)
+    wanted = models.tensor(next(filter(None, outputs)), None)
+    return models.model([node], [models.tensor("x", (2,))], [wanted], initializers={"n": np.array(3)})
+
+
+@pytest.mark.parametrize(("outputs", "wanted"), [(["", "y"], [[2, 4], [4, 8], [8, 16]]), (["y", ""], [8, 16])])
+def test_an_output_that_keeps_its_place_is_named(
+    preset: type[omb.Preset], outputs: list[str], wanted: list[Any]
+) -> None:
+    """A Loop whose state nobody wants ends the process of ONNX Runtime."""
+    prepared = preset.prepare(looping(outputs), fallback="full")
+    np.testing.assert_array_equal(prepared.run(np.array([1, 2], np.float32))[0], wanted)
+    assert "trailing_empties" in {change.pass_name for change in prepared.adaptations}
+
+
+def test_a_part_of_a_split_that_nobody_wants(preset: type[omb.Preset]) -> None:
+    node = models.node("Split", ["x"], ["", "y"], num_outputs=2)
+    made = models.model([node], [models.tensor("x", (4,))], [models.tensor("y", None)])
+    assert preset.prepare(made).run(np.arange(4, dtype=np.float32))[0].tolist() == [2, 3]
+
+
 def test_what_must_stay_stays(preset: type[omb.Preset]) -> None:
     """An input between others, the two that a Loop counts, and a model without any of it: untouched."""
     clip = models.model(

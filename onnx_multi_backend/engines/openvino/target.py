@@ -225,7 +225,7 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
     memory: object = None
     if misread(model):
         model, changes = with_raw_data(payload.loaded.whole(model))
-    linked = folder is not None and payload.loaded.external and leads_out(model, folder)
+    linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:
         made = runtime.core().read_model(payload.path)
     else:

@@ -183,7 +183,7 @@ class OrtTarget(OrtEngine):
         folder, source = None, payload.path or b""
         if payload.path is None:
             folder = payload.loaded.path.parent if payload.loaded.path is not None else None
-            if folder is not None and payload.loaded.external and leads_out(payload.adapted.proto, folder):
+            if folder is not None and payload.loaded.mapped and leads_out(payload.adapted.proto, folder):
                 proto, folder = without_links(payload.loaded.whole(payload.adapted.proto), folder)
                 source = proto.SerializeToString()
             else:
