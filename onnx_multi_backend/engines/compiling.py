@@ -30,6 +30,8 @@ def compile_model(target: Target, payload: Payload) -> Session:
         The model is not valid, which is why the engine refused it.
     """
     lowering = payload.lowering
+    if lowering and (deadly := target.deadly(payload.adapted.proto)):
+        raise distrust(payload, deadly, who=target.preset)
     doubts = doubtful(payload.adapted.proto, target, target.suspects) if lowering else []
     if doubts:
         session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)

@@ -114,6 +114,9 @@ class Target(Engine, Protocol):
     def suspects(self, node: NodeProto) -> bool:
         """Whether `distrusts` may have something to say about a node; told from the node alone."""
 
+    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+        """The nodes that end the engine's process, as far as constants tell, and why."""
+
     def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place.
 

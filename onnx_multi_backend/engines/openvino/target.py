@@ -19,6 +19,7 @@ from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
+from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.openvino import (
     defects,
@@ -35,7 +36,7 @@ from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
-from onnx_multi_backend.engines.openvino.unsafe import why_unsafe
+from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
 from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import leads_out
@@ -169,6 +170,10 @@ class OpenvinoTarget:
     def suspects(self, node: NodeProto) -> bool:
         """Whether `distrusts` may have something to say about a node."""
         return defects.suspects(node)
+
+    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+        """The nodes that end the process, as far as constants tell."""
+        return deadly.find(model, DEADLY)
 
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes whose mere presence ends the process of ONNX Runtime, for models that may not be rewritten.
+"""Nodes that end the process of ONNX Runtime: by their constants, or by their mere presence where they may not be rewritten.
 
 Seen with ONNX Runtime 1.24 and 1.31: LayerNormalization and DFT dereference an input that is counted and named "", Loop and
 Split an output.
@@ -7,16 +7,52 @@ Split an output.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.single_node import inlined
+from onnx_multi_backend.engines.deadly import (
+    Deadly,
+    overflowing_quotient,
+    quotient_by_zero,
+    range_without_end,
+)
 from onnx_multi_backend.graph_walk import all_nodes, canonical
+
+#: By operator, what constants tell; they are computed while a session is built.
+FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Mod": (overflowing_quotient,)}
+#: Newer releases refuse a division by zero in words.
+FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(FOLDED, (overflowing_quotient, quotient_by_zero))
+#: Of the OpenVINO execution provider.
+OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {"Range": (range_without_end,)}
 
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
 #: Operators that write each output, named or not.
 _WRITE_ALL = frozenset({"Loop", "Split"})
+
+
+def empty_layers(model: ModelProto) -> list[tuple[NodeProto, str]]:
+    """Recurrent layers that read a graph input declared without elements: LSTM without a batch, GRU without anything."""
+    layers = [node for node in model.graph.node if node.op_type in ("LSTM", "GRU") and not canonical(node.domain)]
+    if not layers:
+        return []
+    empty = {
+        value.name: sizes
+        for value in (*model.graph.input, *model.graph.value_info)
+        if 0 in (sizes := [d.dim_value if d.HasField("dim_value") else -1 for d in value.type.tensor_type.shape.dim])
+    }
+    return [(node, "a layer without elements ends the process") for node in layers if _dies(node, empty)]
+
+
+def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
+    sizes = empty.get(node.input[0]) if node.input else None
+    if sizes is None or node.op_type == "GRU":
+        return sizes is not None
+    batch = 0 if any(a.name == "layout" and a.i for a in node.attribute) else 1
+    return len(sizes) > batch and sizes[batch] == 0
 
 
 def why_deadly(model: ModelProto) -> str | None:

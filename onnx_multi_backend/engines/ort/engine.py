@@ -12,9 +12,12 @@ from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.applies import applies
 from onnx_multi_backend.devices import Device
-from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
+from onnx_multi_backend.engines import deadly
+from onnx_multi_backend.engines.ort import defects, errors, plugins, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
+from onnx_multi_backend.engines.ort.deadly import FOLDED, FOLDED_BEFORE_1_31, OF_OPENVINO, empty_layers
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options
@@ -107,6 +110,15 @@ class OrtEngine:
     def suspects(self, node: NodeProto) -> bool:
         """Whether `distrusts` may have something to say about a node."""
         return defects.CPU.suspects(node) or any(known.defects.suspects(node) for known in self.records)
+
+    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+        """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
+        known = dict(FOLDED)
+        if applies({"onnxruntime": "<1.31"}):
+            known.update(FOLDED_BEFORE_1_31)
+        if providers.OPENVINO in map(plugins.provider_without_meta, self.requested):
+            known.update(OF_OPENVINO)
+        return [*deadly.find(model, known), *empty_layers(model)]
 
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""

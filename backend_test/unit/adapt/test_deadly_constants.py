@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms whose constants tell that they end an engine's process: refused before it sees them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from backend_test.unit.models import INT64
+
+INT32 = TensorProto.INT32
+ELEM_TYPES = {np.int32: INT32, np.int64: INT64, np.uint64: TensorProto.UINT64}
+
+
+def divided(op_type: str, dtype: Any, a: Any, b: Any) -> ModelProto:
+    """Both known."""
+    node = models.node(op_type, ["a", "b"], ["y"])
+    constants = {"a": np.array(a, dtype), "b": np.array(b, dtype)}
+    return models.model([node], [], [models.tensor("y", None, ELEM_TYPES[dtype])], initializers=constants)
+
+
+def smallest(dtype: Any) -> int:
+    return int(np.iinfo(dtype).min)
+
+
+def within_a_branch() -> ModelProto:
+    """The numbers as Constants in a subgraph, one of them from outside."""
+    nodes = [
+        models.node("Constant", [], ["b"], value_int=-1),
+        models.node("Div", ["a", "b"], ["y"]),
+    ]
+    branch = helper.make_graph(nodes, "branch", [], [models.tensor("y", (), INT64)])
+    node = models.node("If", ["c"], ["z"], then_branch=branch, else_branch=branch)
+    return models.model(
+        [node],
+        [models.tensor("c", (), TensorProto.BOOL)],
+        [models.tensor("z", None, INT64)],
+        initializers={"a": np.array(smallest(np.int64))},
+    )
+
+
+def ranged(step: int, elem_type: int = INT64) -> ModelProto:
+    node = models.node("Range", ["start", "limit", "step"], ["y"])
+    inputs = [models.tensor(name, (), elem_type) for name in ("start", "limit")]
+    constants = {"step": np.array(step, np.int64)}
+    return models.model([node], inputs, [models.tensor("y", None, elem_type)], initializers=constants)
+
+
+def layer(op_type: str, shape: tuple[int, ...]) -> ModelProto:
+    gates = {"LSTM": 4, "GRU": 3}[op_type]
+    weights = {"w": np.zeros((1, 2 * gates, shape[2]), np.float32), "r": np.zeros((1, 2 * gates, 2), np.float32)}
+    node = models.node(op_type, ["x", "w", "r"], ["y"], hidden_size=2)
+    return models.model([node], [models.tensor("x", shape)], [models.tensor("y", None)], initializers=weights)
+
+
+QUOTIENTS = {
+    "Div int32": divided("Div", np.int32, [smallest(np.int32), 7], [-1, 2]),
+    "Div int64": divided("Div", np.int64, smallest(np.int64), [[2, -1]]),
+}
+OF_ORT = {
+    **QUOTIENTS,
+    "Mod int32": divided("Mod", np.int32, [7, smallest(np.int32)], -1),
+    "Mod int64": divided("Mod", np.int64, smallest(np.int64), -1),
+    "in a branch": within_a_branch(),
+    "LSTM without a batch": layer("LSTM", (3, 0, 2)),
+    "GRU without steps": layer("GRU", (0, 3, 2)),
+    "GRU without features": layer("GRU", (3, 1, 0)),
+}
+OF_OPENVINO = QUOTIENTS
+
+CODE = """
+import sys
+import numpy as np
+import onnx_multi_backend as omb
+prepared = omb.presets()[sys.argv[1]].prepare(sys.argv[2], adapt=False)
+prepared.run([np.ones(i.shape, i.dtype) for i in prepared.get_inputs()])
+"""
+
+
+@pytest.mark.parametrize(("name", "form"), [*(("OrtCpu", f) for f in OF_ORT), *(("Openvino", f) for f in OF_OPENVINO)])
+def test_it_is_refused_and_the_engine_would_die(name: str, form: str, tmp_path: Path) -> None:
+    preset = omb.presets()[name]
+    if not preset.availability().usable:
+        pytest.skip(f"{name} is not usable here")
+    made = (OF_ORT if name == "OrtCpu" else OF_OPENVINO)[form]
+    with pytest.raises(omb.UnsupportedModelError, match="ends the process"):
+        preset.prepare(made)
+    onnx.save(made, tmp_path / "model.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, name, str(tmp_path / "model.onnx")], capture_output=True, check=False
+    )
+    assert done.returncode < 0, "an engine has been mended: its entry can go"
+
+
+def test_the_execution_provider_refuses_them_all(openvino_ep: type[omb.Preset]) -> None:
+    for made in (*OF_ORT.values(), ranged(0)):
+        with pytest.raises(omb.UnsupportedModelError):
+            openvino_ep.prepare(made)
+
+
+HARMLESS = {
+    "another divisor": (divided("Div", np.int32, [smallest(np.int32), 7], [2, -1]), [-(2**30), -7]),
+    "another dividend": (divided("Mod", np.int64, smallest(np.int64) + 1, -1), 0),
+}
+
+
+@pytest.mark.parametrize("form", HARMLESS)
+def test_others_run(ort_cpu: type[omb.Preset], form: str) -> None:
+    made, wanted = HARMLESS[form]
+    assert ort_cpu.prepare(made).run([])[0].tolist() == wanted
+
+
+def test_a_constant_that_an_input_hides_is_none(ort_cpu: type[omb.Preset]) -> None:
+    """An initializer that is an input too is a default."""
+    made = ranged(0)
+    made.graph.input.append(models.tensor("step", (), INT64))
+    prepared = ort_cpu.prepare(made)
+    assert prepared.run({"start": np.array(0), "limit": np.array(4), "step": np.array(2)})[0].tolist() == [0, 2]
+
+
+def test_a_step_that_is_known_runs(preset: type[omb.Preset]) -> None:
+    assert preset.prepare(ranged(-1)).run([np.array(2), np.array(0)])[0].tolist() == [2, 1]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that end an engine's process, as far as their constants tell. Looking costs no inference of types.
+
+What only the data of a run tells is listed in docs/engine-crashes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.single_node import inlined, subgraphs
+from onnx_multi_backend.graph_walk import all_nodes, canonical
+
+#: The constants that a node reads, None where an input is none; the answer is why it ends the process, or None.
+Deadly = Callable[[NodeProto, "list[np.ndarray | None]"], "str | None"]
+
+#: Above this many bytes nothing is looked at.
+_MOST = 1 << 20
+
+_SIGNED = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64})
+_NUMBERS = _SIGNED | {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
+_LOOKED_AT = _NUMBERS | {TensorProto.FLOAT, TensorProto.DOUBLE}
+
+
+def overflowing_quotient(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Div or Mod of the smallest integer by -1, both known: the processor traps."""
+    dividend, divisor = _pair(constants)
+    if dividend is None or divisor is None or dividend.dtype.kind != "i":
+        return None
+    found = (dividend == np.iinfo(dividend.dtype).min) & (divisor == -1)
+    return f"the smallest {dividend.dtype} by -1 ends the process" if found.any() else None
+
+
+def quotient_by_zero(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Div or Mod of known integers by a known zero, of uint64 whatever is divided."""
+    dividend, divisor = _pair(constants)
+    if divisor is None or divisor.dtype.kind not in "iu" or divisor.all():
+        return None
+    if (dividend is None and divisor.dtype != np.uint64) or (dividend is not None and not dividend.size):
+        return None
+    return "an integer by 0 ends the process"
+
+
+def range_without_end(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Range with a known step of 0."""
+    step = constants[2] if len(constants) > 2 else None
+    return "a step of 0 ends the process" if step is not None and step.size and not step.any() else None
+
+
+def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The two operands where both fit each other, in the other's stead None."""
+    if len(constants) != 2:
+        return None, None
+    one, other = constants
+    if one is not None and other is not None:
+        try:
+            np.broadcast_shapes(one.shape, other.shape)
+        except ValueError:  # the engine will say so
+            return None, None
+    return one, other
+
+
+def find(model: ModelProto, known: Mapping[str, Iterable[Deadly]]) -> list[tuple[NodeProto, str]]:
+    """The nodes that end the process, and why.
+
+    Parameters
+    ----------
+    known : mapping of str to iterable of Deadly
+        By operator of the default domain.
+    """
+    if not any(node.op_type in known for node in all_nodes(model)):
+        return []
+    if any(node.op_type in known for function in model.functions for node in function.node):
+        model = inlined(model)
+    return list(_within(model.graph, {}, known))
+
+
+def _within(
+    graph: GraphProto, outer: Mapping[str, TensorProto], known: Mapping[str, Iterable[Deadly]]
+) -> Iterator[tuple[NodeProto, str]]:
+    constants = {**outer, **{t.name: t for t in graph.initializer}}
+    for value in graph.input:  # it hides an outer one; an initializer of its name is a default
+        constants.pop(value.name, None)
+    values: dict[str, np.ndarray | None] = {}
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from _within(inner, constants, known)
+        if node.op_type == "Constant":
+            _note(node, constants)
+        elif node.op_type in known and not canonical(node.domain):
+            given = [_value(name, constants, values) for name in node.input]
+            if any(value is not None for value in given):
+                for deadly in known[node.op_type]:
+                    if (words := deadly(node, given)) is not None:
+                        yield node, words
+                        break
+
+
+def _note(node: NodeProto, constants: dict[str, TensorProto]) -> None:
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.TENSOR:
+            constants[node.output[0]] = attribute.t
+        elif attribute.name in ("value_int", "value_ints"):
+            array = np.array(attribute.i if attribute.name == "value_int" else list(attribute.ints), np.int64)
+            constants[node.output[0]] = numpy_helper.from_array(array)
+
+
+def _value(name: str, constants: Mapping[str, TensorProto], values: dict[str, np.ndarray | None]) -> np.ndarray | None:
+    if name not in values:
+        tensor = constants.get(name)
+        readable = (
+            tensor is not None
+            and tensor.data_location != TensorProto.EXTERNAL
+            and tensor.data_type in _LOOKED_AT
+            and tensor.ByteSize() <= _MOST
+        )
+        try:
+            values[name] = numpy_helper.to_array(tensor) if tensor is not None and readable else None
+        except ValueError:  # it has not as many elements as its shape says: the engine will say so
+            values[name] = None
+    return values[name]
