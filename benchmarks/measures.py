@@ -15,6 +15,7 @@ import numpy as np
 
 import onnx_multi_backend as omb
 from benchmarks import models
+from benchmarks.isolation import isolation
 from benchmarks.timing import Call, in_turns, row
 
 Rows = list[dict[str, Any]]
@@ -283,5 +284,6 @@ MEASURES: dict[str, Callable[[Path], Rows]] = {
         many_openvino,
         many_ort,
         memory,
+        isolation,
     )
 }

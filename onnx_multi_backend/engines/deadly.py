@@ -50,6 +50,18 @@ def range_without_end(node: NodeProto, constants: list[np.ndarray | None]) -> st
     return "a step of 0 ends the process" if step is not None and step.size and not step.any() else None
 
 
+def no_stride(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """A window that does not move."""
+    found = any(0 in attribute.ints for attribute in node.attribute if attribute.name == "strides")
+    return "a stride of 0 ends the process" if found else None
+
+
+def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Col2Im with a known block of no size."""
+    blocks = constants[2] if len(constants) > 2 else None
+    return "a block without elements ends the process" if blocks is not None and not blocks.all() else None
+
+
 def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The two operands where both fit each other, in the other's stead None."""
     if len(constants) != 2:
@@ -92,11 +104,10 @@ def _within(
             _note(node, constants)
         elif node.op_type in known and not canonical(node.domain):
             given = [_value(name, constants, values) for name in node.input]
-            if any(value is not None for value in given):
-                for deadly in known[node.op_type]:
-                    if (words := deadly(node, given)) is not None:
-                        yield node, words
-                        break
+            for deadly in known[node.op_type]:
+                if (words := deadly(node, given)) is not None:
+                    yield node, words
+                    break
 
 
 def _note(node: NodeProto, constants: dict[str, TensorProto]) -> None:

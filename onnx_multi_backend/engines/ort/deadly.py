@@ -14,6 +14,8 @@ from onnx import ModelProto, NodeProto
 from onnx_multi_backend.adapt.single_node import inlined
 from onnx_multi_backend.engines.deadly import (
     Deadly,
+    empty_blocks,
+    no_stride,
     overflowing_quotient,
     quotient_by_zero,
     range_without_end,
@@ -25,7 +27,11 @@ FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Mod
 #: Newer releases refuse a division by zero in words.
 FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(FOLDED, (overflowing_quotient, quotient_by_zero))
 #: Of the OpenVINO execution provider.
-OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {"Range": (range_without_end,)}
+OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
+    "Range": (range_without_end,),
+    "Col2Im": (empty_blocks,),
+    **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (no_stride,)),
+}
 
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
