@@ -51,7 +51,7 @@ def fault(when: Any) -> str:
     return ""
 
 
-def applies(when: When, on: Processor | None = None) -> bool:
+def applies(when: When, on: Processor | None = None, inside: Mapping[str, str] | None = None) -> bool:
     """Whether all of a ``when`` holds here.
 
     Parameters
@@ -60,8 +60,10 @@ def applies(when: When, on: Processor | None = None) -> bool:
         One in which `fault` finds nothing.
     on : Processor, optional
         Another processor than this one; packages and platform are this host's all the same.
+    inside : mapping of str to str, optional
+        Releases that count instead of the installed ones: an execution provider may hold another OpenVINO.
     """
-    return _applies(tuple(sorted(when.items())), on or processor.current())
+    return _applies(tuple(sorted(when.items())), on or processor.current(), tuple((inside or {}).items()))
 
 
 def describe(when: When) -> str:
@@ -70,11 +72,11 @@ def describe(when: When) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _applies(when: tuple[tuple[str, str], ...], on: Processor) -> bool:
-    return all(_holds(subject, wanted, on) for subject, wanted in when)
+def _applies(when: tuple[tuple[str, str], ...], on: Processor, inside: tuple[tuple[str, str], ...]) -> bool:
+    return all(_holds(subject, wanted, on, dict(inside)) for subject, wanted in when)
 
 
-def _holds(subject: str, wanted: str, on: Processor) -> bool:
+def _holds(subject: str, wanted: str, on: Processor, inside: Mapping[str, str]) -> bool:
     if subject == "platform":
         return sys.platform == wanted
     if subject in ("vendor", "emulator"):
@@ -82,5 +84,5 @@ def _holds(subject: str, wanted: str, on: Processor) -> bool:
     if subject == "instruction_set":
         flags = [flag.strip() for flag in wanted.split(",")]
         return all((flag.removeprefix("!") in on.instruction_sets) != flag.startswith("!") for flag in flags)
-    version = installed_version(subject)
+    version = inside.get(subject) or installed_version(subject)
     return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)

@@ -10,6 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.single_node import (
+    Facts,
     Scope,
     infer,
     inlined,
@@ -29,15 +30,16 @@ class Doubtful(NamedTuple):
     doubt: Doubt
 
 
-def doubtful(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto], bool]) -> list[Doubtful]:
+def doubtful(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto, Facts], bool]) -> list[Doubtful]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
     Parameters
     ----------
     suspects : callable
-        Tells from a node alone whether it can be meant: nothing is inferred for a model without any such node.
+        Tells from a node, and what a model says by itself, whether it can be meant: nothing is inferred for a model without any such node.
     """
-    if not any(suspects(node) for node in all_nodes(model)):
+    facts = Facts(model)
+    if not any(suspects(node, facts) for node in all_nodes(model)):
         return []
     model = inlined(model)
     typed = infer(model)
@@ -48,7 +50,7 @@ def doubtful(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto], 
         for node in graph.node:
             for inner in subgraphs(node):
                 yield from within(inner, scope)
-            if suspects(node):
+            if suspects(node, facts):
                 single = single_node_model(node, scope, imports, model.ir_version, untyped=True)
                 doubt = engine.distrusts(Site(single)) if single is not None else None
                 if doubt is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorPr
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.renaming import renamed
-from onnx_multi_backend.graph_walk import canonical
+from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
 _SMALL = 4096
@@ -56,6 +57,36 @@ class Scope:
                 else:
                     constants[node.output[0]] = tensor
         return Scope(types, constants)
+
+
+class Facts:
+    """What a model says without inference."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+
+    @functools.cached_property
+    def opset(self) -> int:
+        """The opset of the default domain."""
+        return opset_versions(self._model).get("", 1)
+
+    @functools.cached_property
+    def constants(self) -> Mapping[str, TensorProto]:
+        """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
+        named = [
+            *((t.name, t) for t in all_tensors(self._model)),
+            *(
+                (node.output[0], node.attribute[0].t)
+                for node in all_nodes(self._model)
+                if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t")
+            ),
+        ]
+        return {n: t for n, t in named if t.data_location != TensorProto.EXTERNAL and t.ByteSize() < _SMALL}
+
+    @functools.cached_property
+    def shapes(self) -> frozenset[str]:
+        """The results of Shape."""
+        return frozenset(node.output[0] for node in all_nodes(self._model) if node.op_type == "Shape")
 
 
 def infer(model: ModelProto) -> ModelProto:

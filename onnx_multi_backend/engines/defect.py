@@ -29,4 +29,31 @@ class Only:
     defect: Defect
 
     def __call__(self, site: Site) -> Doubt | None:
-        return self.defect(site) if applies(self.when) else None
+        return find(self, site)
+
+
+@dataclass(frozen=True)
+class Several:
+    """Defects of one operator: the first that applies counts."""
+
+    defects: tuple[Defect, ...]
+
+    def __call__(self, site: Site) -> Doubt | None:
+        return find(self, site)
+
+
+def find(defect: Defect, site: Site, inside: When | None = None) -> Doubt | None:
+    """What goes wrong with a node.
+
+    Parameters
+    ----------
+    defect : callable
+    site : Site
+    inside : mapping of str to str, optional
+        Releases that count instead of the installed ones, see `applies`.
+    """
+    if isinstance(defect, Only):
+        return find(defect.defect, site, inside) if applies(defect.when, inside=inside) else None
+    if isinstance(defect, Several):
+        return next((doubt for one in defect.defects if (doubt := find(one, site, inside)) is not None), None)
+    return defect(site)

@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel
@@ -111,7 +112,7 @@ class Target(Engine, Protocol):
     def preset(self) -> str:
         """The preset's name, for messages."""
 
-    def suspects(self, node: NodeProto) -> bool:
+    def suspects(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `distrusts` may have something to say about a node; told from the node alone."""
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:

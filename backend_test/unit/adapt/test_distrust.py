@@ -42,7 +42,7 @@ def feeds(model: ModelProto) -> list[np.ndarray]:
     """Random numbers for each input: small ones above 1 where integers are wanted."""
     made = []
     for value in model.graph.input:
-        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        shape = [d.dim_value if d.HasField("dim_value") else 3 for d in value.type.tensor_type.shape.dim]
         integers = value.type.tensor_type.elem_type == onnx.TensorProto.INT64
         made.append(GENERATOR.integers(2, 5, shape) if integers else floats(*shape))
     return made
@@ -75,7 +75,13 @@ WRONG_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "one-sided DFT": (single("DFT", [(2, 4, 1)], opset=17, axis=1, onesided=1), "one-sided"),
     "DFT along another axis": (single("DFT", [(2, 4, 4, 1), None, np.array(2)], opset=20), "axis"),
     "maximum of regions": (
-        single("RoiAlign", [(1, 2, 8, 8), np.float32([[0, 0, 5, 5]]), np.int64([0])], opset=22, mode="max"),
+        single(
+            "RoiAlign",
+            [(1, 2, 8, 8), np.float32([[0, 0, 5, 5]]), np.int64([0])],
+            opset=22,
+            mode="max",
+            sampling_ratio=2,
+        ),
         "corners",
     ),
 }

@@ -10,20 +10,27 @@ from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
+from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
+from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
+from onnx_multi_backend.adapt.rules.pool_windows import pool_windows
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
+from onnx_multi_backend.adapt.rules.quantize import quantize
+from onnx_multi_backend.adapt.rules.range_end import range_end
 from onnx_multi_backend.adapt.rules.range_type import range_type
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
+from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
 from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
+from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
 from onnx_multi_backend.adapt.rules.special_values import special_values
 from onnx_multi_backend.adapt.rules.stable_functions import stable_functions
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
@@ -45,8 +52,10 @@ RULES: tuple[Rule, ...] = (
     expand_to_nothing,
     grid_sample,
     loop_of_no_steps,
+    lrn,
     max_unpool,
     floor_mod,
+    non_max_suppression,
     adagrad,
     adam,
     momentum,
@@ -55,13 +64,18 @@ RULES: tuple[Rule, ...] = (
     pad_wrap,
     pool_ceil,
     pool_pads,
+    pool_windows,
     pow_exponent,
     prelu,
+    quantize,
     range_type,
+    range_end,
     recurrent_layout,
+    recurrent_lengths,
     reduce_axes,
     resize,
     scan_captures,
+    softmax_rows,
     special_values,
     stable_functions,
     string_locale,

@@ -12,28 +12,22 @@ from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
-from onnx_multi_backend.adapt.single_node import reads
+from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.defect import Defect, Only
-from onnx_multi_backend.engines.openvino import special_values
+from onnx_multi_backend.applies import When
+from onnx_multi_backend.engines import defect
+from onnx_multi_backend.engines.attention import as_many_queries
+from onnx_multi_backend.engines.defect import Defect, Only, Several
+from onnx_multi_backend.engines.openvino import form_defects, special_values
 from onnx_multi_backend.engines.openvino.resize_defects import resized
 
 
 def _attention(site: Site) -> Doubt | None:
     if any(site.attribute(name, -1) >= 0 for name in ("left_window_size", "right_window_size")):
         return Doubt("the window is ignored (openvinotoolkit/openvino#37820)", wrong=True)
-    if site.attribute("is_causal", 0) and (site.has_input(6) or (site.has_input(4) and not _as_many_queries(site))):
+    if site.attribute("is_causal", 0) and (site.has_input(6) or (site.has_input(4) and not as_many_queries(site))):
         return Doubt("the causal mask is aligned to the last key, ONNX's to the length of the past", wrong=True)
     return None
-
-
-def _as_many_queries(site: Site) -> bool:
-    """Whether there are as many queries as new keys: then both alignments are one."""
-    q, k = (site.type(site.input(i)) for i in (0, 1))
-    if q is None or k is None or len(q.tensor_type.shape.dim) < 2 or len(k.tensor_type.shape.dim) < 2:
-        return False
-    one, other = q.tensor_type.shape.dim[-2], k.tensor_type.shape.dim[-2]
-    return one.WhichOneof("value") is not None and one == other
 
 
 def _bit_shift(site: Site) -> Doubt | None:
@@ -78,7 +72,7 @@ def _gather_nd(site: Site) -> Doubt | None:
 def _recurrent(site: Site) -> Doubt | None:
     if 0 in (site.shape(site.input(0)) or ()):
         return Doubt("a layer without steps, batch or features ends the process", wrong=True)
-    return Doubt("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else None
+    return Doubt("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else form_defects.lengths(site)
 
 
 def _loop(site: Site) -> Doubt | None:
@@ -93,25 +87,6 @@ def _lstm(site: Site) -> Doubt | None:
     if site.attribute("input_forget", 0):
         return Doubt("input_forget=1 is ignored", wrong=True)
     return _recurrent(site)
-
-
-def _max_pool(site: Site) -> Doubt | None:
-    """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
-    kernel = site.attribute("kernel_shape", [])
-    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") != "NOTSET":
-        return None
-    count = len(kernel)
-    strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
-    pads = site.attribute("pads", [0] * 2 * count)
-    sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
-    unknown = False
-    for i, size in enumerate(sizes):
-        reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]
-        if size is None:
-            unknown |= stride - 1 + end >= reach
-        elif -(-(size + begin + end - reach) // stride) * stride >= size + begin:
-            return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
-    return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept") if unknown else None
 
 
 def _pad(site: Site) -> Doubt | None:
@@ -178,22 +153,30 @@ def _unique(site: Site) -> Doubt | None:
 
 DEFECTS: Mapping[str, Defect] = {
     "Attention": _attention,
+    "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
     "BitShift": _bit_shift,
     "Cast": _cast,
     "DFT": _fourier,
     "Expand": _expand,
     "GRU": _recurrent,
+    "Gather": form_defects.gather,
     "GatherND": _gather_nd,
+    "If": Only({"openvino": "<2026"}, form_defects.branches),
+    "LRN": form_defects.lrn,
     "LSTM": _lstm,
     "Loop": _loop,
-    "MaxPool": _max_pool,
+    "MaxPool": form_defects.pooled,
+    "NonMaxSuppression": form_defects.non_max_suppression,
     "Pad": _pad,
+    "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
     "RNN": _recurrent,
+    "Range": form_defects.range_,
     "ReduceMax": special_values.find,
     "ReduceMin": special_values.find,
     "Resize": resized,
     "RoiAlign": _roi_align,
     "Scan": _scan,
+    "Softmax": form_defects.softmax,
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
     "Tile": _tile,
@@ -202,21 +185,33 @@ DEFECTS: Mapping[str, Defect] = {
 
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
 _ONLY_WITH: Mapping[str, frozenset[str]] = {
+    "AveragePool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
 }
 
+#: Operators that are right since an opset.
+_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
 
-def suspects(node: NodeProto) -> bool:
+
+def suspects(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
-    if node.op_type not in DEFECTS:
+    if node.op_type not in DEFECTS or facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
+    if node.op_type == "Gather":
+        return form_defects.gathers_far(node, facts)
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
     wanted = _ONLY_WITH.get(node.op_type)
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
 
 
-def find(site: Site) -> Doubt | None:
-    """What is wrong with the engine's form of a node; None where nothing is known."""
-    defect = DEFECTS.get(site.op_type) if not site.domain else None
-    return defect(site) if defect else None
+def find(site: Site, inside: When | None = None) -> Doubt | None:
+    """What is wrong with the engine's form of a node; None where nothing is known.
+
+    Parameters
+    ----------
+    inside : mapping of str to str, optional
+        The release of OpenVINO that computes it, where that is not the installed package's.
+    """
+    found = DEFECTS.get(site.op_type) if not site.domain else None
+    return defect.find(found, site, inside) if found else None

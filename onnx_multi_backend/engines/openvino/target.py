@@ -16,6 +16,7 @@ from onnx import ModelProto, NodeProto, TypeProto
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Doubt, Engine
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
@@ -167,9 +168,9 @@ class OpenvinoTarget:
         """The device decides what is accepted."""
         return folding.PROVIDER, self.device.text
 
-    def suspects(self, node: NodeProto) -> bool:
+    def suspects(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `distrusts` may have something to say about a node."""
-        return defects.suspects(node)
+        return defects.suspects(node, facts)
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell."""

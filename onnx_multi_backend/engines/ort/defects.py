@@ -11,8 +11,10 @@ from onnx import NodeProto, TensorProto
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.pool_pads import POOLS, dilates_into_auto_pad
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.defect import Defect, Only
+from onnx_multi_backend.engines.attention import as_many_queries
+from onnx_multi_backend.engines.defect import Defect, Only, Several
 
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
@@ -29,6 +31,16 @@ def _attention(site: Site) -> Doubt | None:
     if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
         return Doubt("float16 is accumulated in float16")
     return None
+
+
+def _causal_query(site: Site) -> Doubt | None:
+    """Source: measured."""
+    if not site.attribute("is_causal", 0) or site.has_input(4) or as_many_queries(site):
+        return None
+    shape = site.shape(site.input(0))
+    if shape is not None and len(shape) > 1 and shape[-2] not in (1, None):
+        return None
+    return Doubt("the causal mask is not applied to a single query", wrong=True)
 
 
 def _conv_integer(site: Site) -> Doubt | None:
@@ -87,7 +99,7 @@ def _sign(site: Site) -> Doubt | None:
 
 
 DEFECTS: Mapping[str, Defect] = {
-    "Attention": _attention,
+    "Attention": Several((Only({"onnxruntime": "<1.31"}, _causal_query), _attention)),
     "AveragePool": _pool,
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
@@ -103,17 +115,7 @@ DEFECTS: Mapping[str, Defect] = {
 }
 
 
-def _layout(site: Site) -> Doubt | None:
-    if site.attribute("layout", 0):
-        return Doubt("layout=1 is ignored (openvinotoolkit/openvino#37820)", wrong=True)
-    return None
-
-
-#: Of the OpenVINO execution provider in onnxruntime-openvino 1.24.1.
-_OPENVINO: Mapping[str, Defect] = {"GRU": _layout, "LSTM": _layout, "RNN": _layout}
-
-
-def suspects(node: NodeProto) -> bool:
+def suspects(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
     return dilates_into_auto_pad(node) if node.op_type in POOLS else node.op_type in DEFECTS
 
@@ -121,15 +123,6 @@ def suspects(node: NodeProto) -> bool:
 def find(site: Site) -> Doubt | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
-    return defect(site) if defect else None
-
-
-def _suspects_of_openvino(node: NodeProto) -> bool:
-    return node.op_type in _OPENVINO
-
-
-def _find_of_openvino(site: Site) -> Doubt | None:
-    defect = _OPENVINO.get(site.op_type) if not site.domain else None
     return defect(site) if defect else None
 
 
@@ -146,7 +139,7 @@ class Table(NamedTuple):
         What is wrong with a node's special values, which counts for nodes that rules write.
     """
 
-    suspects: Callable[[NodeProto], bool] = lambda node: False
+    suspects: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
     find: Defect = lambda site: None
     special: Defect = lambda site: None
 
@@ -168,4 +161,3 @@ def _special_of_cpu(site: Site) -> Doubt | None:
 
 NONE = Table()
 CPU = Table(suspects, find, _special_of_cpu)
-BUILT_IN_OPENVINO = Table(_suspects_of_openvino, _find_of_openvino)

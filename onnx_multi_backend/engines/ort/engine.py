@@ -11,11 +11,13 @@ from typing import Any
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.applies import applies
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, plugins, providers, runtime
+from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.deadly import FOLDED, FOLDED_BEFORE_1_31, OF_OPENVINO, empty_layers
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
@@ -107,9 +109,9 @@ class OrtEngine:
         requested = [(strict, self), (strict, cpu)] if self.records[0].takes_small_nodes else [(strict, cpu)]
         return requested if taken else [(self, self), (cpu, cpu), *requested]
 
-    def suspects(self, node: NodeProto) -> bool:
+    def suspects(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `distrusts` may have something to say about a node."""
-        return defects.CPU.suspects(node) or any(known.defects.suspects(node) for known in self.records)
+        return defects.CPU.suspects(node, facts) or any(known.defects.suspects(node, facts) for known in self.records)
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
@@ -132,9 +134,12 @@ class OrtEngine:
         return of_cpu
 
     def _takes(self, provider: str, site: Site) -> bool:
-        """Whether one of the requested providers runs a node."""
-        chosen = tuple(p for p in self.providers if p[0] == provider)
-        return answer(replace(self, providers=chosen, strict=True), site.model) is None
+        """Whether one of the requested providers runs a node; where it cannot be asked, the placement of the whole tells."""
+        if not all(value.type.WhichOneof("value") for value in site.model.graph.input):
+            return True
+        i = self.requested.index(provider)
+        alone = replace(self, providers=self.providers[i : i + 1], strict=True)
+        return answer(alone, among_others(site.model, self.records[i].least_nodes)) is None
 
     def unsafe(self, model: ModelProto, session: OrtSession) -> str | None:
         """Why a session must not run; None: it may."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -45,8 +46,12 @@ class Record:
         Whether asking it about one node takes too long.
     takes_small_nodes : bool
         Whether it takes a node by itself that it takes among others, so that asking it about one tells who computes it.
+    least_nodes : int
+        How many nodes a model has, at the least, for it to take each of them that it takes among others.
     miscounts_inputs : bool
         Whether it reads the wrong inputs where some are unused.
+    drops_cast_pairs : bool
+        Whether it leaves a float16 output unwritten that is cast to float32 for another output.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
     zero_packed_outputs : bool
@@ -72,7 +77,9 @@ class Record:
     device_by_index: bool = False
     slow_builds: bool = False
     takes_small_nodes: bool = False
+    least_nodes: int = 1
     miscounts_inputs: bool = False
+    drops_cast_pairs: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
@@ -80,6 +87,12 @@ class Record:
     meta: str = ""
     inside: Limits | None = None
     defects: Table = defects.NONE
+
+
+def _table_of_openvino(release: str) -> Table:
+    """OpenVINO's own table, by the release that a provider holds."""
+    find = functools.partial(of_openvino.find, inside={"openvino": release})
+    return Table(of_openvino.suspects, find, special_values.find)
 
 
 _OPENVINO = Record(
@@ -115,7 +128,9 @@ _BUILT_IN: Mapping[str, Record] = {
         device_option="device_type",
         miscounts_inputs=True,
         zero_packed_outputs=True,
-        defects=defects.BUILT_IN_OPENVINO._replace(special=special_values.find),
+        least_nodes=4,
+        drops_cast_pairs=True,
+        defects=_table_of_openvino("2025.4.1"),
     ),
 }
 
@@ -130,7 +145,7 @@ _PLUGINS: Mapping[str, Record] = {
         breaks_memory=True,
         meta="AUTO",
         inside=OpenvinoLimits(),
-        defects=Table(of_openvino.suspects, of_openvino.find, special_values.find),
+        defects=_table_of_openvino("2026.4.1"),
     ),
     "NvTensorRTRTXExecutionProvider": Record(
         needs="an NVIDIA RTX GPU",

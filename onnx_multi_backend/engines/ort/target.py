@@ -11,6 +11,7 @@ from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.ort import errors, keeping, providers, runtime
+from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
@@ -62,6 +63,9 @@ class OrtTarget(OrtEngine):
     def _build(self, payload: Payload) -> OrtSession:
         miscounted = any(known.miscounts_inputs for known in self.records)
         payload, changes = unused_last(payload) if miscounted else (payload, ())
+        if payload.lowering and any(known.drops_cast_pairs for known in self.records):
+            payload, more = kept_apart(payload)
+            changes = (*changes, *more)
         try:
             session = self._session(payload, self.providers)
         except OnnxMultiBackendError:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a form is wrong: by the OpenVINO that computes it, by what is known of it, and around whole graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto, TensorProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.applies import applies
+from onnx_multi_backend.engines.defect import Only, Several, find
+from onnx_multi_backend.engines.openvino import defects
+from onnx_multi_backend.graph_walk import all_nodes
+
+X = np.random.default_rng(2).normal(size=(4, 3)).astype(np.float32)
+
+
+def parsed(graph: str, opset: int = 18) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {graph}')
+
+
+def test_the_release_inside_counts_where_one_is_given() -> None:
+    when = {"openvino": "<2026"}
+    assert applies(when, inside={"openvino": "2025.4.1"})
+    assert not applies(when, inside={"openvino": "2026.4.1"})
+
+
+def test_the_first_defect_that_holds_counts() -> None:
+    site = Site(models.relu())
+    both = Several((Only({"openvino": ">=2026"}, lambda site: Doubt("new")), lambda site: Doubt("any")))
+    found = [find(both, site, {"openvino": release}) for release in ("2025.4.1", "2026.4.1")]
+    assert [doubt.words for doubt in found if doubt] == ["any", "new"]
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset"),
+    [
+        ("(float[a, b] x) => (float[a, b] y) { y = Softmax <axis = 0> (x) }", 13),
+        ("(float[a, b] x) => (float[2, b] y) <int64[2] i = {0, -1}> { y = Gather (x, i) }", 13),
+        ("(float[a, b] x) => (int64 y) <int64 i = {1}> { s = Shape (x) y = Gather (s, i) }", 13),
+    ],
+)
+def test_ordinary_models_are_not_looked_into(graph: str, opset: int) -> None:
+    """Inference costs more than all else that is done before an engine gets a model."""
+    model = parsed(graph, opset)
+    assert not any(defects.suspects(node, Facts(model)) for node in all_nodes(model))
+
+
+@pytest.mark.parametrize("index", [5, -4])
+def test_constant_indices_beyond_the_data_are_refused(openvino: type[omb.Preset], index: int) -> None:
+    model = parsed(f"(float[3] x) => (float[1] y) <int64[1] i = {{{index}}}> {{ z = Exp (x) y = Gather (z, i) }}")
+    with pytest.raises(omb.UnsupportedModelError, match=r"Gather.*beyond the data"):
+        openvino.prepare(model)
+    assert openvino.prepare(model, adapt=False)
+
+
+@pytest.mark.parametrize(
+    "casts",
+    [
+        "y = Cast <to = 10> (n) c = Cast <to = 1> (y)",
+        "y = Cast <to = 10> (n) c0 = Cast <to = 1> (y) c = Identity (c0)",
+        "y0 = Cast <to = 10> (n) y = Identity (y0) c = Cast <to = 1> (y0)",
+    ],
+)
+@pytest.mark.parametrize("order", ["float[4, 3] c, float16[4, 3] y", "float16[4, 3] y, float[4, 3] c"])
+def test_a_narrow_output_that_is_widened_again_is_written(
+    openvino_ep: type[omb.Preset], casts: str, order: str
+) -> None:
+    prepared = openvino_ep.prepare(parsed(f"(float[4, 3] x) => ({order}) {{ n = Neg (x) {casts} }}"))
+    for x in (X, X * 2, X):
+        made = prepared.run(x)
+        np.testing.assert_array_equal(made["y"], (-x).astype(np.float16))
+        np.testing.assert_allclose(made["c"], -x, rtol=1e-3)  # OpenVINO keeps float16 within a model in float32
+    assert any("Max" in change.change for change in prepared.adaptations)
+
+
+def test_a_narrow_output_by_itself_is_left_alone(openvino_ep: type[omb.Preset]) -> None:
+    model = parsed("(float[4, 3] x) => (float16[4, 3] y) { n = Neg (x) m = Exp (n) y = Cast <to = 10> (m) }")
+    assert model.graph.output[0].type.tensor_type.elem_type == TensorProto.FLOAT16
+    assert openvino_ep.prepare(model).adaptations == ()
+
+
+def test_a_layer_that_openvino_writes_as_a_loop_is_left_alone(openvino: type[omb.Preset]) -> None:
+    """With clip there is no layer of OpenVINO's own, and the lengths are heeded."""
+    w, r = (np.random.default_rng(3).normal(size=(1, 9, n)).astype(np.float32) for n in (4, 3))
+    node = models.node("GRU", ["x", "w", "r", "", "l"], ["", "h"], hidden_size=3, clip=0.5)
+    inputs = [models.tensor("x", ["t", 2, 4]), models.tensor("l", [2], TensorProto.INT32)]
+    model = models.model([node], inputs, [models.tensor("h", [1, 2, 3])], initializers={"w": w, "r": r})
+    prepared = openvino.prepare(model)
+    assert prepared.adaptations == ()
+    x = np.random.default_rng(4).normal(size=(5, 2, 4)).astype(np.float32)
+    pytest.importorskip("onnxruntime")
+    right = omb.OrtCpuBackend.prepare(model)
+    for lengths in ([5, 2], [1, 4], [5, 2]):
+        feeds = [x, np.int32(lengths)]
+        np.testing.assert_allclose(prepared.run(feeds)[0], right.run(feeds)[0], rtol=1e-4, atol=1e-5)

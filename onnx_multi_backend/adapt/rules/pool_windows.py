@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: pooling that rounds its size up, on an engine that keeps windows which start in the padding at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import Body, Site
+
+
+def pool_windows(site: Site) -> Iterator[ModelProto]:
+    """Cut these windows off. Source: MaxPool's documentation: a window starts in the image or in the padding before it."""
+    kernel, rank = site.attribute("kernel_shape", []), site.rank(site.input(0))
+    if not site.is_("AveragePool", "MaxPool") or not site.attribute("ceil_mode", 0) or rank is None:
+        return
+    if GUARDED in site.node.name or site.attribute("auto_pad", "NOTSET") != "NOTSET":
+        return
+    count = len(kernel)
+    strides, pads = site.attribute("strides", [1] * count), site.attribute("pads", [0] * 2 * count)
+    body = Body(site, site.opsets if site.opset >= 10 else None)
+    results = body(site.op_type, site.input(0), name=GUARDED, outputs=len(site.node.output), **site.attributes())
+    axes = body.ints(*range(2, rank))
+    more = body.ints(*(pad + stride - 1 for pad, stride in zip(pads, strides, strict=False)))
+    sizes = body("Gather", body("Shape", site.input(0)), axes, axis=0)
+    ends = body("Div", body("Add", sizes, more), body.ints(*strides))
+    starts = body.ints(*[0] * count)
+    yield body.finish(
+        *(body("Slice", v, starts, ends, axes) if n else "" for v, n in zip(results, site.node.output, strict=True))
+    )

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: QuantizeLinear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.tensors import numpy_dtype
+
+_T = TensorProto
+_INTEGERS = (_T.INT8, _T.UINT8, _T.INT16, _T.UINT16)
+
+
+def made_type(site: Site) -> int:
+    """The element type of QuantizeLinear's result."""
+    return site.elem_type(site.input(2)) or site.attribute("output_dtype", 0) or _T.UINT8
+
+
+def quantize(site: Site) -> Iterator[ModelProto]:
+    """Divide, round half to even, add the zero point, and hold to the type's range. Source: QuantizeLinear's documentation."""
+    if not site.is_("QuantizeLinear") or site.attribute("block_size", 0) or site.attribute("precision", 0):
+        return
+    x, scale, zero = (site.input(i) for i in range(3))
+    kind, rank, scales = made_type(site), site.rank(x), site.shape(scale)
+    if kind not in _INTEGERS or scales is None or rank is None or len(scales) > 1:
+        return
+    body = Body(site)
+
+    def along(value: str) -> str:
+        """A value for each place on the axis."""
+        value = value if site.elem_type(value) == _T.FLOAT else body.cast(value, _T.FLOAT)
+        if not scales or rank < 2:
+            return value
+        axis = site.attribute("axis", 1) % rank
+        return str(body("Reshape", value, body.ints(*[-1 if i == axis else 1 for i in range(rank)])))
+
+    wide = x if site.elem_type(x) == _T.FLOAT else body.cast(x, _T.FLOAT)
+    steps = body("Round", body("Div", wide, along(scale)))
+    if zero:
+        steps = body("Add", steps, along(zero))
+    range_ = np.iinfo(numpy_dtype(kind))
+    low, high = (body.constant(limit, _T.FLOAT) for limit in (range_.min, range_.max))
+    yield body.finish(body.cast(body("Clip", steps, low, high, name=GUARDED), kind))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: Range whose end may lie on the other side of its start, so that it is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import Body, Site
+
+
+def may_run_backwards(site: Site) -> bool:
+    """Whether it is not known that the end lies where the steps lead: a start of 0 with steps upwards is taken for a length."""
+    start, end, step = (site.constant(site.input(i)) for i in range(3))
+    if step is not None and start is not None and (end is not None or (start <= 0 < step)):
+        return bool(end is not None and (end - start) * step < 0)
+    return True
+
+
+def range_end(site: Site) -> Iterator[ModelProto]:
+    """Stop at the start at least."""
+    if not site.is_("Range") or not may_run_backwards(site) or GUARDED in site.node.name:
+        return
+    start, end, step = (site.input(i) for i in range(3))
+    body = Body(site, site.opsets)
+    above = body("Where", body("Less", end, start), start, end)
+    below = body("Where", body("Less", start, end), start, end)
+    known = site.constant(step)
+    if known is not None:
+        stop = above if known > 0 else below
+    else:
+        stop = body("Where", body("Less", step, body.constant(0, site.elem_type(step))), below, above)
+    yield body.finish(body("Range", start, stop, step, name=GUARDED, **site.attributes()))

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: recurrent layers over sequences of different lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+_T = TensorProto
+_LAYERS = ("RNN", "GRU", "LSTM")
+_ACTIVATIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
+#: Closes a gate of LSTM, or opens it, whatever else goes into it.
+_SURE = 1e6
+
+
+def recurrent_lengths(site: Site) -> Iterator[ModelProto]:
+    """Run over all steps, and take of each sequence what lies within its length; the reverse runs over reversed sequences.
+
+    LSTM's last cell is kept by a feature that is 1 behind the end, where it closes the input gate and opens the
+    forget gate. Source: LSTM's documentation.
+    """
+    if not site.is_(*_LAYERS) or not site.has_input(4) or site.attribute("layout", 0) or site.has_input(7):
+        return
+    directions = {"bidirectional": ("forward", "reverse")}.get(
+        site.attribute("direction", "forward"), (site.attribute("direction", "forward"),)
+    )
+    both = len(directions) > 1
+    if both and (site.attribute("activation_alpha") or site.attribute("activation_beta")):
+        return
+    if site.has_output(2) and (site.attribute("activations") or site.attribute("clip") or not _floats(site)):
+        return
+    if site.attribute("hidden_size") is None:
+        return
+    layer = _Layer(site)
+    made = [layer.run(i, direction == "reverse", both=both) for i, direction in enumerate(directions)]
+    results = []
+    for i, axis in zip(range(len(site.node.output)), (1, 0, 0), strict=False):
+        parts = [direction[i] for direction in made]
+        joined = layer.body("Concat", *parts, axis=axis) if both and parts[0] else parts[0]
+        results.append(joined if site.has_output(i) else "")
+    yield layer.body.finish(*results)
+
+
+def _floats(site: Site) -> bool:
+    return site.elem_type(site.input(0)) == _T.FLOAT
+
+
+class _Layer:
+    """The body, with what all directions share."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.body = site, Body(site, site.opsets if site.opset >= 13 else None)
+        body, self.kind = self.body, site.elem_type(site.input(0))
+        self.lengths = body.cast(site.input(4), _T.INT64)
+        zero, one = (body.constant(n, _T.INT64) for n in (0, 1))
+        steps = body("Gather", body("Shape", site.input(0)), zero, axis=0)
+        place = body("Unsqueeze", body("Range", zero, steps, one), body.ints(1))
+        self.within = body("Less", place, self.lengths)  # [steps, batch]
+        self.at_end = body("Unsqueeze", body("Equal", place, body("Sub", self.lengths, one)), body.ints(2))
+        empty = body("Less", self.lengths, one)
+        self.turned = body("Where", empty, one, self.lengths)
+        self.none = body("Unsqueeze", empty, body.ints(0, 2))
+        self.zero = body.constant(0, self.kind)
+
+    def run(self, index: int, backwards: bool, *, both: bool) -> list[str]:
+        """One direction: all its steps [steps, 1, batch, hidden], the last of them, and LSTM's last cell."""
+        site, body = self.site, self.body
+        inputs = [self._part(i, index, both=both) if i else site.input(0) for i in range(min(7, len(site.node.input)))]
+        inputs[4] = ""
+        if backwards:
+            inputs[0] = self._reversed(inputs[0])
+        cell = site.has_output(2)
+        if cell:
+            behind = body.cast(body("Unsqueeze", body("Not", self.within), body.ints(2)), self.kind)
+            inputs[0] = body("Concat", inputs[0], behind, axis=2)
+            gates = np.repeat([-_SURE, 0, _SURE, 0], site.attribute("hidden_size"))  # input, output, forget, cell
+            column = body.constant(gates.reshape(1, -1, 1), self.kind)
+            inputs[1] = body("Concat", inputs[1], column, axis=2)
+        names: dict[str, Any] = site.attributes("direction", "activations", "layout")
+        if found := site.attribute("activations"):
+            count = _ACTIVATIONS[site.op_type]
+            names["activations"] = found[index * count : (index + 1) * count]
+        while not inputs[-1]:
+            inputs.pop()
+        made = body(site.op_type, *inputs, outputs=3 if site.op_type == "LSTM" else 2, **names)
+        steps = body("Squeeze", made[0], body.ints(1))
+        last = body("ReduceSum", body("Where", self.at_end, steps, self.zero), body.ints(0), keepdims=1)
+        if backwards:
+            steps = self._reversed(steps)
+        kept = body("Where", body("Unsqueeze", self.within, body.ints(2)), steps, self.zero)
+        final = body("Where", self.none, self.zero, made[2]) if cell else ""
+        return [body("Unsqueeze", kept, body.ints(1)), last, final]
+
+    def _reversed(self, value: str) -> str:
+        return str(self.body("ReverseSequence", value, self.turned, time_axis=0, batch_axis=1))
+
+    def _part(self, i: int, index: int, *, both: bool) -> str:
+        """One direction's weights or state."""
+        name, body = self.site.input(i), self.body
+        if not name or not both or i == 4:
+            return name
+        return str(body("Slice", name, body.ints(index), body.ints(index + 1), body.ints(0)))

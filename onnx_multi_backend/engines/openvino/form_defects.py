@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of ordinary operators that OpenVINO (2025.4, 2026.4) accepts and computes wrongly, each of which a rule writes in another way."""
+
+from __future__ import annotations
+
+import math
+
+from onnx import NodeProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
+from onnx_multi_backend.adapt.rules.quantize import made_type
+from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
+from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.site import Site
+
+#: The activations of OpenVINO's own layers, which for RNN may be any.
+_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
+
+
+def softmax(site: Site) -> Doubt | None:
+    """Source: measured; opset 8, LogSoftmax and Hardmax are right."""
+    if site.opset not in (11, 12):
+        return None
+    shape, axis = site.shape(site.input(0)), site.attribute("axis", 1)
+    if axis == -1 or (shape is not None and _alone(shape, axis % len(shape) if shape else 0)):
+        return None
+    return Doubt("the axes behind `axis`, which belong to it before opset 13, are taken apart", wrong=True)
+
+
+def _alone(shape: list[int | None], axis: int) -> bool:
+    """Whether there is nothing behind an axis."""
+    return None not in shape[axis + 1 :] and math.prod(size or 0 for size in shape[axis + 1 :]) <= 1
+
+
+def gathers_far(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Gather reads more than the first and the last element, by indices that are known; a shape is long enough."""
+    tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
+    if tensor is None or node.input[0] in facts.shapes:
+        return False
+    indices = numpy_helper.to_array(tensor)
+    return bool(((indices > 0) | (indices < -1)).any())
+
+
+def gather(site: Site) -> Doubt | None:
+    shape, indices = site.shape(site.input(0)), site.constant(site.input(1))
+    if not shape or indices is None:
+        return None
+    axis = site.attribute("axis", 0)
+    size = shape[axis] if -len(shape) <= axis < len(shape) else None
+    if size is not None and ((indices >= size) | (indices < -size)).any():
+        return Doubt("indices beyond the data give zeros, where ONNX has an error", wrong=True)
+    return None
+
+
+def lrn(site: Site) -> Doubt | None:
+    if site.attribute("size", 1) % 2 == 0:
+        return Doubt("a window of an even size has one channel too many", wrong=True)
+    return None
+
+
+def non_max_suppression(site: Site) -> Doubt | None:
+    if GUARDED not in site.node.name and may_be_zero(site):
+        return Doubt("with iou_threshold 0, boxes that do not overlap are left out", wrong=True)
+    return None
+
+
+def range_(site: Site) -> Doubt | None:
+    if GUARDED not in site.node.name and may_run_backwards(site):
+        return Doubt("a range whose end lies behind its start is not empty", wrong=True)
+    return None
+
+
+def quantize_wide(site: Site) -> Doubt | None:
+    if made_type(site) in (TensorProto.INT16, TensorProto.UINT16):
+        return Doubt("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
+    return None
+
+
+def quantize_along(site: Site) -> Doubt | None:
+    """Source: measured; with more axes, and along the last, it is right or refused."""
+    shape, scales = site.shape(site.input(0)), site.shape(site.input(1))
+    if shape is None or None not in shape or len(shape) != 2 or site.attribute("axis", 1) % 2 or scales in ([], [1]):
+        return None
+    return Doubt("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
+
+
+def pooled(site: Site) -> Doubt | None:
+    """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
+    kernel = site.attribute("kernel_shape", [])
+    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    if GUARDED in site.node.name:
+        return None
+    count = len(kernel)
+    strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
+    pads = site.attribute("pads", [0] * 2 * count)
+    sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
+    for i, size in enumerate(sizes):
+        reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]
+        if size is None:
+            beyond = stride - 1 + end >= reach
+        else:
+            beyond = -(-(size + begin + end - reach) // stride) * stride >= size + begin
+        if beyond:
+            return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
+    return None
+
+
+def lengths(site: Site) -> Doubt | None:
+    """Source: measured; what OpenVINO has no layer for, it writes as a loop, which is right."""
+    shape, usual = site.shape(site.input(0)), _USUAL.get(site.op_type)
+    functions = [name.decode() for name in site.attribute("activations", [])]
+    if site.attribute("clip", 0) or (
+        usual and functions and any(functions[i] != usual[i % len(usual)] for i in range(len(functions)))
+    ):
+        return None
+    if site.has_input(4) and (shape is None or None in shape):
+        return Doubt("sequence_lens is ignored where the shape is known only at run time", wrong=True)
+    return None
+
+
+def branches(site: Site) -> Doubt | None:
+    """Source: measured; what is known at load, and branches whose shapes are all fixed, are right."""
+    if site.constant(site.input(0)) is not None:
+        return None
+    shapes = [site.shape(name) for name in (*site.node.output, *(v.name for v in site.model.graph.input)) if name]
+    if any(shape is None or None in shape for shape in shapes):
+        return Doubt(
+            "where shapes are known only at run time, a branch that changes from run to run is not followed", wrong=True
+        )
+    return None
