@@ -92,6 +92,10 @@ class FallbackWarning(UserWarning):
     """Some nodes of a model run on another execution provider than the one that was asked for."""
 
 
+class PrecisionWarning(UserWarning):
+    """The engine computes some nodes of a model less exactly than their type says."""
+
+
 class CacheWarning(UserWarning):
     """The cache cannot be used, or held a damaged entry; the model is prepared all the same."""
 

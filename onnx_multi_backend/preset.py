@@ -23,6 +23,7 @@ from onnx_multi_backend.errors import (
     InvalidModelError,
     OnnxMultiBackendError,
     OptionError,
+    PrecisionWarning,
 )
 from onnx_multi_backend.isolation.model import IsolatedModel
 from onnx_multi_backend.model import Given, LoadedModel, ModelLike, given, load
@@ -283,6 +284,7 @@ class Preset(Backend):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FallbackWarning)
+                warnings.simplefilter("ignore", PrecisionWarning)
                 prepared = cls.prepare(model, device, **options)
         except OnnxMultiBackendError as error:
             return Compatibility(False, tuple(getattr(error, "reasons", None) or (str(error),)))

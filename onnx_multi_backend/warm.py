@@ -12,6 +12,7 @@ from onnx import ModelProto
 from onnx_multi_backend import signature
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache import Fingerprint, Store, fingerprint_bytes, fingerprint_files, hash_model, make_key
+from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Keeping, RefusedError, Session, Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
 from onnx_multi_backend.model import Given, LoadedModel, label_of
@@ -127,6 +128,7 @@ class CachingSessionMaker:
                 return None
             try:
                 session = target.restore(entry, facts["session"])
+                session = bounded(session, facts["session"].get("bounds", {}), label_of(self._model.path, ""))
             except RefusedError as error:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue

@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.single_node import (
     subgraphs,
 )
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.graph_walk import all_nodes
 
 
@@ -30,16 +31,24 @@ class Doubtful(NamedTuple):
     doubt: Doubt
 
 
-def doubtful(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto, Facts], bool]) -> list[Doubtful]:
+def doubtful(
+    model: ModelProto,
+    engine: Engine,
+    suspects: Callable[[NodeProto, Facts], bool],
+    *,
+    integers: bool = False,
+) -> list[Doubtful]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
     Parameters
     ----------
     suspects : callable
         Tells from a node, and what a model says by itself, whether it can be meant: nothing is inferred for a model without any such node.
+    integers : bool
+        Whether there are nodes that `Engine.suspects_integers` means.
     """
     facts = Facts(model)
-    if not any(suspects(node, facts) for node in all_nodes(model)):
+    if not integers and not any(suspects(node, facts) for node in all_nodes(model)):
         return []
     model = inlined(model)
     typed = infer(model)
@@ -50,7 +59,8 @@ def doubtful(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto, F
         for node in graph.node:
             for inner in subgraphs(node):
                 yield from within(inner, scope)
-            if suspects(node, facts):
+            read = [scope.values.get(name, Value()) for name in node.input if name] if integers else []
+            if suspects(node, facts) or (integers and engine.suspects_integers(node, read)):
                 single = single_node_model(node, scope, imports, model.ir_version, untyped=True)
                 doubt = engine.distrusts(Site(single)) if single is not None else None
                 if doubt is not None:

@@ -9,10 +9,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.values import Value
 
 
 class Doubt(NamedTuple):
@@ -51,6 +52,9 @@ class Engine(Protocol):
     def accepts(self, model: ModelProto) -> str | None:
         """None when it takes a model of one node, else its complaint."""
 
+    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+        """Whether `distrusts` may have something to say about a node because of the integers that it reads."""
+
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right.
 
@@ -86,6 +90,9 @@ class Trusting:
 
     def accepts(self, model: ModelProto) -> str | None:
         return None
+
+    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+        return self.engine.suspects_integers(node, read)
 
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         return self.engine.distrusts(site, written=written)

@@ -210,7 +210,11 @@ class _Lowering:
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
         doubt = engine.distrusts(Site(stamped, site.target), written=written)
-        return doubt.words if doubt is not None else answer(engine, stamped)
+        if doubt is not None:
+            return doubt.words
+        for value in stamped.graph.input:  # a kernel is there or not, whatever the elements are
+            value.ClearField("doc_string")
+        return answer(engine, stamped)
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx
 import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend.adapt.hints import hint, read_hint
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.ranges import Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical
 
@@ -28,10 +30,13 @@ class Scope:
     types : dict of str to TypeProto
     constants : dict of str to TensorProto
         The small ones that are known before anything runs.
+    values : mapping of str to Value
+        What the elements lie between.
     """
 
     types: dict[str, TypeProto]
     constants: dict[str, TensorProto]
+    values: Values = field(default_factory=dict)
 
     def inside(self, graph: GraphProto) -> Scope:
         """The scope of a graph whose outer scope this is; the graph's types have been inferred."""
@@ -56,7 +61,8 @@ class Scope:
                     types[node.output[0]] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
                 else:
                     constants[node.output[0]] = tensor
-        return Scope(types, constants)
+        hinted = {v.name: value for v in graph.input if (value := read_hint(v)) is not None}
+        return Scope(types, constants, ranges(graph, self.values, inputs=hinted))
 
 
 class Facts:
@@ -148,6 +154,7 @@ def single_node_model(
             value = graph.input.add(name=short)
             if name in scope.types:
                 value.type.CopyFrom(scope.types[name])
+            value.doc_string = hint(scope.values.get(name))
     for name, short in outputs.items():
         value = graph.output.add(name=short)
         if name in scope.types:

@@ -11,8 +11,11 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
+from onnx_multi_backend.adapt.hints import read_hint
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.ranges import of_tensor
 from onnx_multi_backend.adapt.single_node import opset_imports, opset_versions
+from onnx_multi_backend.adapt.values import Value, of_type
 from onnx_multi_backend.graph_walk import canonical
 from onnx_multi_backend.tensors import numpy_dtype
 
@@ -125,6 +128,18 @@ class Site:
             return None
         dims = self.type(name).tensor_type.shape.dim  # type: ignore[union-attr]
         return [d.dim_value if d.HasField("dim_value") else None for d in dims]
+
+    def value(self, name: str) -> Value:
+        """What the elements of an input lie between."""
+        if name in self._constants:
+            return of_tensor(self._constants[name])
+        told = next((read_hint(v) for v in self.model.graph.input if v.name == name), None)
+        return told or of_type(self.elem_type(name))
+
+    @property
+    def constants(self) -> list[str]:
+        """The inputs that are known before anything runs."""
+        return list(self._constants)
 
     def initializer(self, name: str) -> TensorProto | None:
         """The tensor behind an input that is known before anything runs."""

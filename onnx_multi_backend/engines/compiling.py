@@ -9,6 +9,7 @@ from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.engine import Trusting
 from onnx_multi_backend.adapt.lowering import lower
+from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import distrust
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
 from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
@@ -29,10 +30,16 @@ def compile_model(target: Target, payload: Payload) -> Session:
     InvalidModelError
         The model is not valid, which is why the engine refused it.
     """
+    found = widths.look(target, payload)
+    session = _compiled(target, payload, integers=found.in_doubt)
+    return widths.held(target, payload, session, found)
+
+
+def _compiled(target: Target, payload: Payload, *, integers: bool) -> Session:
     lowering = payload.lowering
     if lowering and (deadly := target.deadly(payload.adapted.proto)):
         raise distrust(payload, deadly, who=target.preset)
-    doubts = doubtful(payload.adapted.proto, target, target.suspects) if lowering else []
+    doubts = doubtful(payload.adapted.proto, target, target.suspects, integers=integers) if lowering else []
     if doubts:
         session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
         if session is not None:
@@ -73,7 +80,7 @@ def _lowered(target: Target, payload: Payload, *, taken: bool, trusting: bool = 
                 session = target.build(replace(payload, adapted=lowered))
             except (RefusedError, OnnxMultiBackendError):
                 continue
-            if _wrong(doubtful(lowered.proto, target, target.suspects), session):
+            if _wrong(doubtful(lowered.proto, target, target.suspects, integers=True), session):
                 continue
             session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
             return session

@@ -112,6 +112,14 @@ class Target(Engine, Protocol):
     def preset(self) -> str:
         """The preset's name, for messages."""
 
+    @property
+    def narrows(self) -> bool:
+        """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
+
+    @property
+    def precision_policy(self) -> str:
+        """``"warn"`` or ``"strict"``: what happens where they are."""
+
     def suspects(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `distrusts` may have something to say about a node; told from the node alone."""
 

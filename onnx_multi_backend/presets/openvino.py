@@ -32,6 +32,7 @@ class OpenvinoBackend(Preset):
     options = (
         Option("input_example", anything, doc="one example of the inputs, in any of the three forms"),
         precision.OPTION,
+        precision.POLICY,
         Option(
             "performance_hint",
             one_of("LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT", "UNDEFINED"),
@@ -81,7 +82,7 @@ class OpenvinoBackend(Preset):
             own = cls._kept_by_engine(folder, "openvino", loaded, device.text, sorted(properties.items()))
             if own is not None:
                 properties.setdefault("CACHE_DIR", str(own))
-        return OpenvinoTarget(cls.name, device, properties)
+        return OpenvinoTarget(cls.name, device, properties, precision_policy=settings["precision_policy"])
 
     @classmethod
     def _needs_fixed_shapes(cls, device: Device) -> bool:

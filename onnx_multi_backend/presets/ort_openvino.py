@@ -91,7 +91,13 @@ class OrtOpenvinoBackend(OrtPreset):
     name = "OrtOpenvino"
     family = devices.OPENVINO
     provider = providers.OPENVINO
-    options: ClassVar[tuple[Option, ...]] = (_PROVIDER_OPTIONS, _EXAMPLE, *_ORT_THREADS, precision.OPTION)
+    options: ClassVar[tuple[Option, ...]] = (
+        _PROVIDER_OPTIONS,
+        _EXAMPLE,
+        *_ORT_THREADS,
+        precision.OPTION,
+        precision.POLICY,
+    )
 
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
@@ -136,7 +142,11 @@ class OrtOpenvinoBackend(OrtPreset):
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         target = super()._target(settings, device, loaded)
         ((name, chosen),) = target.providers
-        return replace(target, providers=((providers.on_device(name, device), chosen),))
+        return replace(
+            target,
+            providers=((providers.on_device(name, device), chosen),),
+            precision_policy=settings["precision_policy"],
+        )
 
     @classmethod
     def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +160,7 @@ class OrtOpenvinoFloatBackend(OrtOpenvinoBackend):
     """
 
     name = "OrtOpenvinoFloat"
-    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS)
+    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS, precision.POLICY)
 
 
 class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
@@ -161,7 +171,7 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
     """
 
     name = "OrtOpenvinoInt8"
-    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS, precision.OPTION)
+    options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS, precision.OPTION, precision.POLICY)
 
     @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:

@@ -22,6 +22,15 @@ OPTION = Option(
 )
 
 
+POLICY = Option(
+    "precision_policy",
+    one_of("warn", "strict"),
+    "warn",
+    "what happens to float64, which OpenVINO computes in float32: a PrecisionWarning, or a refusal",
+    positional=False,
+)
+
+
 def hint(preset: str, settings: Mapping[str, Any], elsewhere: Iterable[tuple[str, str]]) -> dict[str, str]:
     """OpenVINO's property for the ``precision`` that is wanted; empty where OpenVINO chooses or the user set it elsewhere.
 

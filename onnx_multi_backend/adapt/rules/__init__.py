@@ -6,6 +6,7 @@ from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.det import det
+from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
@@ -13,6 +14,7 @@ from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
+from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
 from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
@@ -49,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     conv_integer_zero_points,
     cum_prod,
     det,
+    exact_integers,
     expand_to_nothing,
     grid_sample,
     loop_of_no_steps,
@@ -56,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     max_unpool,
     floor_mod,
     non_max_suppression,
+    narrow_integers,
     adagrad,
     adam,
     momentum,

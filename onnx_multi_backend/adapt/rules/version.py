@@ -9,7 +9,7 @@ import onnx
 import onnx.version_converter
 from onnx import ModelProto, helper
 
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 
 #: The first opset whose elementwise operators broadcast as today's.
 _MODERN = 7
@@ -33,5 +33,14 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
         except _NO_ADAPTER:
             continue
         del converted.graph.input[len(site.model.graph.input) :]
-        if converted.graph.node:
+        if converted.graph.node and not _loses_integers(site, converted):
             yield converted
+
+
+def _loses_integers(site: Site, converted: ModelProto) -> bool:
+    """Whether the converter took floating-point numbers for integers that an older operator lacks."""
+    whole = any(INTEGER_BITS.get(site.elem_type(name), 0) > 16 for name in site.node.input)
+    return whole and any(
+        node.op_type == "Cast" and any(a.name == "to" and a.i not in INTEGER_BITS for a in node.attribute)
+        for node in converted.graph.node
+    )

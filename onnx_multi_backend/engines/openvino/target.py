@@ -18,6 +18,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
@@ -26,6 +27,7 @@ from onnx_multi_backend.engines.openvino import (
     defects,
     exports,
     folding,
+    integers,
     keeping,
     mending,
     runtime,
@@ -63,6 +65,8 @@ class OpenvinoTarget:
     device : Device
     properties : mapping of str to value
         OpenVINO's own names, for example ``INFERENCE_PRECISION_HINT``.
+    precision_policy : {"warn", "strict"}
+        What happens to float64, which is computed in float32.
     """
 
     preset: str
@@ -70,6 +74,8 @@ class OpenvinoTarget:
     properties: Mapping[str, Any]
     limits: OpenvinoLimits = field(default_factory=OpenvinoLimits)
     requested: tuple[str, ...] = (folding.PROVIDER,)
+    precision_policy: str = "warn"
+    narrows: bool = True
 
     def build(self, payload: Payload) -> OpenvinoSession:
         """Read and compile the model, with fixed input shapes where the payload has them."""
@@ -176,9 +182,14 @@ class OpenvinoTarget:
         """The nodes that end the process, as far as constants tell."""
         return deadly.find(model, DEADLY)
 
+    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+        """The same, because of the integers that it reads."""
+        return integers.suspects(node, read)
+
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
-        return defects.find(site) or (special_values.find(site) if written else None)
+        found = defects.find(site) or integers.find(site, written=written)
+        return found or (special_values.find(site) if written else None)
 
     def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
         """Say which nodes OpenVINO lacks, and why."""

@@ -13,8 +13,10 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.pool_pads import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import Defect, Only, Several
+from onnx_multi_backend.engines.ort import integers
 
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
@@ -123,7 +125,7 @@ def suspects(node: NodeProto, facts: Facts) -> bool:
 def find(site: Site) -> Doubt | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
-    return defect(site) if defect else None
+    return (defect(site) if defect else None) or integers.find(site)
 
 
 class Table(NamedTuple):
@@ -137,11 +139,14 @@ class Table(NamedTuple):
         What is wrong with a node's form; None where nothing is known.
     special : callable
         What is wrong with a node's special values, which counts for nodes that rules write.
+    integers : callable
+        Whether `find` may know something of a node because of the integers that it reads.
     """
 
     suspects: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
     find: Defect = lambda site: None
     special: Defect = lambda site: None
+    integers: Callable[[NodeProto, list[Value]], bool] = lambda node, read: False
 
 
 def _erf(site: Site) -> Doubt | None:
@@ -160,4 +165,4 @@ def _special_of_cpu(site: Site) -> Doubt | None:
 
 
 NONE = Table()
-CPU = Table(suspects, find, _special_of_cpu)
+CPU = Table(suspects, find, _special_of_cpu, integers.suspects)

@@ -13,6 +13,7 @@ from onnx import ModelProto, NodeProto, TypeProto
 from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.applies import applies
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
@@ -50,6 +51,8 @@ class OrtEngine:
         Whether `accepts` is a no to a node that another provider than the requested ones would run.
     library : str
         The plugin's library that the first provider comes from, where the user named it.
+    precision_policy : {"warn", "strict"}
+        What happens to float64 that a provider computes in float32.
     """
 
     preset: str
@@ -60,6 +63,7 @@ class OrtEngine:
     shape_options: Any = None
     strict: bool = False
     library: str = ""
+    precision_policy: str = "warn"
 
     @property
     def limits(self) -> OrtLimits:
@@ -121,6 +125,15 @@ class OrtEngine:
         if providers.OPENVINO in map(plugins.provider_without_meta, self.requested):
             known.update(OF_OPENVINO)
         return [*deadly.find(model, known), *empty_layers(model)]
+
+    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+        """The same, because of the integers that it reads."""
+        return defects.CPU.integers(node, read) or any(known.defects.integers(node, read) for known in self.records)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a requested provider computes wide types in narrower ones."""
+        return any(known.narrows for known in self.records)
 
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from onnx_multi_backend import devices
+from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import DeviceFamily
 from onnx_multi_backend.engines.openvino import defects as of_openvino
+from onnx_multi_backend.engines.openvino import integers as of_integers
 from onnx_multi_backend.engines.openvino import special_values
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.ort import defects, plugins, runtime
@@ -66,6 +69,8 @@ class Record:
         Of the engine that computes inside it.
     defects : Table
         The forms of nodes that it computes wrongly; ONNX Runtime's CPU provider has its own.
+    narrows : bool
+        Whether it computes wide integers in int32, and float64 in float32.
     """
 
     family: DeviceFamily = devices.ANY
@@ -87,6 +92,19 @@ class Record:
     meta: str = ""
     inside: Limits | None = None
     defects: Table = defects.NONE
+    narrows: bool = False
+
+
+def _with_integers(table: Table) -> Table:
+    """A table, with what OpenVINO makes of integers."""
+
+    def find(site: Site) -> Doubt | None:
+        return table.find(site) or of_integers.find(site)
+
+    def special(site: Site) -> Doubt | None:
+        return of_integers.find(site, written=True) or table.special(site)
+
+    return Table(table.suspects, find, special, of_integers.suspects)
 
 
 def _table_of_openvino(release: str) -> Table:
@@ -130,7 +148,8 @@ _BUILT_IN: Mapping[str, Record] = {
         zero_packed_outputs=True,
         least_nodes=4,
         drops_cast_pairs=True,
-        defects=_table_of_openvino("2025.4.1"),
+        narrows=True,
+        defects=_with_integers(_table_of_openvino("2025.4.1")),
     ),
 }
 
@@ -145,7 +164,8 @@ _PLUGINS: Mapping[str, Record] = {
         breaks_memory=True,
         meta="AUTO",
         inside=OpenvinoLimits(),
-        defects=_table_of_openvino("2026.4.1"),
+        narrows=True,
+        defects=_with_integers(_table_of_openvino("2026.4.1")),
     ),
     "NvTensorRTRTXExecutionProvider": Record(
         needs="an NVIDIA RTX GPU",

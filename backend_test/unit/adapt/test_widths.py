@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types that OpenVINO computes in narrower ones: inputs are checked at each run, constants refuse a model, float64 is told."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_multi_backend import OpenvinoBackend
+from onnx_multi_backend.errors import InputError, PrecisionWarning, UnsupportedModelError
+
+Array = np.ndarray[Any, Any]
+
+
+def _model(
+    nodes: list[onnx.NodeProto], inputs: dict[str, tuple[int, list[Any]]], output: int, *constants: tuple[str, Any]
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "widths",
+        [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()],
+        [helper.make_tensor_value_info("y", output, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def _node(op_type: str, *inputs: str, output: str = "y", **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(op_type, list(inputs), [output], **attributes)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT64, TensorProto.UINT64])
+def test_an_input_beyond_int32_is_refused_with_the_element(kind: int) -> None:
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    model = _model([_node("Transpose", "ids")], {"ids": (kind, ["a", 3])}, kind)
+    prepared = OpenvinoBackend.prepare(model)
+    good = np.array([[1, 2, 3], [4, 5, 2**31 - 1]], dtype)
+    np.testing.assert_array_equal(prepared.run([good])[0], good.T)
+    bad = good.copy()
+    bad[1, 0] = 2**31
+    with pytest.raises(InputError, match=r"input 'ids': element \[1, 0\] is 2147483648"):
+        prepared.run([bad])
+    np.testing.assert_array_equal(prepared.run([good])[0], good.T)
+
+
+def test_bound_buffers_are_checked_at_each_run() -> None:
+    prepared = OpenvinoBackend.prepare(_model([_node("Neg", "x")], {"x": (TensorProto.INT64, [3])}, TensorProto.INT64))
+    bound = prepared.bind([np.array([1, 2, 3])])
+    np.testing.assert_array_equal(bound.run()[0], [-1, -2, -3])
+    bound.inputs["x"][1] = -(2**40)
+    with pytest.raises(InputError, match=r"element \[1\] is -1099511627776"):
+        bound.run()
+
+
+def test_a_model_from_the_cache_is_checked_too(tmp_path: Path) -> None:
+    model = _model([_node("Neg", "x")], {"x": (TensorProto.INT64, [3])}, TensorProto.INT64)
+    for _ in range(2):
+        prepared = OpenvinoBackend.prepare(model.SerializeToString(), cache_dir=str(tmp_path))
+        with pytest.raises(InputError, match="element"):
+            prepared.run([np.array([1, 2**33, 3])])
+
+
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Greater": np.greater,
+}
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
+@pytest.mark.parametrize("op", sorted(_ARITHMETIC))
+def test_a_result_is_right_or_refused(op: str, dtype: str) -> None:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    made = TensorProto.BOOL if op == "Greater" else kind
+    prepared = OpenvinoBackend.prepare(_model([_node(op, "a", "b")], {"a": (kind, [8]), "b": (kind, [8])}, made))
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    near = [s * 2**p + d for p in range(64) for s in (1, -1) for d in (-1, 0, 1) if low <= s * 2**p + d <= high]
+    element = st.one_of(st.integers(max(low, -100), 100), st.sampled_from(near))
+    small = st.integers(max(low, -20000), 20000)
+    answered = 0
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.one_of(small, element), min_size=16, max_size=16) | st.lists(small, min_size=16, max_size=16))
+    def check(numbers: list[int]) -> None:
+        nonlocal answered
+        a, b = np.array(numbers[:8], dtype), np.array(numbers[8:], dtype)
+        try:
+            got = prepared.run([a, b])[0]
+        except InputError:
+            return
+        answered += 1
+        np.testing.assert_array_equal(got, _ARITHMETIC[op](a, b))
+
+    check()
+    assert answered  # small numbers are taken
+
+
+def test_sizes_are_computed_with_as_ever() -> None:
+    nodes = [
+        _node("Shape", "x", output="s"),
+        _node("Gather", "s", "first", output="n"),
+        _node("Mul", "n", "two", output="m"),
+        _node("Div", "m", "two", output="k"),
+        _node("Max", "k", "one", output="l"),
+        _node("Concat", "l", "rest", output="shape", axis=0),
+        _node("Reshape", "x", "shape"),
+    ]
+    constants = [("first", np.array([0])), ("two", np.array([2])), ("one", np.array([1])), ("rest", np.array([-1]))]
+    model = _model(nodes, {"x": (TensorProto.FLOAT, ["n", 2, 3])}, TensorProto.FLOAT, *constants)
+    prepared = OpenvinoBackend.prepare(model)
+    assert not [a for a in prepared.adaptations if a.pass_name == "exact_integers"]
+    assert prepared.run([np.zeros((5, 2, 3), np.float32)])[0].shape == (5, 6)
+
+
+def test_a_constant_beyond_int32_refuses_the_model() -> None:
+    model = _model([_node("Add", "x", "c")], {"x": (TensorProto.INT64, [2])}, TensorProto.INT64, ("c", np.array(2**40)))
+    with pytest.raises(UnsupportedModelError, match="'c' is beyond what int32 holds"):
+        OpenvinoBackend.prepare(model)
+
+
+def test_a_constant_in_a_branch_refuses_the_model() -> None:
+    def branch(value: int) -> onnx.GraphProto:
+        tensor = numpy_helper.from_array(np.array([value]))
+        nodes = [_node("Constant", output="c", value=tensor), _node("Add", "x", "c", output="r")]
+        return helper.make_graph(nodes, "branch", [], [helper.make_tensor_value_info("r", TensorProto.INT64, [2])])
+
+    node = _node("If", "flag", then_branch=branch(1), else_branch=branch(2**31))
+    inputs = {"flag": (TensorProto.BOOL, []), "x": (TensorProto.INT64, [2])}
+    with pytest.raises(UnsupportedModelError, match="beyond what int32 holds"):
+        OpenvinoBackend.prepare(_model([node], inputs, TensorProto.INT64))
+
+
+@pytest.mark.parametrize(("start", "end", "step"), [(1, 2**63 - 1, 1), (2**63 - 1, -(2**63), -1), (-(2**63), 2**40, 2)])
+def test_the_ends_of_a_slice_may_be_beyond(start: int, end: int, step: int) -> None:
+    constants = [("s", np.array([start])), ("e", np.array([end])), ("a", np.array([0])), ("t", np.array([step]))]
+    model = _model(
+        [_node("Slice", "x", "s", "e", "a", "t")], {"x": (TensorProto.FLOAT, ["n"])}, TensorProto.FLOAT, *constants
+    )
+    prepared = OpenvinoBackend.prepare(model)
+    for count in (5, 8):
+        x = np.arange(count, dtype=np.float32)
+        np.testing.assert_array_equal(prepared.run([x])[0], x[slice(start, None if end == -(2**63) else end, step)])
+
+
+def test_float64_is_told_once_and_names_the_nodes() -> None:
+    nodes = [helper.make_node("Add", ["x", "x"], ["z"], name="twice"), _node("Neg", "z")]
+    model = _model(nodes, {"x": (TensorProto.DOUBLE, [2])}, TensorProto.DOUBLE)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        OpenvinoBackend.prepare(model)
+    (told,) = [w for w in seen if issubclass(w.category, PrecisionWarning)]
+    assert "Add 'twice'" in str(told.message)
+    assert told.filename == __file__
+    with pytest.raises(UnsupportedModelError, match="Add 'twice': float64 is computed in float32"):
+        OpenvinoBackend.prepare(model, precision_policy="strict")
+
+
+def test_float32_is_not_told_of() -> None:
+    model = _model([_node("Neg", "x")], {"x": (TensorProto.FLOAT, [2])}, TensorProto.FLOAT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OpenvinoBackend.prepare(model, precision_policy="strict")

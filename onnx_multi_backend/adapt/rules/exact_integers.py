@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: integer operators whose kernels are exact for some values only, written with operators that are exact for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.integer_division import divided
+from onnx_multi_backend.adapt.rules.integer_sums import summed
+from onnx_multi_backend.adapt.site import Body, Site
+
+_T = TensorProto
+_UNSIGNED = (_T.UINT32, _T.UINT64)
+
+
+def exact_integers(site: Site) -> Iterator[ModelProto]:
+    """Write an operator on integers of 32 or 64 bits with ``Less``, ``Equal``, ``Where``, sums and products.
+
+    These wrap around as the type does on every engine that was tried.
+    """
+    kind = site.elem_type(site.input(0))
+    write = _WRITERS.get(site.op_type) if not site.domain else None
+    if write is None or kind not in (_T.INT32, _T.INT64, *_UNSIGNED) or GUARDED in site.node.name:
+        return
+    if site.op_type == "Cast" and site.attribute("to") != _T.BOOL:
+        return
+    for wide in (True, False):
+        if wide and (
+            site.op_type not in ("ReduceMax", "ReduceMin") or kind != _T.INT64 or site.value(site.input(0)).in_int32
+        ):
+            continue
+        body = Body(site)
+        result = _wide_extreme(body, site) if wide else write(body, site, kind)
+        if result is not None:
+            yield body.finish(result)
+
+
+def _relu(body: Body, site: Site, kind: int) -> str:
+    return _larger(body, site.input(0), body.constant(0, kind))
+
+
+def _sign(body: Body, site: Site, kind: int) -> str:
+    x, zero = site.input(0), body.constant(0, kind)
+    return str(body("Sub", body.cast(body("Less", zero, x), kind), body.cast(body("Less", x, zero), kind)))
+
+
+def _clip(body: Body, site: Site, kind: int) -> str:
+    result = site.input(0)
+    if site.has_input(1):
+        result = _larger(body, result, site.input(1))
+    if site.has_input(2):
+        result = _smaller(body, result, site.input(2))
+    return result
+
+
+def _extreme(body: Body, site: Site, kind: int) -> str:
+    result, *others = site.node.input
+    for other in others:
+        result = (_larger if site.op_type == "Max" else _smaller)(body, result, other)
+    return str(result)
+
+
+def _larger(body: Body, a: str, b: str) -> str:
+    return str(body("Where", body("Less", a, b), b, a))
+
+
+def _smaller(body: Body, a: str, b: str) -> str:
+    return str(body("Where", body("Less", b, a), b, a))
+
+
+def _prelu(body: Body, site: Site, kind: int) -> str:
+    x, slope = site.input(0), site.input(1)
+    return str(body("Where", body("Less", x, body.constant(0, kind)), body("Mul", slope, x), x))
+
+
+def _as_bool(body: Body, site: Site, kind: int) -> str:
+    return str(body("Not", body("Equal", site.input(0), body.constant(0, kind))))
+
+
+def _reduced(body: Body, site: Site, kind: int) -> str:
+    """Of numbers that int32 holds."""
+    lower = body("BitwiseAnd", site.input(0), body.constant(2**16 - 1, kind))
+    return _by_halves(body, site, kind, lower, (2**16, 0, 2**16 - 1))
+
+
+def _wide_extreme(body: Body, site: Site) -> str:
+    """Of all int64. The lower halves are moved to where int32 holds them."""
+    middle = body.constant(2**31, _T.INT64)
+    lower = body("Mod", site.input(0), body.constant(2**32, _T.INT64))
+    found = _by_halves(body, site, _T.INT64, lower, (2**32, -(2**31), 2**31 - 1), middle)
+    return str(body("Add", found, middle))
+
+
+def _by_halves(body: Body, site: Site, kind: int, lower: str, sizes: tuple[int, int, int], middle: str = "") -> str:
+    """The extreme of the upper halves, then that of the lower halves beside it: each half is exact.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        What the upper half counts; the lowest and the highest lower half, `middle` subtracted.
+    """
+    x, most, base = site.input(0), site.op_type == "ReduceMax", body.constant(sizes[0], kind)
+    upper = body("Div", body("Sub", x, lower), base, name=GUARDED)  # without its lower half x is exact in float32 too
+    lower = body("Sub", lower, middle) if middle else lower
+    axes = [site.input(1)] if site.has_input(1) else []
+    if given := site.attribute("axes"):
+        axes = [body.ints(*given)]
+    options = site.attributes("axes", "keepdims")
+    keep = site.attribute("keepdims", 1)
+
+    def reduced(value: str, keepdims: int) -> str:
+        return str(body(site.op_type, value, *axes, keepdims=keepdims, name=GUARDED, **options))
+
+    found = reduced(upper, 1)
+    beside = body("Where", body("Equal", upper, found), lower, body.constant(sizes[1] if most else sizes[2], kind))
+    rest = reduced(beside, keep)
+    return str(body("Add", body("Mul", found if keep else reduced(upper, 0), base), rest))
+
+
+def _padded(body: Body, site: Site, kind: int) -> str | None:
+    """The value goes to where a padded tensor of ones has zeros."""
+    if site.attribute("mode", "constant") != "constant" or not site.has_input(2):
+        return None
+    x, value, zero = site.input(0), site.input(2), body.constant(0, kind)
+    others = [site.input(1), zero, *([site.input(3)] if site.has_input(3) else [])]
+    ones = body("Expand", body.constant(1, kind), body("Shape", x))
+    inside = body("Equal", body("Pad", ones, *others, name=GUARDED), body.constant(1, kind))
+    return str(body("Where", inside, body("Pad", x, *others, name=GUARDED), value))
+
+
+def _power(body: Body, site: Site, kind: int) -> str | None:
+    exponent = site.constant(site.input(1))
+    if exponent is None or exponent.size != 1 or exponent.ndim > 1 or not 0 < int(exponent.ravel()[0]) <= 16:
+        return None
+    if exponent.ravel()[0] != int(exponent.ravel()[0]) or (exponent.ndim == 1 and not site.rank(site.input(0))):
+        return None
+    result = x = site.input(0)
+    for _ in range(int(exponent.ravel()[0]) - 1):
+        result = body("Mul", result, x)
+    return str(result)
+
+
+_WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
+    "Cast": _as_bool,
+    "Clip": _clip,
+    "Div": divided,
+    "Max": _extreme,
+    "Min": _extreme,
+    "Mod": divided,
+    "PRelu": _prelu,
+    "Pad": _padded,
+    "Pow": _power,
+    "ReduceMax": _reduced,
+    "ReduceMin": _reduced,
+    "ReduceSum": summed,
+    "Relu": _relu,
+    "Sign": _sign,
+}

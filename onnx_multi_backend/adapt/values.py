@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tensor's elements lie between, and interval arithmetic with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from onnx import TensorProto
+
+_T = TensorProto
+
+#: Every integer up to here is a float32 too.
+SMALL = 2**24
+
+#: Lowest and highest number of each integer type.
+LIMITS: dict[int, tuple[int, int]] = {
+    _T.BOOL: (0, 1),
+    _T.INT8: (-(2**7), 2**7 - 1),
+    _T.UINT8: (0, 2**8 - 1),
+    _T.INT16: (-(2**15), 2**15 - 1),
+    _T.UINT16: (0, 2**16 - 1),
+    _T.INT32: (-(2**31), 2**31 - 1),
+    _T.UINT32: (0, 2**32 - 1),
+    _T.INT64: (-(2**63), 2**63 - 1),
+    _T.UINT64: (0, 2**64 - 1),
+}
+
+#: What a size is taken for where it multiplies an input, and how many elements are summed where that is not known.
+_SIZE = 2**12
+_COUNT = 2**10
+
+
+class Value(NamedTuple):
+    """What is known of a tensor.
+
+    Attributes
+    ----------
+    elem_type : int
+        0 where it is not known.
+    low, high : float or None
+        Bounds of the elements; None where nothing is known.
+    sources : frozenset of str
+        The graph inputs of a wide integer type that the elements are computed from.
+    assumed : bool
+        The bounds rest on what sizes tensors have.
+    wrapped : bool
+        An unsigned result that may have left its type's range.
+    """
+
+    elem_type: int = 0
+    low: float | None = None
+    high: float | None = None
+    sources: frozenset[str] = frozenset()
+    assumed: bool = False
+    wrapped: bool = False
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether the elements are known to lie between two numbers."""
+        return self.low is not None and self.high is not None and low <= self.low and self.high <= high
+
+    @property
+    def small(self) -> bool:
+        """Whether a float32 holds every element."""
+        return self.within(-SMALL, SMALL)
+
+    @property
+    def in_int32(self) -> bool:
+        """Whether an int32 holds every element."""
+        return self.within(*LIMITS[_T.INT32])
+
+
+#: Sizes of tensors, and indices into them.
+INDEX = Value(_T.INT64, -1, SMALL, assumed=True)
+BOOL = Value(_T.BOOL, 0, 1)
+
+
+def of_type(elem_type: int) -> Value:
+    """A tensor of which its type alone is known."""
+    return Value(elem_type, *LIMITS.get(elem_type, (None, None)))
+
+
+def union(values: Iterable[Value]) -> Value:
+    """Elements of several tensors."""
+    first, *others = values
+    for other in others:
+        known = None not in (first.low, other.low)
+        first = Value(
+            first.elem_type,
+            min(first.low, other.low) if known else None,  # type: ignore[type-var]
+            max(first.high, other.high) if known else None,  # type: ignore[type-var]
+            first.sources | other.sources,
+            first.assumed or other.assumed,
+            first.wrapped or other.wrapped,
+        )
+    return first
+
+
+def arithmetic(op_type: str, operands: list[Value], count: int | None = None) -> Value:
+    """The true, unlimited result of an operator, of the first operand's type.
+
+    Parameters
+    ----------
+    count : int, optional
+        How many elements are summed.
+    """
+    a = operands[0]
+    sources = frozenset().union(*(v.sources for v in operands))
+    assumed = any(v.assumed for v in operands)
+    if any(v.low is None or v.high is None for v in operands):
+        return Value(a.elem_type, sources=sources, assumed=assumed)
+    bounds = [(v.low, v.high) for v in operands]
+    if sources:  # an input that is added to a size, or multiplied by one
+        cap = _SIZE if op_type in ("Mul", "MatMul", "Gemm") else SMALL
+        bounds = [
+            (max(low, -cap), min(high, cap)) if v.assumed and not v.sources else (low, high)  # type: ignore[type-var]
+            for v, (low, high) in zip(operands, bounds, strict=True)
+        ]
+    low, high = _bounds(op_type, bounds, _COUNT if count is None else count)  # type: ignore[arg-type]
+    return Value(a.elem_type, low, high, sources, assumed)
+
+
+def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tuple[float, float]:
+    low, high = operands[0]
+    if op_type == "Neg":
+        return -high, -low
+    if op_type == "Abs":
+        return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+    if op_type == "Relu":
+        return max(low, 0), max(high, 0)
+    if op_type in ("Floor", "Round", "Ceil"):
+        rounded = [v if math.isinf(v) else (math.ceil(v) if v is high else math.floor(v)) for v in (low, high)]
+        return rounded[0], rounded[1]
+    if op_type in ("ReduceSum", "CumSum"):
+        return min(low, low * count), max(high, high * count)
+    if op_type in ("ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"):
+        largest = max(abs(low), abs(high))
+        most = {"ReduceSumSquare": largest**2 * count, "ReduceL1": largest * count, "ReduceL2": largest * count}.get(
+            op_type
+        )
+        if most is None:
+            most = 2.0**64 if largest > 1 else largest
+        return (-most if op_type == "ReduceProd" and low < 0 else 0), most
+    for other_low, other_high in operands[1:]:
+        if op_type == "Add":
+            low, high = low + other_low, high + other_high
+        elif op_type == "Sub":
+            low, high = low - other_high, high - other_low
+        elif op_type in ("Mul", "MatMul", "Gemm"):
+            products = [p * q for p in (low, high) for q in (other_low, other_high)]
+            low, high = min(products), max(products)
+            if op_type != "Mul":
+                low, high = min(low * count, low), max(high * count, high)
+        elif op_type == "Div":
+            if other_low <= 0 <= other_high:
+                low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+            else:
+                quotients = [p / q for p in (low, high) for q in (other_low, other_high)]
+                low, high = math.floor(min(quotients)), math.ceil(max(quotients))
+        elif op_type == "Mod":
+            most = max(abs(other_low), abs(other_high))
+            low, high = (-most if min(low, other_low) < 0 else 0), most
+        elif op_type == "Max":
+            low, high = max(low, other_low), max(high, other_high)
+        elif op_type == "Min":
+            low, high = min(low, other_low), min(high, other_high)
+    return low, high

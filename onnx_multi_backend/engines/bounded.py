@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that holds integer inputs to what its engine keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnx_multi_backend.adapt.widths import Bound
+from onnx_multi_backend.engines.session import Feeds, Session, Value
+from onnx_multi_backend.errors import InputError
+
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+_max, _min = np.maximum.reduce, np.minimum.reduce
+
+
+class BoundedSession:
+    """Checks the inputs of each run, and hands it to the session behind.
+
+    Only inputs with bounds are looked at, each once: models without them have no such session.
+    """
+
+    def __init__(self, session: Session, bounds: Mapping[str, Bound], label: str) -> None:
+        self._session = session
+        self._bounds = dict(bounds)
+        self._checks = [(name, Check(name, bound, label)) for name, bound in bounds.items()]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    @property
+    def adaptations(self) -> Any:
+        return self._session.adaptations
+
+    @adaptations.setter
+    def adaptations(self, changes: Any) -> None:
+        self._session.adaptations = changes
+
+    @property
+    def facts(self) -> Mapping[str, Any] | None:
+        """Those of the session behind, and the bounds."""
+        facts = self._session.facts
+        return None if facts is None else {**facts, "bounds": self._bounds}
+
+    @property
+    def in_flight(self) -> int:
+        return self._session.in_flight
+
+    def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        """Check the inputs, and run.
+
+        Raises
+        ------
+        InputError
+            An element is out of bounds.
+        """
+        for name, check in self._checks:
+            if name in feeds:
+                check(feeds[name])
+        return self._session.run(feeds, run_options)
+
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """As `run`."""
+        for name, check in self._checks:
+            if name in feeds:
+                check(feeds[name])
+        return self._session.run_to_device(feeds, run_options, device)
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Make a run that checks the buffers first."""
+        run = self._session.bind(inputs, outputs)
+        checks = [(check, inputs[name]) for name, check in self._checks if name in inputs]
+
+        def bound() -> None:
+            for check, array in checks:
+                check(array)
+            run()
+
+        return bound
+
+    def placement(self) -> Any:
+        return self._session.placement()
+
+
+class Check:
+    """Refuses arrays with elements out of bounds.
+
+    Parameters
+    ----------
+    name : str
+        The input's.
+    bound : Bound
+    label : str
+        The model's, for the message.
+    """
+
+    def __init__(self, name: str, bound: Bound, label: str) -> None:
+        self._name, self._bound, self._label = name, bound, label
+        self._low, self._high = bound.low, bound.high
+
+    def __call__(self, value: Any) -> None:
+        """Check one input."""
+        if isinstance(value, (list, tuple)):
+            for part in value:
+                self(part)
+            return
+        if not isinstance(value, np.ndarray) or not value.size:
+            return
+        unsigned = value.view(_UNSIGNED[value.dtype.itemsize])  # negative numbers are the largest
+        if _max(unsigned, None) > self._high and (_max(value, None) > self._high or _min(value, None) < self._low):
+            self._refuse(value)
+
+    def _refuse(self, array: np.ndarray[Any, Any]) -> None:
+        beyond = np.argwhere((array < self._low) | (array > self._high))
+        index = tuple(int(i) for i in beyond[0])
+        raise InputError(
+            f"{self._label}, input {self._name!r}: element {list(index)} is {array[index]}, and the engine, which computes "
+            f"{array.dtype} in int32, is right for {self._bound.why} from {self._low} to {self._high} alone. Pass smaller "
+            "numbers, or choose an ONNX Runtime preset."
+        )
+
+
+def bounded(session: Any, bounds: Mapping[str, Iterable[Any]], label: str) -> Any:
+    """The session, held to bounds where there are any."""
+    return (
+        BoundedSession(session, {name: Bound(*bound) for name, bound in bounds.items()}, label) if bounds else session
+    )

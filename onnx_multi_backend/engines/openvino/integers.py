@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What OpenVINO's CPU plugin (2025.4, 2026.4) makes of integers.
+
+It computes int64, uint64 and uint32 in int32, int16 and uint16 in int32 without cutting results back, limits results of int8 and
+uint8 to their range, and computes some operators on int32 in float32. Measured over the whole range of each type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+from onnx_multi_backend.adapt.values import SMALL, Value, arithmetic
+
+_T = TensorProto
+_EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
+_WIDE = frozenset({_T.INT32, _T.INT64, _T.UINT32, _T.UINT64})
+_NARROW = _EIGHT | _SIXTEEN
+
+#: Operators whose results are limited (8 bits) or not cut back (16 bits).
+_LIMITED: Mapping[str, frozenset[int]] = {
+    **dict.fromkeys(("Abs", "Neg"), frozenset({_T.INT8, _T.INT16})),
+    **dict.fromkeys(("Add", "Sub", "Mul"), _NARROW),
+    **dict.fromkeys(("Div", "Mod"), _EIGHT),
+    "BitwiseNot": frozenset({_T.UINT16}),
+    "ScatterElements": _SIXTEEN,
+    "ScatterND": _SIXTEEN,
+}
+
+#: Operators that are computed in float32, and what of them has to be exact there.
+_IN_FLOAT = frozenset(
+    {
+        *("Clip", "Div", "Einsum", "Gemm", "MatMul", "Mod", "PRelu", "Pad", "Pow", "Relu"),
+        *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin"),
+        *("ReduceSum", "ReduceSumSquare"),
+    }
+)
+_SUMS = frozenset(
+    {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceSum", "ReduceSumSquare"}
+)
+_PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
+
+#: Operators of which ONNX has no form on 8 and 16 bits, or one that is computed in float32. OpenVINO takes them all.
+_UNTYPED = _SUMS | _PRODUCTS | {"CumSum", "Pow", "PRelu"}
+
+
+def suspects(node: NodeProto, read: list[Value]) -> bool:
+    """Whether `find` may know something of a node that reads these values."""
+    kind = node.op_type
+    if kind == "Cast":
+        to = next((a.i for a in node.attribute if a.name == "to"), 0)
+        return bool(read) and (
+            (to in _SIXTEEN and read[0].elem_type in INTEGER_BITS) or (to == _T.BOOL and read[0].elem_type == _T.INT32)
+        )
+    if kind in _LIMITED and read and read[0].elem_type in _LIMITED[kind]:
+        return True
+    if kind in _UNTYPED and any(value.elem_type in _NARROW for value in read):
+        return True
+    if kind not in _IN_FLOAT:
+        return False
+    exact_if_small = kind not in _SUMS and kind not in _PRODUCTS and kind not in ("Pow", "PRelu")
+    return any(v.elem_type in _WIDE and not (v.small and (exact_if_small or v.assumed)) for v in read)
+
+
+def find(site: Site, *, written: bool = False) -> Doubt | None:
+    """What is wrong with a node on integers; None where nothing is known.
+
+    `written`: a rule wrote it, so that its constants have to be held to int32 too.
+    """
+    if site.domain or GUARDED in site.node.name:
+        return None
+    kind = site.elem_type(site.input(0))
+    if written and any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32) for v in map(site.value, site.constants)):
+        return Doubt("a constant is beyond what int32 holds", wrong=True)
+    if site.op_type == "Cast":
+        return _cast(site, kind)
+    if kind in _LIMITED.get(site.op_type, ()):
+        if site.op_type.startswith("Scatter") and site.attribute("reduction", "none") not in ("add", "mul"):
+            return None
+        if site.op_type in ("Div", "Mod"):
+            return Doubt("quotients of 8 bits are rounded, where shapes are dynamic", wrong=True)
+        what = "limited to the type's range" if kind in _EIGHT else "not cut back to 16 bits"
+        return Doubt(f"results beyond the type are {what} instead of wrapping around", wrong=True)
+    if kind in _NARROW and site.op_type in _UNTYPED:
+        return Doubt("integers are added and multiplied in float32", wrong=True)
+    if kind in _WIDE and site.op_type in _IN_FLOAT and not _exact(site):
+        return Doubt("integers beyond 2**24 are rounded to float32", wrong=True)
+    return None
+
+
+def _cast(site: Site, kind: int) -> Doubt | None:
+    to, x = site.attribute("to"), site.value(site.input(0))
+    if to in _SIXTEEN and kind in INTEGER_BITS:
+        low, high = (-(2**15), 2**15 - 1) if to == _T.INT16 else (0, 2**16 - 1)
+        return None if x.within(low, high) else Doubt("the result is not cut back to 16 bits", wrong=True)
+    if to == _T.BOOL and kind == _T.INT32 and not x.within(-(2**31) + 1, 2**31):
+        return Doubt("the lowest int32 becomes false", wrong=True)
+    return None
+
+
+def _exact(site: Site) -> bool:
+    read = [site.value(name) for name in site.node.input if name and site.elem_type(name) in _WIDE]
+    if site.op_type == "Pad":
+        return not site.has_input(2) or site.value(site.input(2)).small
+    if site.op_type in _SUMS:
+        return _sum_is_small(site, read[0])
+    if site.op_type in _PRODUCTS:
+        return _products_are_small(site, read)
+    if site.op_type == "Pow":
+        exponent = site.value(site.input(1))
+        return bool(
+            read[0].small
+            and exponent.within(0, 24)
+            and exponent.high is not None
+            and max(abs(read[0].low or 0), abs(read[0].high or 0), 1) ** int(exponent.high) <= SMALL
+        )
+    if site.op_type == "PRelu" and len(read) > 1:
+        return arithmetic("Mul", read).small and read[0].small
+    if site.op_type in ("ReduceMax", "ReduceMin"):
+        read = read[:1]
+    return all(value.small for value in read)
+
+
+def _sum_is_small(site: Site, x: Value) -> bool:
+    if x.assumed:
+        return x.small
+    shape = site.shape(site.input(0))
+    if shape is None or None in shape:
+        return False
+    count = 1
+    for size in shape:
+        count *= size or 1
+    kind = "ReduceSumSquare" if site.op_type in ("ReduceSumSquare", "ReduceL2") else "ReduceL1"
+    return arithmetic(kind, [x], count).small
+
+
+def _products_are_small(site: Site, read: list[Value]) -> bool:
+    if all(value.assumed and value.small for value in read):
+        return True
+    shape = site.shape(site.input(0))
+    if shape is None or None in shape or len(read) < 2:
+        return False
+    count = 1
+    for size in shape:
+        count *= size or 1
+    return arithmetic("MatMul", read[:2], count).small

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models whose types are wider than what their engine computes in: what is refused, told, or checked at each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onnx import AttributeProto, TensorProto
+
+from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
+from onnx_multi_backend.engines.bounded import bounded
+from onnx_multi_backend.engines.diagnosis import distrust
+from onnx_multi_backend.engines.session import Payload, Session, Target
+from onnx_multi_backend.errors import PrecisionWarning
+from onnx_multi_backend.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.user_warnings import warn
+
+_COMPUTED = WIDE | {TensorProto.INT32}
+_CPU = "CPUExecutionProvider"
+_MOST_NAMED = 5
+
+
+def look(target: Target, payload: Payload) -> Study:
+    """What the engine makes of the types of a model; nothing for a model that is to be left as it stands."""
+    model = payload.adapted.proto
+    if not payload.lowering or not (target.narrows or _has_integers(payload)):
+        return Study()
+    return study(model, target.suspects_integers, narrows=target.narrows)
+
+
+def _has_integers(payload: Payload) -> bool:
+    """Whether there are integers of 32 or 64 bits other than sizes and indices."""
+    graph = payload.adapted.proto.graph
+    if any(v.type.tensor_type.elem_type in _COMPUTED for v in graph.input):
+        return True
+    return any(
+        a.type == AttributeProto.INT and a.name == "to" and a.i in _COMPUTED
+        for node in all_nodes(payload.adapted.proto)
+        if node.op_type == "Cast"
+        for a in node.attribute
+    )
+
+
+def held(target: Target, payload: Payload, session: Session, found: Study) -> Session:
+    """The session, once what the engine computes of the model is known to be right, told or checked.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A constant or a result is beyond what the engine computes in; or float64 is, and ``precision_policy`` is strict.
+    """
+    if not (found.bounds or found.constants or found.overflows or found.doubles):
+        return session
+    concerned = _concerned(target, session)
+    refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
+    doubles = [c for c in found.doubles if concerned(c.node.op_type)]
+    if target.precision_policy == "strict":
+        refused += doubles
+    if refused:
+        raise distrust(payload, refused, who=target.preset)
+    if doubles:
+        _tell(target, payload, doubles)
+    bounds = {
+        name: bound
+        for name, bound in found.bounds.items()
+        if any(concerned(operator) for operator in found.readers.get(name, ()))
+    }
+    return bounded(session, bounds, payload.loaded.label)  # type: ignore[no-any-return]
+
+
+def _concerned(target: Target, session: Session) -> Callable[[str], bool]:
+    """Whether nodes of an operator run where wide types are narrowed; those that were folded or rewritten count too."""
+    placed = session.placement()
+    narrow = {node.op_type for node in placed if node.provider in target.requested and node.provider != _CPU}
+    others = {node.op_type for node in placed} - narrow
+    if narrow:  # what took a node's place need not be of its operator
+        others -= {change.node.partition(" ")[0] for change in session.adaptations}
+    return lambda operator: operator not in others
+
+
+def _tell(target: Target, payload: Payload, doubles: list[Concern]) -> None:
+    named = [f"{operator_name(c.node)} {c.node.name or next(iter(c.node.output), '')!r}" for c in doubles]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    warn(
+        f"{target.preset}: OpenVINO computes float64 in float32 (7 digits, up to 3.4e38) in {payload.loaded.label}: "
+        f"{', '.join(named[:_MOST_NAMED])}{more}. Choose an ONNX Runtime preset for float64, or pass "
+        "precision_policy='strict' to refuse such models.",
+        PrecisionWarning,
+    )
