@@ -16,6 +16,9 @@ from onnx_multi_backend.graph_walk import all_tensors
 from onnx_multi_backend.own_file import fill, is_in
 from onnx_multi_backend.tensors import PACKED_BITS, numpy_dtype
 
+#: What ONNX Runtime writes for a file where a tensor lies in its own memory, and then reads from that address.
+_ADDRESSES = "*/_ORT_MEM_ADDR_/"
+
 
 def has_external_data(model: ModelProto) -> bool:
     """True when any tensor of the model lies in another file."""
@@ -117,6 +120,8 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
                 "look in. Pass the model's path, or load its weights first (onnx.load_external_data_for_model)."
             )
         folder = path.parent
+        if location.startswith(_ADDRESSES):
+            raise InvalidModelError(f"{where} is an address in memory, which no file can name. Export it again.")
         try:
             inside = location != "" and _inside(path, location)
         except (OSError, ValueError, RuntimeError) as error:  # no file can have this name; a loop of links

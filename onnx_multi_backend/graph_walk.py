@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -29,11 +30,24 @@ def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     yield from nodes_in(model.graph.node)
     for function in model.functions:
         yield from nodes_in(function.node)
+        for attribute in function.attribute_proto:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from nodes_in(graph.node)
 
 
 def canonical(domain: str) -> str:
     """The name of a domain in schemas: the default domain is empty."""
     return "" if domain == "ai.onnx" else domain
+
+
+def one_of_each_first(kinds: Sequence[str]) -> list[int]:
+    """The places of these in another order: one of each kind, then a second of each, and so on."""
+    seen: Counter[str] = Counter()
+    rounds = []
+    for place, kind in enumerate(kinds):
+        rounds.append((seen[kind], place))
+        seen[kind] += 1
+    return [place for _, place in sorted(rounds)]
 
 
 def operator_name(node: NodeProto) -> str:
@@ -48,30 +62,48 @@ def defaults_of(graph: GraphProto) -> frozenset[str]:
 
 
 def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Every tensor stored in a model: initializers and attributes."""
-
-    def of_graph(graph: GraphProto) -> Iterator[TensorProto]:
-        yield from graph.initializer
-        for sparse in graph.sparse_initializer:
-            yield from (sparse.values, sparse.indices)
-        yield from of_nodes(graph.node)
-
-    def of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
-        for node in nodes:
-            for attribute in node.attribute:
-                kind = attribute.type
-                if kind in _PLAIN:
-                    continue
-                if attribute.HasField("t"):
-                    yield attribute.t
-                if kind == _TENSOR:
-                    continue
-                yield from attribute.tensors
-                if attribute.HasField("g"):
-                    yield from of_graph(attribute.g)
-                for graph in attribute.graphs:
-                    yield from of_graph(graph)
-
-    yield from of_graph(model.graph)
+    """Every tensor stored in a model: initializers, attributes and the defaults of functions' attributes, dense or sparse."""
+    yield from _of_graph(model.graph)
     for function in model.functions:
-        yield from of_nodes(function.node)
+        yield from _of_nodes(function.node)
+        yield from _of_attributes(function.attribute_proto, checked=False)
+    for training in model.training_info:
+        yield from _of_graph(training.initialization)
+        yield from _of_graph(training.algorithm)
+
+
+def tensors_of(node: NodeProto) -> Iterator[TensorProto]:
+    """Every tensor stored in a node and the subgraphs in its attributes."""
+    return _of_attributes(node.attribute)
+
+
+def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+    for node in nodes:
+        yield from _of_attributes(node.attribute)
+
+
+def _of_attributes(attributes: Iterable[AttributeProto], *, checked: bool = True) -> Iterator[TensorProto]:
+    """The tensors of attributes. Where the ONNX checker looks, an attribute holds what its type says; elsewhere it may hold more."""
+    for attribute in attributes:
+        kind = attribute.type
+        if checked and kind in _PLAIN:
+            continue
+        if attribute.HasField("t"):
+            yield attribute.t
+        if checked and kind == _TENSOR:
+            continue
+        yield from attribute.tensors
+        sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+        for held in (*sparse, *attribute.sparse_tensors):
+            yield from (held.values, held.indices)
+        if attribute.HasField("g"):
+            yield from _of_graph(attribute.g)
+        for graph in attribute.graphs:
+            yield from _of_graph(graph)
