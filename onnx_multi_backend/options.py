@@ -48,7 +48,7 @@ def one_of(*allowed: str) -> Check:
     """A check for one of some words."""
 
     def check(name: str, value: Any) -> Any:
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}; {value!r} was given.")
         return value
 
@@ -94,7 +94,9 @@ def cache_dir(name: str, value: Any) -> Any:
     if value is None or value is False:
         return value
     if isinstance(value, (str, os.PathLike)):
-        folder = os.fspath(value)
+        folder = os.path.expanduser(os.fspath(value))
+        if "\0" in str(folder):
+            raise OptionError(f"{name} is a folder, and no folder's name holds a null byte; {value!r} was given.")
         if os.path.exists(folder) and not os.path.isdir(folder):
             raise OptionError(f"{name} is a folder; {folder!r} is a file.")
         return folder

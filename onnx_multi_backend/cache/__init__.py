@@ -13,6 +13,7 @@
     entry.py        one entry: files and facts under a manifest
     upkeep.py       what lies there, and how it goes: the least recently used first, or all of it
     kinds.py        who keeps entries, and by which names they are known
+    regular.py      files that are opened without waiting
     sealed.py       small JSON files that tell when they are damaged
 """
 

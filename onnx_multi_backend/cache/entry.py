@@ -14,6 +14,7 @@ import xxhash
 
 from onnx_multi_backend.cache import sealed
 from onnx_multi_backend.cache.fingerprint import hash_file
+from onnx_multi_backend.cache.regular import NotRegularError, open_regular
 
 MANIFEST = "manifest.json"
 
@@ -70,9 +71,11 @@ def read_entry(folder: Path) -> Entry:
     """
     try:
         manifest = sealed.read(folder / MANIFEST)
+        files = {name: _verified(folder / name, told) for name, told in (manifest["files"] or {}).items()}
     except sealed.BrokenSealError:
         raise DamagedError("its manifest is damaged") from None
-    files = {name: _verified(folder / name, told) for name, told in (manifest["files"] or {}).items()}
+    except NotRegularError as error:
+        raise DamagedError(f"{Path(error.filename).name} is no regular file") from None
     return Entry(folder, manifest["facts"], manifest["about"], files)
 
 
@@ -86,7 +89,7 @@ def read_about(folder: Path) -> Mapping[str, str]:
 
 
 def _verified(file: Path, told: Mapping[str, Any]) -> mmap.mmap | bytes:
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size != told["size"]:
             raise DamagedError(f"{file.name} has {size} bytes instead of {told['size']}")

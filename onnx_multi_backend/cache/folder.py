@@ -51,9 +51,9 @@ def resolve(cache_dir: str | bool | None, *, slow_builds: bool) -> Path | None:
     if cache_dir is False:
         return None
     if isinstance(cache_dir, str):
-        return Path(cache_dir).absolute()
+        return Path(os.path.expanduser(cache_dir)).absolute()
     if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named).absolute()
+        return Path(os.path.expanduser(named)).absolute()
     return user_cache_dir() if slow_builds else None
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import xxhash
 
+from onnx_multi_backend.cache.regular import open_regular
+
 
 class BrokenSealError(Exception):
     """The content is not what was written; never leaves this package."""
@@ -36,7 +38,8 @@ def read(file: Path) -> Any:
     BrokenSealError
     OSError
     """
-    seal, _, body = file.read_bytes().partition(b"\n")
+    with open_regular(file) as stream:
+        seal, _, body = stream.read().partition(b"\n")
     if xxhash.xxh3_128_hexdigest(body).encode("ascii") != seal:
         raise BrokenSealError
     return json.loads(body)

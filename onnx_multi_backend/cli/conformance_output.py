@@ -57,7 +57,7 @@ def _show_backend(report: Report, tally: Tally) -> None:
         console.line(f"not as expected: {len(problems)}", indent=2)
         for text in problems:
             console.line(console.one_line(text), indent=4)
-    sys.stdout.write(coverage_text(report, run.name))
+    sys.stdout.write(console.harmless(coverage_text(report, run.name)))
     console.line()
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich import box
@@ -30,13 +31,31 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def harmless(text: str) -> str:
+    """A text with its control characters written out: what a file holds must not steer the terminal."""
+    return (
+        text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+    )
+
+
+@contextlib.contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Tell on stderr, while a person reads it, what takes its time."""
+    if on_terminal(stderr=True):
+        with console(stderr=True).status(text):
+            yield
+    else:
+        yield
+
+
 def heading(text: str) -> None:
     """Print a heading."""
-    console().print(Text(text, "bold"))
+    console().print(Text(harmless(text), "bold"))
 
 
 def line(text: str = "", *, indent: int = 0) -> None:
     """Print a line; on a terminal one that is too long goes on under its own indent."""
+    text = harmless(text)
     if on_terminal():
         console().print(Padding(Text(text), (0, 0, 0, indent)) if indent else Text(text))
     else:
@@ -45,6 +64,7 @@ def line(text: str = "", *, indent: int = 0) -> None:
 
 def facts(rows: Sequence[tuple[str, str]], *, indent: int = 2) -> None:
     """Print names and values in two columns."""
+    rows = [(harmless(name), harmless(value)) for name, value in rows]
     width = max((len(name) for name, _ in rows), default=0) + 2
     if on_terminal():
         grid = Table.grid(padding=(0, 2, 0, 0))
@@ -60,6 +80,7 @@ def facts(rows: Sequence[tuple[str, str]], *, indent: int = 2) -> None:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: one row a line in a pipe, so that ``grep`` and ``awk`` can read it."""
+    headers, rows = [*map(harmless, headers)], [[*map(harmless, row)] for row in rows]
     if on_terminal():
         grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for header in headers:
@@ -76,7 +97,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def as_json(content: Any) -> None:
     """Print JSON, for programs."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    sys.stdout.write("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n")
 
 
 def shorten(items: Sequence[str], limit: int = 10) -> str:

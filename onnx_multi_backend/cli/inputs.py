@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,12 @@ from onnx_multi_backend.tensors import WIDER, TensorInfo, numpy_dtype
 
 #: The dtype that numpy stores instead, for each that numpy lacks.
 WIDER_DTYPES = {numpy_dtype(narrow): numpy_dtype(wide) for narrow, wide in WIDER.items()}
+
+#: What numpy and zipfile raise for a file that is damaged, encrypted, packed in a way that they lack, or too large.
+_UNREADABLE = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, SyntaxError, EOFError, RuntimeError, MemoryError, OSError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+)
 
 _Proto = Callable[[bytes], Any]
 
@@ -58,7 +67,7 @@ def check_files(given: Sequence[str]) -> None:
         _, path = _split(text)
         if not path.exists():
             raise InputError(f"--input {text}: there is no file '{path}'.")
-        if path.is_dir() or path.suffix not in (".npy", ".npz", ".pb"):
+        if not path.is_file() or path.suffix not in (".npy", ".npz", ".pb"):
             raise InputError(f"--input {text}: '{path}' is no .npy, .npz or .pb file.")
 
 
@@ -102,11 +111,11 @@ def _read_numpy(path: Path) -> np.ndarray[Any, Any] | dict[str, np.ndarray[Any, 
             return content
         with content:
             return {name: content[name] for name in content.files}
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         if "pickle" in str(error):
             words = "it is damaged, or holds Python objects, which are never unpickled"
         else:
-            words = f"it cannot be read: {error}"
+            words = f"it cannot be read: {str(error) or type(error).__name__}"
         raise InputError(f"'{path}' is no {path.suffix} file of plain arrays: {words}.") from error
 
 
@@ -139,8 +148,10 @@ def _read_proto(path: Path, info: TensorInfo | None) -> Any:
         message.ParseFromString(path.read_bytes())
         if any(t.data_location == onnx.TensorProto.EXTERNAL for t in _tensors(message)):
             raise InputError(f"'{path}' points to data in another file, which is not read.")
+        if any(d < 0 for t in _tensors(message) for d in t.dims):
+            raise InputError(f"'{path}' is no ONNX {proto.__name__}, or is damaged: it has a negative dimension.")
         return convert(message)
-    except (DecodeError, ValueError, TypeError, KeyError) as error:
+    except (DecodeError, ValueError, TypeError, KeyError, MemoryError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"'{path}' is no ONNX {proto.__name__}, or is damaged: {error}.") from error

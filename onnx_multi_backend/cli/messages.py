@@ -11,7 +11,7 @@ from typing import TextIO
 
 from rich.text import Text
 
-from onnx_multi_backend.cli.console import console, one_line
+from onnx_multi_backend.cli.console import console, harmless, one_line
 
 #: The option that any command takes, anywhere on its line.
 DEBUG = "--debug"
@@ -24,7 +24,7 @@ _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 def say(kind: str, text: str) -> None:
     """Write ``kind: text`` on one line of stderr; the terminal may wrap it, nothing truncates it."""
-    line = Text.assemble((f"{kind}:", _STYLES.get(kind, "dim")), " ", one_line(text))
+    line = Text.assemble((f"{kind}:", _STYLES.get(kind, "dim")), " ", harmless(one_line(text)))
     console(stderr=True).print(line, soft_wrap=True)
 
 
@@ -61,6 +61,6 @@ class _Lines(logging.Handler):
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {logging.Formatter().formatException(record.exc_info)}"
-            console(stderr=True).print(Text(f"{record.levelname.lower()}: {text}"), soft_wrap=True)
+            console(stderr=True).print(Text(harmless(f"{record.levelname.lower()}: {text}")), soft_wrap=True)
         else:
             say(record.levelname.lower(), text)

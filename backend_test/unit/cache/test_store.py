@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -191,3 +192,14 @@ def test_an_engines_own_folder_is_made_once_and_takes_what_the_engine_writes(sto
     (folder / "engine").write_bytes(b"a better engine")
     assert store.engine_folder("tensorrt", key_of("a"), {}) == folder
     assert (folder / "engine").read_bytes() == b"a better engine"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs")
+@pytest.mark.parametrize("name", ["manifest.json", "model"])
+def test_a_pipe_in_an_entry_is_damage_and_nobody_waits_for_it(store: Store, put: Put, name: str) -> None:
+    folder = put("a")
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.warns(CacheWarning, match="no regular file"):
+        assert store.read("ort", key_of("a")) is None
+    assert not folder.exists()
