@@ -12,12 +12,15 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
-from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical, operator_name
 from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.plausible import expands_too_far, implausible
 from onnx_multi_backend.tensors import numpy_dtype
 
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
 _CHECKED_INITIALIZER_BYTES = 64 * 1024
+
+_INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
 #: The other name of the default domain, which engines take for it and the checker does not.
 _ALIAS = "ai.onnx"
@@ -77,6 +80,7 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
         With the checker's own words.
     """
     skeleton = _skeleton(model.proto)
+    full = full and not _may_not_end(skeleton)
     # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
     source = str(model.path) if model.external and has_external_data(skeleton) else skeleton
     shapeless = [v for v in (*skeleton.graph.input, *skeleton.graph.output) if _is_shapeless(v)]
@@ -90,6 +94,15 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
         words = " ".join(str(error).split())[:600]
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
+
+
+def _may_not_end(model: ModelProto) -> bool:
+    """Whether onnx's inference may crash on a model, or take it for too large a shape."""
+    return (
+        implausible(model) is not None
+        or expands_too_far(model)
+        or any(t.data_type in _INTEGERS and sum(t.dims) > _CHECKED_INITIALIZER_BYTES for t in all_tensors(model))
+    )
 
 
 def _hint(words: str) -> str:

@@ -248,12 +248,12 @@ def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError, ValueError, AttributeError):
+        except Exception:  # whatever the user's own class raises
             pass  # on another device, read-only, or of a type that DLPack or numpy lacks: __array__ may know
     if hasattr(value, "__array__"):
         try:
             return np.asarray(value)
-        except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+        except Exception as error:  # whatever the user's own class raises
             raise InputError(
                 f"{where}: numpy cannot read this {type(value).__name__}: {error}. Copy it to the CPU first."
             ) from error

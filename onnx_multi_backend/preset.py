@@ -244,9 +244,7 @@ class Preset(Backend):
                 target = cls._target(settings, parsed, loaded)
                 make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
             except UnicodeDecodeError as error:  # protobuf reads a name only when it is asked for
-                raise InvalidModelError(
-                    f"The model has a name or text that is not UTF-8 ({error}): it is damaged. Export or download it again."
-                ) from error
+                raise _not_utf8(error) from error
             return target, make
 
         make: SessionMaker | CachingSessionMaker
@@ -260,15 +258,18 @@ class Preset(Backend):
         else:
             target, make = cold(seen)
         del seen  # it may hold the user's ModelProto
-        return PreparedModel(
-            cls.name,
-            target,
-            make,
-            recipe,
-            fixed_shapes=fixed_shapes,
-            input_example=settings["input_example"],
-            verify=settings["verify_weights"],
-        )
+        try:
+            return PreparedModel(
+                cls.name,
+                target,
+                make,
+                recipe,
+                fixed_shapes=fixed_shapes,
+                input_example=settings["input_example"],
+                verify=settings["verify_weights"],
+            )
+        except UnicodeDecodeError as error:
+            raise _not_utf8(error) from error
 
     @classmethod
     def _kept_target(cls, settings: Mapping[str, Any], device: Device) -> Target | None:
@@ -361,6 +362,12 @@ class Preset(Backend):
         problem = cls._why_unusable(device, settings)
         if problem is not None:
             raise DeviceUnavailableError(f"{cls.name} cannot run on {device.text or 'this host'}: {problem}")
+
+
+def _not_utf8(error: UnicodeDecodeError) -> InvalidModelError:
+    return InvalidModelError(
+        f"The model has a name or text that is not UTF-8 ({error}): it is damaged. Export or download it again."
+    )
 
 
 def _parameter(option: Option) -> inspect.Parameter:

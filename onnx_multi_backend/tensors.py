@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -134,6 +135,25 @@ def tensor_info(value: ValueInfoProto) -> TensorInfo:
                 for d in tensor.shape.dim
             )
     return TensorInfo(value.name, dtype, shape, onnx_type_string(value.type))
+
+
+def is_whole(tensor: TensorProto) -> bool:
+    """Whether a tensor holds as many values as its shape says, here and not in another file."""
+    if tensor.data_location == TensorProto.EXTERNAL or any(d < 0 for d in tensor.dims):
+        return False
+    if tensor.data_type not in TensorProto.DataType.values() or tensor.data_type == TensorProto.UNDEFINED:
+        return False
+    count = math.prod(tensor.dims)
+    if tensor.data_type == TensorProto.STRING:
+        return len(tensor.string_data) == count
+    bits = PACKED_BITS.get(tensor.data_type) or 8 * numpy_dtype(tensor.data_type).itemsize
+    if tensor.HasField("raw_data"):
+        return len(tensor.raw_data) == -(-count * bits // 8)
+    field = helper.tensor_dtype_to_field(tensor.data_type)
+    stored = -(-count * bits // 8) if tensor.data_type in PACKED_BITS else count
+    if tensor.data_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
+        stored *= 2
+    return len(getattr(tensor, field)) == stored
 
 
 def pack(array: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, np.dtype[np.uint8]]:

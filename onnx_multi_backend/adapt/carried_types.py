@@ -13,9 +13,10 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, num
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of, subgraphs
 from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
+from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.external_data import load_values
 from onnx_multi_backend.graph_walk import all_nodes, all_tensors
-from onnx_multi_backend.tensors import WIDER, element_name
+from onnx_multi_backend.tensors import WIDER, element_name, is_whole
 
 _T = TensorProto
 
@@ -155,6 +156,10 @@ def _named(attribute: AttributeProto) -> int:
 
 
 def _widened(tensor: TensorProto) -> TensorProto:
+    if not is_whole(tensor):
+        raise InvalidModelError(
+            f"The tensor {tensor.name!r} has fewer or more values than its shape. Export the model again."
+        )
     wide = helper.tensor_dtype_to_np_dtype(WIDER[tensor.data_type])
     return numpy_helper.from_array(numpy_helper.to_array(tensor).astype(wide), tensor.name)
 

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.single_node import (
     Scope,
     infer,
     inlined,
+    is_valid,
     opset_imports,
     opset_versions,
     single_node_model,
@@ -22,6 +23,7 @@ from onnx_multi_backend.adapt.single_node import (
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.plausible import expands_too_far
 
 
 class Doubtful(NamedTuple):
@@ -50,6 +52,8 @@ def doubtful(
     facts = Facts(model)
     if not integers and not any(suspects(node, facts) for node in all_nodes(model)):
         return []
+    if expands_too_far(model):
+        return _in_functions(model, engine, lambda node: suspects(node, facts))
     model = inlined(model)
     typed = infer(model)
     imports = opset_imports(opset_versions(model))
@@ -62,8 +66,20 @@ def doubtful(
             read = [scope.values.get(name, Value()) for name in node.input if name] if integers else []
             if suspects(node, facts) or (integers and engine.suspects_integers(node, read)):
                 single = single_node_model(node, scope, imports, model.ir_version, untyped=True)
-                doubt = engine.distrusts(Site(single)) if single is not None else None
+                doubt = engine.distrusts(Site(single)) if single is not None and is_valid(single) else None
                 if doubt is not None:
                     yield Doubtful(node, doubt)
 
     return list(within(typed.graph, Scope({}, {})))
+
+
+def _in_functions(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto], bool]) -> list[Doubtful]:
+    """The same, each function looked at once and without types: its calls are too many to be put in place."""
+    imports = opset_imports(opset_versions(model))
+    found = []
+    for node in filter(suspects, all_nodes(model)):
+        single = single_node_model(node, Scope({}, {}), imports, model.ir_version, untyped=True)
+        doubt = engine.distrusts(Site(single)) if single is not None and is_valid(single) else None
+        if doubt is not None:
+            found.append(Doubtful(node, doubt))
+    return found

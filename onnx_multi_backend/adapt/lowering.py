@@ -12,13 +12,12 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import onnx
-import onnx.inliner
-import onnx.printer
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.rules import RULES
@@ -28,6 +27,7 @@ from onnx_multi_backend.adapt.single_node import (
     Scope,
     infer,
     inlined,
+    is_valid,
     opset_imports,
     opset_versions,
     reads,
@@ -36,7 +36,7 @@ from onnx_multi_backend.adapt.single_node import (
 )
 from onnx_multi_backend.adapt.site import BODY_OPSET, Site
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.graph_walk import all_nodes, canonical, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,14 @@ class _Fragment:
     reason: str = ""
 
 
-def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Iterator[Adapted]:
+def lower(
+    adapted: Adapted,
+    engine: Engine,
+    within: Engine | None = None,
+    *,
+    complaint: str = "",
+    patience: Patience | None = None,
+) -> Iterator[Adapted]:
     """Rewrite what the engine lacks.
 
     Parameters
@@ -67,6 +74,10 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         Is asked about the nodes of the model.
     within : Engine, optional
         Is asked about the nodes that take their place; by default `engine`.
+    complaint : str
+        Why the engine refused the model: the operators that it names are asked about first.
+    patience : Patience, optional
+        Is lost once a node cannot be helped; nothing more comes when it has run out.
 
     Yields
     ------
@@ -76,6 +87,7 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
     """
     model = inlined(adapted.proto)
     typed = infer(model)
+    patience = patience or Patience()
     given = opset_versions(model)
     unused = _unused(adapted.proto, given)
     newest = engine.limits.max_opset("")
@@ -90,8 +102,11 @@ def lower(adapted: Adapted, engine: Engine, within: Engine | None = None) -> Ite
         attempt = ModelProto()
         attempt.CopyFrom(typed)
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
-        lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model))
+        lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model), patience)
+        lowering.ask_first(attempt.graph, given, complaint)
         complete = lowering.whole(attempt.graph, given)
+        if patience.over:
+            break
         if complete and (lowering.changes or adapted.proto.functions or unused or opset != given.get("", opset)):
             yield _finished(adapted, attempt, given, lowering)
             return
@@ -111,7 +126,13 @@ class _Lowering:
     """One attempt, for one set of opsets."""
 
     def __init__(
-        self, engine: Engine, within: Engine, targets: Mapping[str, int], ir_version: int, marker: str
+        self,
+        engine: Engine,
+        within: Engine,
+        targets: Mapping[str, int],
+        ir_version: int,
+        marker: str,
+        patience: Patience,
     ) -> None:
         self.changes: list[Adaptation] = []
         self._engine = engine
@@ -119,6 +140,7 @@ class _Lowering:
         self.targets = dict(targets)
         self._ir_version = ir_version
         self._marker = marker
+        self._patience = patience
         self._memo: dict[tuple[Hashable, bool, bytes], _Fragment | None] = {}
         self._count = 0
         self._refused: list[Site] = []
@@ -130,6 +152,18 @@ class _Lowering:
     def whole(self, graph: GraphProto, opsets: Mapping[str, int]) -> bool:
         """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
         return self._graph(graph, Scope({}, {}), opsets, record=True)
+
+    def ask_first(self, graph: GraphProto, opsets: Mapping[str, int], complaint: str) -> None:
+        """Ask about the operators that the engine named when it refused the model: if they cannot be helped, little else matters."""
+        named = (
+            [n for n in graph.node if n.op_type in complaint and next(subgraphs(n), None) is None] if complaint else []
+        )
+        scope = Scope({}, {}).inside(graph) if named else Scope({}, {})
+        for place in one_of_each_first([node.op_type for node in named]):
+            if self._patience.over:
+                return
+            if self._node(named[place], scope, opsets, self._engine, written=False) is None:
+                self._patience.lose()
 
     def alternatives(self, opset: int) -> Iterator[int]:
         """Opsets, older than this one, in which a node that was refused means the same: an older kernel may take it."""
@@ -145,12 +179,15 @@ class _Lowering:
         nodes: list[NodeProto] = []
         complete = True
         for node in graph.node:
+            if self._patience.over:
+                return False
             for inner in subgraphs(node):
                 complete &= self._graph(inner, scope, opsets, record=record)
             fragment = self._node(node, scope, opsets, self._engine if record else self._within, written=not record)
             if fragment is None:
                 if not record:
                     return False
+                self._patience.lose()
                 complete = False
             if not fragment or not fragment.rule:
                 nodes.append(node)
@@ -189,14 +226,16 @@ class _Lowering:
         words = self._why_not(site, engine, written=written)
         if words is None:
             return _Fragment()
-        for rule in RULES:
+        for rule in RULES if is_valid(site.model) else ():
+            if self._patience.over:
+                return None
             if rule is convert_version and engine.any_opset and self._same(site.node, {site.domain: site.opset}):
                 continue
             for body in rule(site):
                 typed = infer(body)
                 if self._graph(typed.graph, Scope({}, {}), opset_versions(typed)):
                     return _Fragment(tuple(typed.graph.node), rule.__name__, words)
-        logger.debug("no rule for %s: %s", onnx.printer.to_text(site.model), words)
+        logger.debug("no rule for %s: %s", site.model, words)
         self._refused.append(site)
         return None
 

@@ -7,15 +7,17 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import onnx
 import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt.hints import hint, read_hint
+from onnx_multi_backend.adapt.inference import infer as infer
+from onnx_multi_backend.adapt.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.ranges import Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
-from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical
+from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical, tensors_of
+from onnx_multi_backend.tensors import is_whole
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
 _SMALL = 4096
@@ -47,17 +49,13 @@ class Scope:
         inputs = {v.name for v in graph.input}
         for tensor in graph.initializer:
             types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
-            # An initializer that is an input too is a default; what lies in another file cannot be read.
-            if (
-                tensor.name not in inputs
-                and tensor.data_location != TensorProto.EXTERNAL
-                and tensor.ByteSize() < _SMALL
-            ):
+            # An initializer that is an input too is a default.
+            if tensor.name not in inputs and tensor.ByteSize() < _SMALL and is_whole(tensor):
                 constants[tensor.name] = tensor
         for node in graph.node:
             if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
                 tensor = node.attribute[0].t
-                if tensor.data_location == TensorProto.EXTERNAL:
+                if tensor.ByteSize() >= _SMALL or not is_whole(tensor):
                     types[node.output[0]] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
                 else:
                     constants[node.output[0]] = tensor
@@ -95,14 +93,6 @@ class Facts:
         return frozenset(node.output[0] for node in all_nodes(self._model) if node.op_type == "Shape")
 
 
-def infer(model: ModelProto) -> ModelProto:
-    """A copy of the model with the types of its values, as far as onnx can tell."""
-    try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):  # above 2 GB, or nothing can be inferred
-        return model
-
-
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
     """The graphs in a node's attributes."""
     for attribute in node.attribute:
@@ -129,12 +119,14 @@ def single_node_model(
 ) -> ModelProto | None:
     """Cut a node out: what it `reads` becomes ``i0``, ``i1``..., its outputs ``o0``, ``o1``...
 
-    So equal nodes are equal. Returns None where the type of a value that it reads is not known, unless `untyped`
-    values are welcome: such a model is to be looked at only.
+    So equal nodes are equal. Returns None where the type of a value that it reads is not known, or the node holds values
+    that lie in another file, unless `untyped` values are welcome: such a model is to be looked at only.
     """
     names = reads(node)
     if not untyped and any(name not in scope.types and name not in scope.constants for name in names):
         return None
+    if not untyped and any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors_of(node)):
+        return None  # an engine would look for the file where it runs
     inputs = {name: f"i{i}" for i, name in enumerate(names)}
     outputs = {name: f"o{i}" for i, name in enumerate(node.output) if name}
     inner: dict[str, str] = {}

@@ -84,7 +84,7 @@ class Site:
         for attribute in self.node.attribute:
             if attribute.name == name:
                 value = helper.get_attribute_value(attribute)
-                return value.decode() if isinstance(value, bytes) else value
+                return value.decode(errors="replace") if isinstance(value, bytes) else value
         return default
 
     def attributes(self, *without: str) -> dict[str, Any]:

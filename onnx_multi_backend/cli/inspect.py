@@ -13,6 +13,7 @@ import typer
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.patience import unhurried
 from onnx_multi_backend.cli import arguments, console, facts, instructions
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
@@ -51,7 +52,8 @@ def inspect(
         facts.show(known)
     checks.check(loaded)
     choices = arguments.choose(preset, device, options)
-    answers = [_ask(choice, model) for choice in choices if not choice.why_not]
+    with unhurried():
+        answers = [_ask(choice, model) for choice in choices if not choice.why_not]
     if json:
         on_cpu = instructions.to_json() if preset and any(a.on_openvino for a in answers) else None
         told = {"openvino_cpu": on_cpu} if on_cpu else {}
@@ -108,7 +110,7 @@ class _Answer:
 
 
 def _ask(choice: Choice, model: str) -> _Answer:
-    with warnings.catch_warnings(record=True) as caught:
+    with console.waiting(f"asking {choice.label}; Ctrl-C stops it"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             prepared = choice.preset.prepare(model, choice.device, **choice.options)

@@ -9,11 +9,14 @@ from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.engine import Trusting
 from onnx_multi_backend.adapt.lowering import lower
+from onnx_multi_backend.adapt.patience import Patience
+from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
-from onnx_multi_backend.engines.diagnosis import distrust
+from onnx_multi_backend.engines.diagnosis import as_told, distrust
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
 from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.placement import MisplacedError
+from onnx_multi_backend.plausible import expands_too_far, implausible
 
 
 def compile_model(target: Target, payload: Payload) -> Session:
@@ -30,18 +33,24 @@ def compile_model(target: Target, payload: Payload) -> Session:
     InvalidModelError
         The model is not valid, which is why the engine refused it.
     """
-    found = widths.look(target, payload)
-    session = _compiled(target, payload, integers=found.in_doubt)
+    payload = replace(payload, patience=Patience())
+    proto = payload.adapted.proto
+    plain = implausible(proto) is None and not expands_too_far(proto)
+    found = widths.look(target, payload) if plain else Study()
+    session = _compiled(target, payload, plain=plain, integers=found.in_doubt)
     return widths.held(target, payload, session, found)
 
 
-def _compiled(target: Target, payload: Payload, *, integers: bool) -> Session:
-    lowering = payload.lowering
-    if lowering and (deadly := target.deadly(payload.adapted.proto)):
+def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) -> Session:
+    proto = payload.adapted.proto
+    if payload.lowering and (deadly := target.deadly(proto)):
         raise distrust(payload, deadly, who=target.preset)
-    doubts = doubtful(payload.adapted.proto, target, target.suspects, integers=integers) if lowering else []
+    lowering = payload.lowering and plain
+    doubts = doubtful(proto, target, target.suspects, integers=integers) if payload.lowering else []
     if doubts:
-        session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
+        session = None
+        if lowering:
+            session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
         if session is not None:
             return session
         lowering = False  # it would come to nothing again
@@ -49,15 +58,19 @@ def _compiled(target: Target, payload: Payload, *, integers: bool) -> Session:
             checks.check(payload.loaded, full=True)
             raise _distrust(target, payload, wrong)
     try:
-        session = target.build(payload)
+        with payload.patience.engine_asked():
+            session = target.build(payload)
     except (RefusedError, MisplacedError) as error:
         if isinstance(error, RefusedError) and not error.lacks_kernel:
             checks.check(payload.loaded, full=True)  # an invalid model explains a refusal, and is not to be rewritten
-        session = _lowered(target, payload, taken=isinstance(error, MisplacedError)) if lowering else None
+        words = error.words if isinstance(error, RefusedError) else ""
+        taken = isinstance(error, MisplacedError)
+        session = _lowered(target, payload, taken=taken, complaint=words) if lowering else None
         if session is not None:
             return session
         if isinstance(error, RefusedError):
-            raise target.explain(payload, error) from error.__cause__
+            told = target.explain(payload, error) if plain else as_told(payload, error.words, who=target.preset)
+            raise told from error.__cause__
         raise
     if wrong := _wrong(doubts, session):
         raise _distrust(target, payload, wrong)
@@ -68,14 +81,17 @@ def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> Unsupp
     return distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
 
 
-def _lowered(target: Target, payload: Payload, *, taken: bool, trusting: bool = False) -> Session | None:
+def _lowered(
+    target: Target, payload: Payload, *, taken: bool, trusting: bool = False, complaint: str = ""
+) -> Session | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
     """
     askings = target.askings(taken=taken)
     for engine, within in askings[:1] if trusting else askings:
-        for lowered in lower(payload.adapted, Trusting(engine) if trusting else engine, within):
+        asked = Trusting(engine) if trusting else engine
+        for lowered in lower(payload.adapted, asked, within, complaint=complaint, patience=payload.patience):
             try:
                 session = target.build(replace(payload, adapted=lowered))
             except (RefusedError, OnnxMultiBackendError):
@@ -84,6 +100,8 @@ def _lowered(target: Target, payload: Payload, *, taken: bool, trusting: bool = 
                 continue
             session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
             return session
+        if payload.patience.over:
+            break
     return None
 
 

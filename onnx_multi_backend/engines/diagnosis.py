@@ -10,10 +10,11 @@ import onnx
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Limits, adapt
+from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import infer, opset_versions, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
-from onnx_multi_backend.graph_walk import canonical, operator_name
+from onnx_multi_backend.graph_walk import canonical, one_of_each_first, operator_name
 from onnx_multi_backend.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
@@ -40,8 +41,15 @@ def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limit
         The preset, for the message.
     """
     model = payload.adapted.proto
-    found = list(_refused_nodes(model, accepts, limits)) or list(_named_nodes(model, complaint))
+    found = _refused_nodes(model, accepts, limits, complaint, payload.patience.for_explaining()) or list(
+        _named_nodes(model, complaint)
+    )
     return _error(payload, found, "lacks", who) if found else _error(payload, [], complaint, who)
+
+
+def as_told(payload: Payload, complaint: str, *, who: str) -> UnsupportedModelError:
+    """The error for a model whose nodes are not to be tried one by one: the engine's own words."""
+    return _error(payload, [], complaint, who)
 
 
 def distrust(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
@@ -75,17 +83,24 @@ def _error(payload: Payload, found: Iterable[tuple[NodeProto, str]], what: str, 
     )
 
 
-def _refused_nodes(model: ModelProto, accepts: Accepts, limits: Limits) -> Iterator[tuple[NodeProto, str]]:
+def _refused_nodes(
+    model: ModelProto, accepts: Accepts, limits: Limits, complaint: str, patience: Patience
+) -> list[tuple[NodeProto, str]]:
+    """The nodes that are refused by themselves, as far as patience goes; those that the complaint names are tried first."""
     answers: dict[bytes, str | None] = {}
-    for node, single in _single_node_models(model):
+    found: dict[int, tuple[NodeProto, str]] = {}
+    for place, node, single in _single_node_models(model, complaint):
+        if answers and patience.over:
+            break
         key = single.SerializeToString(deterministic=True)
         if key not in answers:
             if len(answers) >= _MOST_PROBES:
-                return
+                break
             answers[key] = accepts(adapt(single, limits).proto)
         words = answers[key]
         if words is not None:
-            yield node, words
+            found[place] = node, words
+    return [found[place] for place in sorted(found)]
 
 
 def _named_nodes(model: ModelProto, complaint: str) -> Iterator[tuple[NodeProto, str]]:
@@ -97,17 +112,20 @@ def _named_nodes(model: ModelProto, complaint: str) -> Iterator[tuple[NodeProto,
                 yield node, complaint
 
 
-def _single_node_models(model: ModelProto) -> Iterator[tuple[NodeProto, ModelProto]]:
+def _single_node_models(model: ModelProto, complaint: str) -> Iterator[tuple[int, NodeProto, ModelProto]]:
+    """Each node's place, the node, and a model of it alone: one node of each operator first, the operators that are named before the others."""
     scope = scope_of(infer(model))
     versions = opset_versions(model)
     for node in model.graph.node:
         for name, type_ in _types_by_schema(node, versions).items():
             scope.types.setdefault(name, type_)
-    for node in model.graph.node:
+    order = one_of_each_first([node.op_type for node in model.graph.node])
+    for place in sorted(order, key=lambda place: model.graph.node[place].op_type not in complaint):
+        node = model.graph.node[place]
         single = single_node_model(node, scope, model.opset_import, model.ir_version)
         if single is not None:
             single.functions.extend(model.functions)
-            yield node, single
+            yield place, node, single
 
 
 def _types_by_schema(node: NodeProto, versions: Mapping[str, int]) -> dict[str, TypeProto]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.errors import OnnxMultiBackendError
@@ -187,6 +188,8 @@ class Payload:
         Whether nodes that the engine lacks may be rewritten.
     keep_in : Path or None
         Where to write what `Target.restore` needs; an empty folder.
+    patience : Patience
+        How long to look into it once it is refused.
     """
 
     loaded: LoadedModel
@@ -194,6 +197,7 @@ class Payload:
     shapes: Mapping[str, tuple[int, ...]] | None = None
     lowering: bool = False
     keep_in: Path | None = None
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def path(self) -> str | None:

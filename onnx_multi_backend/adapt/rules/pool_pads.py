@@ -17,7 +17,7 @@ _SAME = ("SAME_UPPER", "SAME_LOWER")
 def dilates_into_auto_pad(node: NodeProto) -> bool:
     """Whether a pooling node has dilations, and padding that follows from them and from the size of its input."""
     given = {a.name: a for a in node.attribute}
-    if "auto_pad" not in given or given["auto_pad"].s.decode() not in _SAME:
+    if "auto_pad" not in given or given["auto_pad"].s.decode(errors="replace") not in _SAME:
         return False
     return "dilations" in given and any(dilation > 1 for dilation in given["dilations"].ints)
 

@@ -11,6 +11,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.graph_walk import all_tensors
+from onnx_multi_backend.tensors import is_whole
 
 _MISREAD: dict[int, str] = {TensorProto.UINT32: "uint64_data", TensorProto.BFLOAT16: "int32_data"}
 
@@ -36,4 +37,4 @@ def with_raw_data(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]
 
 
 def _is_misread(tensor: TensorProto) -> bool:
-    return tensor.data_type in _MISREAD and bool(getattr(tensor, _MISREAD[tensor.data_type]))
+    return tensor.data_type in _MISREAD and bool(getattr(tensor, _MISREAD[tensor.data_type])) and is_whole(tensor)

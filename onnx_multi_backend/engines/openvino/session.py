@@ -100,6 +100,7 @@ class OpenvinoSession:
         if missing:
             raise UnsupportedModelError(f"OpenVINO compiled the model without its outputs {', '.join(missing)}.")
         self._fixed = defaults - {port.name for port in self._inputs}
+        self._undefaulted = defaults - self._fixed  # OpenVINO leaves sparse initializers of inputs out
         self._outputs = [
             Port(name, i := ports[name], native.outputs[i].element_type, _fixed_shape(native.outputs[i]), dtype)
             for name, dtype in outputs
@@ -118,6 +119,12 @@ class OpenvinoSession:
             raise UnsupportedModelError(
                 f"OpenVINO fixes inputs with a default ({names}) while it loads a model. Remove their initializers, or "
                 "choose an ONNX Runtime preset."
+            )
+        if self._undefaulted and not feeds.keys() >= self._undefaulted:
+            names = ", ".join(sorted(self._undefaulted - feeds.keys()))
+            raise UnsupportedModelError(
+                f"OpenVINO does not read the sparse initializer that is the default of {names}. Give a value, or choose an "
+                "ONNX Runtime preset."
             )
         try:
             request = self._idle.pop()

@@ -15,7 +15,7 @@ from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.engine import Doubt, Engine
+from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
@@ -193,7 +193,7 @@ class OpenvinoTarget:
 
     def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
         """Say which nodes OpenVINO lacks, and why."""
-        return refusal(payload, refused.words, self.accepts, limits=self.limits, who=self.preset)
+        return refusal(payload, refused.words, functools.partial(answer, self), limits=self.limits, who=self.preset)
 
     def adopt(self, value: Any) -> Any:
         """OpenVINO reads the host's memory only."""

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from onnx_multi_backend.adapt.engine import answer
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -231,7 +233,7 @@ class OrtTarget(OrtEngine):
 
     def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
         """Say which nodes ONNX Runtime lacks, and why."""
-        return refusal(payload, refused.words, self.accepts, limits=self.limits, who=self.preset)
+        return refusal(payload, refused.words, functools.partial(answer, self), limits=self.limits, who=self.preset)
 
 
 def _refused(error: Exception) -> RefusedError:

@@ -14,6 +14,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt.single_node import Scope, infer, inlined, subgraphs
 from onnx_multi_backend.graph_walk import all_nodes, all_tensors
 from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.plausible import expands_too_far
 from onnx_multi_backend.tensors import PACKED_BITS
 
 _MEANT = frozenset({TensorProto.STRING, *PACKED_BITS})
@@ -31,6 +32,8 @@ def why_unsafe(model: ModelProto, placement: Collection[NodePlacement], provider
     placed = {(node.name, node.op_type) for node in placement if node.provider in providers}
     if not placed or not _mentions(model):
         return None
+    if expands_too_far(model):
+        return "its local functions come to too many nodes to look for strings and 4-bit elements in them"
     graph = infer(inlined(model)).graph
     return next((words for node, words in _found(graph, Scope({}, {})) if (node.name, node.op_type) in placed), None)
 

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine answers with a result or an error is answered by its preset too: in words, soon, and in little memory."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.plausible import expanded, expands_too_far, implausible
+
+
+def _layer_normalization(axis: int) -> ModelProto:
+    inputs = [models.tensor("x", [2, 3, 4]), models.tensor("w", [3, 4]), models.tensor("b", [3, 4])]
+    return models.one_node("LayerNormalization", inputs, [models.tensor("y", [2, 3, 4])], axis=axis)
+
+
+def _group_normalization(groups: int) -> ModelProto:
+    inputs = [models.tensor("x", [3, 4, 2, 2]), models.tensor("s", [4]), models.tensor("b", [4])]
+    made = models.one_node("GroupNormalization", inputs, [models.tensor("y", [3, 4, 2, 2])], num_groups=groups)
+    made.opset_import[0].version = 21
+    return made
+
+
+def _gather_nd(batch_dims: int) -> ModelProto:
+    inputs = [models.tensor("x", [2, 2, 2]), models.tensor("i", [2, 1], models.INT64)]
+    return models.one_node("GatherND", inputs, [models.tensor("y", None)], batch_dims=batch_dims)
+
+
+def _doubling(count: int) -> ModelProto:
+    imports = [helper.make_opsetid("", models.OPSET), helper.make_opsetid("d", 1)]
+    functions = [helper.make_function("d", "F0", ["a"], ["b"], [helper.make_node("Softsign", ["a"], ["b"])], imports)]
+    for k in range(1, count + 1):
+        calls = [helper.make_node(f"F{k - 1}", [a], [b], domain="d") for a, b in (("a", "t"), ("t", "b"))]
+        functions.append(helper.make_function("d", f"F{k}", ["a"], ["b"], calls, imports))
+    call = models.node(f"F{count}", ["x"], ["y"], domain="d")
+    return models.model([call], [models.tensor("x")], [models.tensor("y")], opsets={"d": 1}, functions=functions)
+
+
+#: What ONNX's checker or an engine that is shown the node alone dies of.
+DEADLY: dict[str, Callable[[], ModelProto]] = {
+    "an axis beyond int32": lambda: _layer_normalization(2**63 - 1),
+    "an axis of 2**31": lambda: _layer_normalization(2**31),
+    "no groups": lambda: _group_normalization(0),
+}
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_what_would_end_the_process_is_an_error(preset: type[omb.Preset], name: str, fresh: Callable[..., str]) -> None:
+    data = DEADLY[name]().SerializeToString()
+    told = fresh(
+        "import onnx_multi_backend as omb\n"
+        f"preset, data = omb.presets()[{preset.name!r}], {data!r}\n"
+        "try: preset.prepare(data)\n"
+        "except omb.OnnxMultiBackendError as error: print(type(error).__name__)\n"
+        "else: print('prepared')"
+    )
+    assert told in ("InvalidModelError", "UnsupportedModelError", "MisplacedError", "prepared")
+
+
+def test_what_ends_onnx_and_not_openvino_is_an_error(openvino: type[omb.Preset]) -> None:
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(_gather_nd(-2))
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (_layer_normalization(-1), None),
+        (_group_normalization(2), None),
+        (_gather_nd(1), None),
+        (models.one_node("Constant", [], [models.tensor("y", [])], value_int=2**62), None),
+        (_layer_normalization(2**31), "LayerNormalization .* has axis out of range"),
+    ],
+)
+def test_what_no_valid_model_has_is_told_from_what_one_may_have(made: ModelProto, why: str | None) -> None:
+    found = implausible(made)
+    if why is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.startswith("LayerNormalization")
+
+
+def test_functions_are_counted_without_being_put_in_place() -> None:
+    assert expanded(_doubling(3)) == 8
+    assert not expands_too_far(_doubling(10))
+    assert expanded(_doubling(100)) == 2**100
+    assert expands_too_far(_doubling(25))
+
+
+def test_functions_that_double_are_refused_at_once(openvino: type[omb.Preset]) -> None:
+    """OpenVINO takes no functions, and says so in a moment."""
+    with pytest.raises(omb.UnsupportedModelError):
+        openvino.prepare(_doubling(25))
+
+
+def _memory(fresh: Callable[..., str], folder: Path, made: ModelProto) -> int:
+    """The most memory that inferring the types of a model takes, in MiB."""
+    (folder / "large.onnx").write_bytes(made.SerializeToString())
+    return int(
+        fresh(
+            "import resource, onnx\n"
+            "from onnx_multi_backend.adapt.inference import infer\n"
+            f"infer(onnx.ModelProto.FromString({models.subtract().SerializeToString()!r}))\n"
+            f"model = onnx.load({str(folder / 'large.onnx')!r})\n"
+            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            "infer(model)\n"
+            "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)"
+        )
+    )
+
+
+def _sliced(count: int, elem_type: int) -> ModelProto:
+    inputs = [models.tensor("x", [count], elem_type)]
+    nodes = [models.node("Add", ["x", "x"], ["d"]), models.node("Slice", ["d", "zero", "one"], ["y"])]
+    constants = {"zero": np.array([0]), "one": np.array([1])}
+    return models.model(nodes, inputs, [models.tensor("y", None, elem_type)], initializers=constants)
+
+
+@pytest.mark.parametrize("elem_type", [models.INT64, models.FLOAT])
+def test_a_large_value_is_no_shape(fresh: Callable[..., str], tmp_path: Path, elem_type: int) -> None:
+    if sys.platform == "win32":
+        pytest.skip("no resource module")
+    assert _memory(fresh, tmp_path, _sliced(2_000_000, elem_type)) < 40
+    (dim,) = infer(_sliced(2_000_000, elem_type)).graph.output[0].type.tensor_type.shape.dim
+    assert dim.dim_value == 1
+
+
+def test_a_large_value_that_only_a_shape_tells_of_is_none_either(fresh: Callable[..., str], tmp_path: Path) -> None:
+    """Its length is known once integers are followed."""
+    nodes = [
+        models.node("Mul", ["half", "two"], ["length"]),
+        models.node("ConstantOfShape", ["length"], ["long"]),
+        models.node("Add", ["long", "long"], ["y"]),
+    ]
+    constants = {"half": np.array([1_000_000]), "two": np.array([2])}
+    made = models.model(nodes, [], [models.tensor("y", None)], initializers=constants)
+    assert _memory(fresh, tmp_path, made) < 40
+
+
+def test_a_large_constant_is_no_shape_and_stays(fresh: Callable[..., str], tmp_path: Path) -> None:
+    table = np.arange(1_000_000)
+    nodes = [
+        helper.make_node("Constant", [], ["more"], value=numpy_helper.from_array(table)),
+        models.node("Add", ["table", "more"], ["sum"]),
+        models.node("Gather", ["sum", "i"], ["y"]),
+    ]
+    made = models.model(
+        nodes, [models.tensor("i", [3], models.INT64)], [models.tensor("y", None, 7)], initializers={"table": table}
+    )
+    typed = infer(made)
+    assert typed.graph.initializer == made.graph.initializer
+    assert typed.graph.node == made.graph.node
+    assert [d.dim_value for d in typed.graph.output[0].type.tensor_type.shape.dim] == [3]
+    wrong = models.model(
+        [models.node("Reshape", ["x", "table"], ["y"])],
+        [models.tensor("x")],
+        [models.tensor("y", None)],
+        initializers={"table": table[:100_000]},
+    )
+    assert _memory(fresh, tmp_path, wrong) < 10
+
+
+def test_shapes_are_still_followed() -> None:
+    nodes = [
+        models.node("Shape", ["x"], ["shape"]),
+        models.node("Gather", ["shape", "last"], ["size"]),
+        models.node("Concat", ["one", "size"], ["wanted"], axis=0),
+        models.node("Reshape", ["z", "wanted"], ["y"]),
+    ]
+    constants = {"last": np.array([1]), "one": np.array([-1])}
+    inputs = [models.tensor("x", ["N", 7]), models.tensor("z", ["M", 14])]
+    made = models.model(nodes, inputs, [models.tensor("y", None)], initializers=constants)
+    dims = infer(made).graph.output[0].type.tensor_type.shape.dim
+    assert dims[1].dim_value == 7
+    assert infer(made) == onnx.shape_inference.infer_shapes(made, data_prop=True)
+
+
+def _short() -> ModelProto:
+    weight = TensorProto(name="w", data_type=TensorProto.INT8, dims=[2], raw_data=b"0123456789")
+    inputs = [models.tensor("s", [4]), models.tensor("z", [2], TensorProto.INT8)]
+    made = models.model(
+        [models.node("DequantizeLinear", ["w", "s", "z"], ["y"], axis=0)], inputs, [models.tensor("y", [2])]
+    )
+    made.graph.initializer.append(weight)
+    return made
+
+
+def _text(operator: str, attribute: str, *inputs: Any) -> ModelProto:
+    made = models.one_node(operator, list(inputs), [models.tensor("y", None)], **{attribute: "reflect"})
+    made.graph.node[0].attribute[0].s = b"\xff"
+    return made
+
+
+def _pooled() -> ModelProto:
+    kernel = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}
+    return models.one_node(
+        "MaxPool", [models.tensor("x", [1, 1, 4, 4, 4])], [models.tensor("y", [1, 1, 2, 2, 2])], **kernel
+    )
+
+
+def _narrow() -> ModelProto:
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT8E4M3FNUZ, dims=[4], raw_data=b"12")
+    made = models.model([models.node("Cast", ["w"], ["y"], to=TensorProto.FLOAT)], [], [models.tensor("y", [4])])
+    made.graph.initializer.append(weight)
+    return made
+
+
+ODD: dict[str, Callable[[], ModelProto]] = {
+    "a weight with too many bytes": _short,
+    "a mode that is no text": lambda: _text(
+        "GridSample", "mode", models.tensor("x", [1, 1, 2, 2]), models.tensor("g", [1, 2, 2, 2])
+    ),
+    "a padding mode that is no text": lambda: _text(
+        "Pad", "mode", models.tensor("x", [3]), models.tensor("p", [2], models.INT64)
+    ),
+    "padding that is no text": lambda: _text("MaxPool", "auto_pad", models.tensor("x", [1, 1, 4, 4])),
+    "a pool of more axes than its kernel": _pooled,
+    "a narrow weight with too few bytes": _narrow,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_model_is_refused_in_words(preset: type[omb.Preset], name: str) -> None:
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(ODD[name]())
+
+
+def test_the_log_can_be_read_for_an_odd_model(ort_cpu: type[omb.Preset], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "onnx_multi_backend"), pytest.raises(omb.OnnxMultiBackendError):
+        ort_cpu.prepare(_short())
+
+
+def test_a_sparse_default_runs_or_is_asked_for(engine: type[omb.Preset]) -> None:
+    sparse = SparseTensorProto(
+        values=numpy_helper.from_array(np.float32([1, 2]), "w"),
+        indices=numpy_helper.from_array(np.array([0, 1])),
+        dims=[4],
+    )
+    made = models.one_node("Add", [models.tensor("x", [4]), models.tensor("w", [4])], [models.tensor("y", [4])])
+    made.graph.sparse_initializer.append(sparse)
+    prepared, x = engine.prepare(made), np.ones(4, np.float32)
+    np.testing.assert_array_equal(prepared.run({"x": x, "w": x})[0], [2, 2, 2, 2])
+    if engine.name == "Openvino":
+        with pytest.raises(omb.UnsupportedModelError, match="default of w"):
+            prepared.run({"x": x})
+    else:
+        np.testing.assert_array_equal(prepared.run({"x": x})[0], [2, 3, 1, 1])
+
+
+class _Raising:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [KeyError("k"), ZeroDivisionError(), OSError("gone"), StopIteration()])
+def test_what_an_array_of_the_users_raises_is_an_input_error(ort_cpu: type[omb.Preset], error: Exception) -> None:
+    with pytest.raises(omb.InputError, match="numpy cannot read this _Raising") as raised:
+        ort_cpu.prepare(models.relu()).run(_Raising(error))
+    assert raised.value.__cause__ is error
+
+
+def test_odd_options_are_option_errors(openvino: type[omb.Preset]) -> None:
+    with pytest.raises(omb.OptionError, match="precision is one of"):
+        openvino.prepare(models.relu(), precision=np.zeros(2))
+    with pytest.raises(omb.OptionError, match="null byte"):
+        openvino.prepare(models.relu(), cache_dir="a\0b")

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that onnx, or an engine that is shown their nodes one by one, may crash on or never finish.
+
+An engine answers such a model with a result or an error, and that is passed on. Nothing else is asked about it: it is not
+rewritten, its types are not inferred, and no node is tried by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from onnx import AttributeProto, ModelProto, NodeProto
+
+from onnx_multi_backend.graph_walk import all_nodes, canonical, nodes_in, operator_name
+
+#: Domain, name and overload of an operator.
+_Key = tuple[str, str, str]
+
+#: No tensor has as many axes.
+_AXES = 64
+_INT32 = 2**31
+
+_AXIS = (-_AXES, _AXES)
+_COUNT = (1, _INT32)
+_SIZE = (0, _INT32)
+
+#: The values that an attribute may have, the end excluded: half-open ranges that no valid model leaves.
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "axes": _AXIS,
+    "axis": _AXIS,
+    "batch_axis": (0, _AXES),
+    "batch_dims": (0, _AXES),
+    "block_size": _SIZE,
+    "blocksize": _COUNT,
+    "dilations": _COUNT,
+    "group": _COUNT,
+    "hidden_size": _COUNT,
+    "kernel_shape": _COUNT,
+    "kv_num_heads": _COUNT,
+    "num_groups": _COUNT,
+    "num_heads": _SIZE,
+    "num_outputs": _COUNT,
+    "num_scan_inputs": _COUNT,
+    "perm": (0, _AXES),
+    "q_num_heads": _COUNT,
+    "strides": _COUNT,
+    "time_axis": (0, _AXES),
+}
+_OTHERS = (-_INT32, _INT32)
+
+#: Values and positions, for which every integer is a good one.
+_FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
+
+#: Nodes that local functions may come to once each call is replaced by its body.
+_MOST_NODES = 100_000
+
+
+def implausible(model: ModelProto) -> str | None:
+    """What no valid model has: an attribute whose value is beyond its range; None: there is nothing of the kind."""
+    return next(_found(all_nodes(model)), None)
+
+
+def expands_too_far(model: ModelProto) -> bool:
+    """Whether the local functions come to more nodes than are worth looking at: they double with each call inside another."""
+    return bool(model.functions) and expanded(model) > _MOST_NODES
+
+
+def expanded(model: ModelProto) -> int:
+    """How many nodes there are once each call of a local function is replaced by its body.
+
+    The checker has refused functions that call themselves.
+    """
+    calls = {(canonical(f.domain), f.name, f.overload): Counter(map(_key, nodes_in(f.node))) for f in model.functions}
+    counts: dict[_Key, int] = {}
+
+    def total(nodes: Counter[_Key]) -> int:
+        return sum(times * counts.get(key, 1) for key, times in nodes.items())
+
+    while waiting := calls.keys() - counts.keys():
+        ready = [key for key in waiting if not calls[key].keys() & waiting]
+        if not ready:
+            break
+        counts.update((key, total(calls[key])) for key in ready)
+    return total(Counter(map(_key, nodes_in(model.graph.node))))
+
+
+def _key(node: NodeProto) -> _Key:
+    return canonical(node.domain), node.op_type, node.overload
+
+
+def _found(nodes: Iterable[NodeProto]) -> Iterator[str]:
+    for node in nodes:
+        if canonical(node.domain):
+            continue
+        for attribute in node.attribute:
+            low, end = _RANGES.get(attribute.name, _OTHERS)
+            if attribute.type == AttributeProto.INT:
+                values: Iterable[int] = (attribute.i,)
+            elif attribute.type == AttributeProto.INTS:
+                values = attribute.ints
+            else:
+                continue
+            if attribute.name not in _FREE and not all(low <= value < end for value in values):
+                yield f"{operator_name(node)} (output {next(iter(node.output), '')!r}) has {attribute.name} out of range"
