@@ -12,16 +12,16 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 
 def may_run_backwards(site: Site) -> bool:
-    """Whether it is not known that the end lies where the steps lead: a start of 0 with steps upwards is taken for a length."""
+    """Whether the end may lie behind the start; that of a Range from 0 upwards is taken for a count."""
     start, end, step = (site.constant(site.input(i)) for i in range(3))
-    if step is not None and start is not None and (end is not None or (start <= 0 < step)):
-        return bool(end is not None and (end - start) * step < 0)
-    return True
+    if step is None or start is None:
+        return True
+    return bool(not start == 0 < step if end is None else (end - start) * step < 0)
 
 
 def range_end(site: Site) -> Iterator[ModelProto]:
     """Stop at the start at least."""
-    if not site.is_("Range") or not may_run_backwards(site) or GUARDED in site.node.name:
+    if not site.is_("Range") or GUARDED in site.node.name:
         return
     start, end, step = (site.input(i) for i in range(3))
     body = Body(site, site.opsets)

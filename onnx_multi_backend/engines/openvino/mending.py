@@ -56,6 +56,37 @@ def _as_less(op: Any) -> bool:
     return True
 
 
+#: What passes numbers on as they are, or chooses among them.
+_PASSES_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape", "Gather", "StridedSlice", "Slice"})
+
+
+def _stops_at_start(op: Any) -> bool:
+    start, stop, step = (op.input_value(i) for i in range(3))
+    known, first, last = (_number(value) for value in (step, start, stop))
+    if None not in (known, first, last) or (known is not None and known > 0 and first == 0 and _is_length(stop)):
+        return False
+    ops = runtime.load().opset8
+    if known is None:
+        below = ops.less(step, ops.constant(0, step.get_element_type()))
+        end = ops.select(below, ops.minimum(stop, start), ops.maximum(stop, start))
+    else:
+        end = (ops.maximum if known > 0 else ops.minimum)(stop, start)
+    op.input(1).replace_source_output(end.output(0))
+    return True
+
+
+def _number(value: Any) -> float | None:
+    node = value.get_node()
+    return float(node.get_data().item()) if node.get_type_name() == "Constant" and node.get_data().size == 1 else None
+
+
+def _is_length(value: Any) -> bool:
+    node = value.get_node()
+    while node.get_type_name() in _PASSES_ON:
+        node = node.input_value(0).get_node()
+    return bool(node.get_type_name() == "ShapeOf")
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -70,7 +101,16 @@ _MENDS = (
         "written as Less of swapped operands",
         "a comparison with NaN is true with AVX-512 and with SSE4.2; Less is right everywhere",
     ),
+    _Mend(
+        {"Range": "Range"},
+        _stops_at_start,
+        "stops at its start at least",
+        "a range whose end lies behind its start is not empty",
+    ),
 )
+
+#: Operators that need no other body here, whatever the table of defects says of them for others.
+MENDED = frozenset({"Range"})
 
 _OPERATORS = frozenset(name for m in _MENDS for name in m.operators)
 _BY_TYPE = {name: m for m in _MENDS for name in m.operators.values()}

@@ -176,7 +176,7 @@ class OpenvinoTarget:
 
     def suspects(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `distrusts` may have something to say about a node."""
-        return defects.suspects(node, facts)
+        return node.op_type not in mending.MENDED and defects.suspects(node, facts)
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell."""
@@ -188,7 +188,8 @@ class OpenvinoTarget:
 
     def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
-        found = defects.find(site) or integers.find(site, written=written)
+        known = defects.find(site) if site.op_type not in mending.MENDED else None
+        found = known or integers.find(site, written=written)
         return found or (special_values.find(site) if written else None)
 
     def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
