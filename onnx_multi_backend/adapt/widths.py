@@ -56,11 +56,14 @@ class Bound(NamedTuple):
     low, high : int
     why : str
         For the message.
+    bits : int
+        Of the input's type.
     """
 
     low: int
     high: int
     why: str
+    bits: int = 64
 
 
 class Concern(NamedTuple):
@@ -171,7 +174,7 @@ def _find_bounds(model: ModelProto, wide: Mapping[str, int], found: Study) -> No
         if value.low is None or value.high is None or (kind == _T.UINT32 and name not in lowered):
             continue
         why = "what is computed of it" if name in lowered else "what it is given"
-        found.bounds[name] = Bound(int(value.low), int(value.high), why)
+        found.bounds[name] = Bound(int(value.low), int(value.high), why, 32 if kind == _T.UINT32 else 64)
 
 
 _COUNTED = frozenset({"ReduceSum", "CumSum", "ReduceL1", "ReduceSumSquare", "MatMul", "Gemm"})

@@ -13,7 +13,8 @@ from onnx_multi_backend.adapt.rules.integer_sums import summed
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
-_UNSIGNED = (_T.UINT32, _T.UINT64)
+#: uint32 is widened to int64 before.
+_TYPES = (_T.INT32, _T.INT64, _T.UINT64)
 
 
 def exact_integers(site: Site) -> Iterator[ModelProto]:
@@ -23,7 +24,7 @@ def exact_integers(site: Site) -> Iterator[ModelProto]:
     """
     kind = site.elem_type(site.input(0))
     write = _WRITERS.get(site.op_type) if not site.domain else None
-    if write is None or kind not in (_T.INT32, _T.INT64, *_UNSIGNED) or GUARDED in site.node.name:
+    if write is None or kind not in _TYPES or GUARDED in site.node.name:
         return
     if site.op_type == "Cast" and site.attribute("to") != _T.BOOL:
         return
