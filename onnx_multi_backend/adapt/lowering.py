@@ -7,8 +7,9 @@ the engine takes, node by node and rules applied to them in turn, takes the node
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import onnx
@@ -93,6 +94,22 @@ def lower(
     newest = engine.limits.max_opset("")
     tried: set[int] = set()
     partly: list[Adapted] = []
+
+    def lowering_to(opset: int) -> _Lowering:
+        targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
+        return _Lowering(engine, within or engine, targets, model.ir_version, _marker(model), patience)
+
+    def later(lowering: _Lowering) -> list[int]:
+        """The opsets that are worth a try after one."""
+        opset = lowering.targets[""]
+        if engine.any_opset:  # only where a rule's body is of a newer one than the model
+            return [BODY_OPSET] if lowering.mixed and opset < BODY_OPSET else []
+        lifts = [o for o in (*_LIFTS, newest or 0) if o > max(opset, given.get("", 1))]
+        return [*lowering.alternatives(opset), *lifts]
+
+    def others(lowering: _Lowering) -> list[_Lowering]:
+        return [lowering_to(opset) for opset in (*todo, *later(lowering))]
+
     todo = [_within(engine.limits, "", given.get("", onnx.defs.onnx_opset_version()))]
     while todo:
         opset = todo.pop(0)
@@ -101,8 +118,8 @@ def lower(
         tried.add(opset)
         attempt = ModelProto()
         attempt.CopyFrom(typed)
-        targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
-        lowering = _Lowering(engine, within or engine, targets, model.ir_version, _marker(model), patience)
+        lowering = lowering_to(opset)
+        lowering.hopeless = functools.partial(_hopeless, lowering, others)
         lowering.ask_first(attempt.graph, given, complaint)
         complete = lowering.whole(attempt.graph, given)
         if patience.over:
@@ -114,12 +131,24 @@ def lower(
             return
         if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
-        if engine.any_opset:  # another opset is worth a try only where a rule's body is of a newer one than the model
-            todo += [BODY_OPSET] if lowering.mixed and opset < BODY_OPSET else []
-            continue
-        todo += lowering.alternatives(opset)
-        todo += [o for o in (*_LIFTS, newest or 0) if o > max(opset, given.get("", 1))]
+        todo += later(lowering)
     yield from partly[:_PARTLY]
+
+
+def _hopeless(
+    lowering: _Lowering,
+    others: Callable[[_Lowering], list[_Lowering]],
+    node: NodeProto,
+    scope: Scope,
+    opsets: Mapping[str, int],
+) -> bool:
+    """Whether a node that an attempt cannot help is helped by none of the others either."""
+    targets = {lowering.targets[""]}
+    for other in others(lowering):
+        if other.targets[""] not in targets and other.helps(node, scope, opsets):
+            return False
+        targets.add(other.targets[""])
+    return True
 
 
 class _Lowering:
@@ -144,6 +173,8 @@ class _Lowering:
         self._memo: dict[tuple[Hashable, bool, bytes], _Fragment | None] = {}
         self._count = 0
         self._refused: list[Site] = []
+        #: Whether no other attempt helps a node either: then the model cannot be helped.
+        self.hopeless: Callable[[NodeProto, Scope, Mapping[str, int]], bool] = lambda node, scope, opsets: True
         #: Whether there was a node that cannot be shown by itself.
         self.unseen = False
         #: Whether a node was refused because it means something else in the opset that the engine is to get.
@@ -162,8 +193,16 @@ class _Lowering:
         for place in one_of_each_first([node.op_type for node in named]):
             if self._patience.over:
                 return
-            if self._node(named[place], scope, opsets, self._engine, written=False) is None:
-                self._patience.lose()
+            if not self.helps(named[place], scope, opsets):
+                self._give_up(named[place], scope, opsets)
+
+    def helps(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> bool:
+        """Whether the engine has a node of the model, or a rule helps."""
+        return self._node(node, scope, opsets, self._engine, written=False) is not None
+
+    def _give_up(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> None:
+        if not self._patience.lost and self.hopeless(node, scope, opsets):
+            self._patience.lose()
 
     def alternatives(self, opset: int) -> Iterator[int]:
         """Opsets, older than this one, in which a node that was refused means the same: an older kernel may take it."""
@@ -187,7 +226,7 @@ class _Lowering:
             if fragment is None:
                 if not record:
                     return False
-                self._patience.lose()
+                self._give_up(node, scope, opsets)
                 complete = False
             if not fragment or not fragment.rule:
                 nodes.append(node)

@@ -55,6 +55,11 @@ class Patience:
         return fresh
 
     @property
+    def lost(self) -> bool:
+        """Whether nothing is left to hope for."""
+        return self._lost_at is not None
+
+    @property
     def over(self) -> bool:
         """Whether enough was asked."""
         if self._lost_at is None or _unhurried.get():
