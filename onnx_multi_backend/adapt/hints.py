@@ -10,7 +10,7 @@ from onnx_multi_backend.adapt.values import SMALL, Value
 _MARK = "omb_bits:"
 
 #: Few, so that equal nodes stay equal.
-_BITS = (1, 7, 8, 15, 16, 24, 31)
+_BITS = (1, 3, 4, 7, 8, 15, 16, 24, 31)
 _TYPES = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64})
 
 

@@ -37,7 +37,20 @@ _KEEPS_BITS = frozenset(
             "Concat",
             "Where",
         ),
-        *("Add", "Sub", "Mul", "Equal", "Trilu", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "If", "Shape"),
+        *(
+            "Add",
+            "Sub",
+            "Mul",
+            "Equal",
+            "Trilu",
+            "BitwiseAnd",
+            "BitwiseOr",
+            "BitwiseXor",
+            "BitwiseNot",
+            "BitCast",
+            "If",
+            "Shape",
+        ),
     }
 )
 
@@ -135,6 +148,8 @@ def study(model: ModelProto, suspects: Suspects, *, narrows: bool) -> Study:
             found.doubles.append(Concern(node, "float64 is computed in float32"))
 
     full = {name: _largest(kind)._replace(sources=frozenset({name})) for name, kind in wide.items()}
+    if narrows:
+        full.update(_defaults(graph))
     ranges(graph, inputs=full, visit=look)
     if not narrows:
         return found
@@ -142,6 +157,12 @@ def study(model: ModelProto, suspects: Suspects, *, narrows: bool) -> Study:
     if wide:
         _find_bounds(model, wide, found)
     return found
+
+
+def _defaults(graph: GraphProto) -> dict[str, Value]:
+    """The inputs that have a default: it counts, since OpenVINO makes a constant of it."""
+    given = {v.name for v in graph.input}
+    return {t.name: of_tensor(t) for t in graph.initializer if t.name in given}
 
 
 def _largest(kind: int) -> Value:
@@ -204,6 +225,7 @@ def _leaving(
                     found.append((node, value.sources))
 
     inputs = {name: value._replace(sources=frozenset({name})) for name, value in limits.items()}
+    inputs.update(_defaults(graph))
     ranges(graph, inputs=inputs, visit=look, count=counts or (lambda node: None))
     return found
 

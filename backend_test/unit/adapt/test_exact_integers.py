@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from onnx import helper, numpy_helper
 
+import onnx_multi_backend as omb
+from backend_test.unit import models
 from onnx_multi_backend import OpenvinoBackend, OrtCpuBackend
 
 Array = np.ndarray[Any, Any]
@@ -178,3 +181,20 @@ def test_quotients_and_remainders_are_exact(preset: Any, op: str, dtype: str, fi
         _check(prepared, form, [a, b])
 
     check()
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.uint4, ml_dtypes.int4])
+@pytest.mark.parametrize("size", [20, None])
+def test_numbers_cast_to_4_bits_keep_the_low_ones(openvino: type[omb.Preset], dtype: type, size: int | None) -> None:
+    x = np.float32([0, 0.4, 0.6, 1.5, 7, 7.9, 8, 15, 15.2, 16, 17.5, 20, 31, 100, -0.6, -1, -7.6, -8, -9, -16])
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    nodes = [
+        onnx.helper.make_node("Cast", ["x"], ["narrow"], to=kind),
+        onnx.helper.make_node("Cast", ["narrow"], ["y"], to=onnx.TensorProto.INT32),
+    ]
+    outputs = [models.tensor("narrow", [size], kind), models.tensor("y", [size], onnx.TensorProto.INT32)]
+    model = models.model(nodes, [models.tensor("x", [size])], outputs, opsets={"": 21})
+    right = x.astype(np.int64).astype(np.dtype(dtype)).astype(np.int32)
+    narrow, wide = openvino.prepare(model).run([x])
+    np.testing.assert_array_equal(narrow.astype(np.int32), right)
+    np.testing.assert_array_equal(wide, right)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: a Cast to 16 bits that a kernel leaves wider than its type."""
+"""Rule: a Cast to 4, 8 or 16 bits that a kernel leaves wider than its type."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from onnx import ModelProto, TensorProto
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 _T = TensorProto
-_SIGNED = (_T.INT8, _T.INT16)
+_SIGNED = (_T.INT4, _T.INT8, _T.INT16)
+_BITS = {_T.INT4: 4, _T.UINT4: 4, **{kind: bits for kind, bits in INTEGER_BITS.items() if bits <= 16}}
+_FLOATS = (_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE)
 
 
 def narrow_integers(site: Site) -> Iterator[ModelProto]:
     """Keep the low bits in int32, so that the Cast has nothing to cut off."""
     x, kind = site.input(0), site.attribute("to")
-    if not site.is_("Cast") or site.elem_type(x) not in INTEGER_BITS or INTEGER_BITS.get(kind, 64) > 16:
+    known = site.elem_type(x) in INTEGER_BITS or (site.elem_type(x) in _FLOATS and _BITS.get(kind) == 4)
+    if not site.is_("Cast") or kind not in _BITS or not known:
         return
-    body = Body(site)
+    body = Body(site, site.opsets) if _BITS[kind] == 4 else Body(site)  # 4 bits are younger than bodies
     value = body.cast(x, _T.INT32) if site.elem_type(x) != _T.INT32 else x
     yield body.finish(body.cast(_low_bits(body, value, kind), kind))
 
 
 def _low_bits(body: Body, value: str, kind: int) -> str:
-    bits = INTEGER_BITS[kind]
+    bits = _BITS[kind]
     mask = body.constant(2**bits - 1, _T.INT32)
     if kind not in _SIGNED:
         return str(body("BitwiseAnd", value, mask))

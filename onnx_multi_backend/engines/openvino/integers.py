@@ -20,6 +20,8 @@ _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
 _WIDE = frozenset({_T.INT32, _T.INT64, _T.UINT32, _T.UINT64})
 _NARROW = _EIGHT | _SIXTEEN
+_CUT = {_T.INT4: (-8, 7), _T.UINT4: (0, 15), _T.INT16: (-(2**15), 2**15 - 1), _T.UINT16: (0, 2**16 - 1)}
+_FLOATS = frozenset({_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE})
 
 #: Operators whose results are limited (8 bits) or not cut back (16 bits).
 _LIMITED: Mapping[str, frozenset[int]] = {
@@ -53,9 +55,8 @@ def suspects(node: NodeProto, read: list[Value]) -> bool:
     kind = node.op_type
     if kind == "Cast":
         to = next((a.i for a in node.attribute if a.name == "to"), 0)
-        return bool(read) and (
-            (to in _SIXTEEN and read[0].elem_type in INTEGER_BITS) or (to == _T.BOOL and read[0].elem_type == _T.INT32)
-        )
+        given = read[0].elem_type if read else 0
+        return _is_cut(given, to) or (to == _T.BOOL and given == _T.INT32)
     if kind in _LIMITED and read and read[0].elem_type in _LIMITED[kind]:
         return True
     if kind in _UNTYPED and any(value.elem_type in _NARROW for value in read):
@@ -94,12 +95,16 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
 
 def _cast(site: Site, kind: int) -> Doubt | None:
     to, x = site.attribute("to"), site.value(site.input(0))
-    if to in _SIXTEEN and kind in INTEGER_BITS:
-        low, high = (-(2**15), 2**15 - 1) if to == _T.INT16 else (0, 2**16 - 1)
-        return None if x.within(low, high) else Doubt("the result is not cut back to 16 bits", wrong=True)
+    if _is_cut(kind, to) and not x.within(*_CUT[to]):
+        return Doubt("the result is not cut back to the type's bits", wrong=True)
     if to == _T.BOOL and kind == _T.INT32 and not x.within(-(2**31) + 1, 2**31):
         return Doubt("the lowest int32 becomes false", wrong=True)
     return None
+
+
+def _is_cut(kind: int, to: int) -> bool:
+    """Whether a Cast leaves numbers wider than its type; negative ones become 0 in UINT4 with SSE4.2, or where shapes are dynamic."""
+    return to in _CUT and (kind in INTEGER_BITS or (kind in _FLOATS and to not in _SIXTEEN))
 
 
 def _exact(site: Site) -> bool:
