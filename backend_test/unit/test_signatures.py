@@ -14,7 +14,16 @@ import onnx_multi_backend.backend
 from backend_test.unit import models
 
 REQUIRED: Any = inspect.Parameter.empty
-COMMON = {"device": None, "input_example": None, "adapt": True, "fallback": "partial", "cache_dir": None}
+COMMON = {
+    "device": None,
+    "input_example": None,
+    "adapt": True,
+    "fallback": "partial",
+    "cache_dir": None,
+    "verify_weights": False,
+    "isolate": False,
+    "time_limit": None,
+}
 EXAMPLE = {"input_example": None}
 THREADS = {"inter_op_num_threads": None, "intra_op_num_threads": None}
 
