@@ -47,7 +47,7 @@ def quotient_by_zero(node: NodeProto, constants: list[np.ndarray | None]) -> str
 def range_without_end(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Range with a known step of 0."""
     step = constants[2] if len(constants) > 2 else None
-    return "a step of 0 ends the process" if step is not None and step.size and not step.any() else None
+    return "a step of 0 ends the process, or never ends" if step is not None and step.size and not step.any() else None
 
 
 def no_stride(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:

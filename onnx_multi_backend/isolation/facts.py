@@ -10,7 +10,7 @@ from typing import NamedTuple
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.signature import Signature
+from onnx_multi_backend.signature import Signature, from_json, to_json
 
 
 class Facts(NamedTuple):
@@ -35,6 +35,12 @@ class Facts(NamedTuple):
     provider: str
     providers: tuple[tuple[str, Mapping[str, str]], ...]
     origin: LoadedModel
+
+
+def received(facts: Facts) -> Facts:
+    """The same, once it was unpickled: with numpy's own dtype objects, which inputs are compared with by identity."""
+    signature = from_json(to_json(facts.signature), facts.origin.path)
+    return facts._replace(signature=signature)
 
 
 def facts_of(prepared: PreparedModel) -> Facts:

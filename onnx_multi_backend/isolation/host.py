@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from onnx_multi_backend.errors import EngineCrashedError, RunError
-from onnx_multi_backend.isolation.facts import Facts
+from onnx_multi_backend.isolation.facts import Facts, received
 from onnx_multi_backend.isolation.process import Process, how_it_ended
 from onnx_multi_backend.prepared import Recipe
 from onnx_multi_backend.user_warnings import warn
@@ -102,7 +102,7 @@ class Host:
     def set_providers(self, names: Sequence[Any], options: Any) -> Facts:
         """Prepare the model on other execution providers, there and wherever it is prepared again."""
         with self._lock:
-            facts: Facts = self.call("set_providers", names, options)
+            facts = received(self.call("set_providers", names, options))
             self.facts = self._known = facts
             self.recipe = replace(self.recipe, providers=facts.providers)
             return facts
@@ -129,7 +129,7 @@ class Host:
         except BaseException:
             process.kill()
             raise
-        self.facts = self._known = pickle.loads(answer)
+        self.facts = self._known = received(pickle.loads(answer))
         self._process = process
         return process
 

@@ -7,7 +7,7 @@ import os
 import struct
 
 _LENGTH = struct.Struct("<Q")
-_MOST_AT_ONCE = 1 << 20
+_MOST_AT_ONCE = 1 << 16
 
 
 class Pipe:
@@ -15,6 +15,7 @@ class Pipe:
 
     def __init__(self, reads: int, writes: int) -> None:
         self._reads, self._writes = reads, writes
+        self._ahead = b""  # what a read brought of the next message
 
     def send(self, message: bytes) -> None:
         """Write a message. Raises OSError (BrokenPipeError where nobody reads it any more)."""
@@ -32,23 +33,27 @@ class Pipe:
         EOFError
             The other end is closed.
         """
-        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
-        return self._read(length)
+        data = self._ahead or self._some()
+        while len(data) < _LENGTH.size:
+            data += self._some()
+        (length,) = _LENGTH.unpack_from(data)
+        end = _LENGTH.size + length
+        if len(data) < end:
+            parts, missing = [data], end - len(data)
+            while missing > 0:
+                parts.append(self._some())
+                missing -= len(parts[-1])
+            data = b"".join(parts)
+        self._ahead = data[end:]
+        return data[_LENGTH.size : end]
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
         while left:
             left = left[os.write(self._writes, left) :]
 
-    def _read(self, size: int) -> bytes:
-        data = os.read(self._reads, min(size, _MOST_AT_ONCE)) if size else b""
-        if len(data) == size:
-            return data
-        parts = [data]
-        size -= len(data)
-        while size:
-            if not parts[-1]:
-                raise EOFError
-            parts.append(os.read(self._reads, min(size, _MOST_AT_ONCE)))
-            size -= len(parts[-1])
-        return b"".join(parts)
+    def _some(self) -> bytes:
+        data = os.read(self._reads, _MOST_AT_ONCE)
+        if not data:
+            raise EOFError
+        return data

@@ -110,6 +110,17 @@ def test_the_execution_provider_refuses_them_all(openvino_ep: type[omb.Preset]) 
             openvino_ep.prepare(made)
 
 
+@pytest.mark.parametrize("elem_type", [INT32, INT64, models.FLOAT])
+def test_a_range_without_end_is_not_written_as_a_loop_without_end(openvino: type[omb.Preset], elem_type: int) -> None:
+    """OpenVINO refuses it in words, and would compute the Loop of ONNX's function for it while it compiles."""
+    dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+    constants = {name: np.array(value, dtype) for name, value in {"start": 0, "limit": 5, "step": 0}.items()}
+    node = models.node("Range", [*constants], ["y"])
+    made = models.model([node], [], [models.tensor("y", None, elem_type)], initializers=constants)
+    with pytest.raises(omb.UnsupportedModelError, match="a step of 0"):
+        openvino.prepare(made)
+
+
 HARMLESS = {
     "another divisor": (divided("Div", np.int32, [smallest(np.int32), 7], [2, -1]), [-(2**30), -7]),
     "another dividend": (divided("Mod", np.int64, smallest(np.int64) + 1, -1), 0),

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient
+from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end
 from onnx_multi_backend.engines.openvino import runtime
 
-#: Forms that end the process while a model is compiled, by operator (seen with 2026.4.1).
-DEADLY: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,)}
+#: Forms that end the process while a model is compiled, or would once they are rewritten, by operator (seen with 2026.4.1).
+DEADLY: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Range": (range_without_end,)}
 
 _PACKED = ("i4", "u4", "f4e2m1", "u1", "u2", "u3", "u6", "nf4")
 
