@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import sys
 import threading
 import time
@@ -37,7 +36,6 @@ def main(parent: int, inputs: int | None, outputs: int | None) -> None:
     inputs, outputs : int or None
         Descriptors of the memory that inputs and outputs pass through.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's process, which then ends this one
     pipe = Pipe(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

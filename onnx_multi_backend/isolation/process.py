@@ -19,8 +19,9 @@ from onnx_multi_backend.isolation.parcels import Inbox, Outbox
 from onnx_multi_backend.isolation.pipe import Pipe
 
 #: Not multiprocessing's ways to start one: those run the user's main module again, or copy a process that has threads.
+#: Ctrl-C is for the user's process, which then ends this one.
 _CODE = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from onnx_multi_backend.isolation import child; child.main(*json.loads(sys.argv[2]))"
 )
 
@@ -56,7 +57,6 @@ class Process:
                 bufsize=0,
                 cwd=folder,
                 pass_fds=descriptors,
-                start_new_session=shares,  # Ctrl-C on the terminal does not reach it
             )
         except BaseException:
             for descriptor in descriptors:
