@@ -89,6 +89,7 @@ def lower(
     model = inlined(adapted.proto)
     typed = infer(model)
     patience = patience or Patience()
+    patience.renew()
     given = opset_versions(model)
     unused = _unused(adapted.proto, given)
     newest = engine.limits.max_opset("")
@@ -186,9 +187,8 @@ class _Lowering:
 
     def ask_first(self, graph: GraphProto, opsets: Mapping[str, int], complaint: str) -> None:
         """Ask about the operators that the engine named when it refused the model: if they cannot be helped, little else matters."""
-        named = (
-            [n for n in graph.node if n.op_type in complaint and next(subgraphs(n), None) is None] if complaint else []
-        )
+        doubtful = {n.op_type for n in graph.node if n.op_type in complaint} | self._patience.hopeless
+        named = [n for n in graph.node if n.op_type in doubtful and next(subgraphs(n), None) is None]
         scope = Scope({}, {}).inside(graph) if named else Scope({}, {})
         for place in one_of_each_first([node.op_type for node in named]):
             if self._patience.over:
@@ -202,7 +202,7 @@ class _Lowering:
 
     def _give_up(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> None:
         if not self._patience.lost and self.hopeless(node, scope, opsets):
-            self._patience.lose()
+            self._patience.lose(node.op_type)
 
     def alternatives(self, opset: int) -> Iterator[int]:
         """Opsets, older than this one, in which a node that was refused means the same: an older kernel may take it."""

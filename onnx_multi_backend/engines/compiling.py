@@ -100,8 +100,6 @@ def _lowered(
                 continue
             session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
             return session
-        if payload.patience.over:
-            break
     return None
 
 
