@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.engine import Engine, answer
+from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
@@ -23,6 +23,7 @@ from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.rules import RULES
 from onnx_multi_backend.adapt.rules.version import convert_version
+from onnx_multi_backend.adapt.rules.widen import widen_types
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.single_node import (
     Scope,
@@ -95,6 +96,7 @@ def lower(
     newest = engine.limits.max_opset("")
     tried: set[int] = set()
     partly: list[Adapted] = []
+    wider: list[Adapted] = []
 
     def lowering_to(opset: int) -> _Lowering:
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
@@ -126,13 +128,19 @@ def lower(
         if patience.over:
             break
         if complete and (lowering.changes or adapted.proto.functions or unused or opset != given.get("", opset)):
-            yield _finished(adapted, attempt, given, lowering)
+            made = _finished(adapted, attempt, given, lowering)
+            if lowering.widened and engine.any_opset and (newer := later(lowering)):
+                wider, todo = [made], newer  # where a rule writes the node in another way, that is meant
+                continue
+            yield made
+            yield from wider
             return
         if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would tell more
             return
         if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
         todo += later(lowering)
+    yield from wider
     yield from partly[:_PARTLY]
 
 
@@ -178,6 +186,8 @@ class _Lowering:
         self.hopeless: Callable[[NodeProto, Scope, Mapping[str, int]], bool] = lambda node, scope, opsets: True
         #: Whether there was a node that cannot be shown by itself.
         self.unseen = False
+        #: Whether a node whose form is wrong went to another kernel, by a wider type.
+        self.widened = False
         #: Whether a node was refused because it means something else in the opset that the engine is to get.
         self.mixed = False
 
@@ -262,8 +272,8 @@ class _Lowering:
         return given == wanted or unchanged(node.op_type, domain, given, wanted)
 
     def _solve(self, site: Site, engine: Engine, *, written: bool) -> _Fragment | None:
-        words = self._why_not(site, engine, written=written)
-        if words is None:
+        doubt = self._why_not(site, engine, written=written)
+        if doubt is None:
             return _Fragment()
         for rule in RULES if is_valid(site.model) else ():
             if self._patience.over:
@@ -273,15 +283,17 @@ class _Lowering:
             for body in rule(site):
                 typed = infer(body)
                 if self._graph(typed.graph, Scope({}, {}), opset_versions(typed)):
-                    return _Fragment(tuple(typed.graph.node), rule.__name__, words)
-        logger.debug("no rule for %s: %s", site.model, words)
+                    self.widened |= doubt.wrong and rule is widen_types
+                    return _Fragment(tuple(typed.graph.node), rule.__name__, doubt.words)
+        logger.debug("no rule for %s: %s", site.model, doubt.words)
         self._refused.append(site)
         return None
 
-    def _why_not(self, site: Site, engine: Engine, *, written: bool) -> str | None:
+    def _why_not(self, site: Site, engine: Engine, *, written: bool) -> Doubt | None:
         if not self._same(site.node, {site.domain: site.opset}):
             self.mixed = True
-            return f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
+            changed = f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
+            return Doubt(changed)
         stamped = ModelProto()
         stamped.CopyFrom(site.model)
         del stamped.opset_import[:]
@@ -289,10 +301,11 @@ class _Lowering:
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
         doubt = engine.distrusts(Site(stamped, site.target), written=written)
         if doubt is not None:
-            return doubt.words
+            return doubt
         for value in stamped.graph.input:  # a kernel is there or not, whatever the elements are
             value.ClearField("doc_string")
-        return answer(engine, stamped)
+        words = answer(engine, stamped)
+        return Doubt(words) if words is not None else None
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""

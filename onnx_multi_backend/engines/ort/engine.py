@@ -98,7 +98,7 @@ class OrtEngine:
 
         What the CPU provider lacks too may need another opset: then it is asked alone. A provider may leave a small
         node to the CPU that it takes among others: what takes a node's place is only asked to run at all, and the
-        placement of the whole decides. One that does not is asked first, because it may compute such a node wrongly.
+        placement of the whole decides. The provider is asked first, because it may compute such a node wrongly.
         """
         cpu = replace(self, providers=((providers.CPU, {}),), library="")
         if self.records[0].slow_builds:  # it builds an engine for minutes: the CPU provider is asked
@@ -110,7 +110,7 @@ class OrtEngine:
         strict = replace(self, strict=True)
         if self.fallback == "none":
             return [(strict, strict)]
-        requested = [(strict, self), (strict, cpu)] if self.records[0].takes_small_nodes else [(strict, cpu)]
+        requested = [(strict, self), (strict, cpu)]
         return requested if taken else [(self, self), (cpu, cpu), *requested]
 
     def suspects(self, node: NodeProto, facts: Facts) -> bool:

@@ -47,8 +47,6 @@ class Record:
         Whether that option wants the device's number alone.
     slow_builds : bool
         Whether asking it about one node takes too long.
-    takes_small_nodes : bool
-        Whether it takes a node by itself that it takes among others, so that asking it about one tells who computes it.
     least_nodes : int
         How many nodes a model has, at the least, for it to take each of them that it takes among others.
     miscounts_inputs : bool
@@ -81,7 +79,6 @@ class Record:
     device_option: str = ""
     device_by_index: bool = False
     slow_builds: bool = False
-    takes_small_nodes: bool = False
     least_nodes: int = 1
     miscounts_inputs: bool = False
     drops_cast_pairs: bool = False
@@ -159,7 +156,6 @@ _PLUGINS: Mapping[str, Record] = {
     OPENVINO: replace(
         _OPENVINO,
         known_options=frozenset({"load_config", "reshape_input"}),
-        takes_small_nodes=True,
         loses_empty_inputs=True,
         breaks_memory=True,
         meta="AUTO",
