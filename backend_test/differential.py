@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random graphs on a preset, beside the bare engine, ONNX Runtime without optimizations, and ONNX's evaluator.
+
+``python -m backend_test.differential --preset Openvino --count 2000 --seed 7``; graph i is a function of the seed and i.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the process that forks has one thread
+
+from onnx import ModelProto
+
+from backend_test.search import judge
+from backend_test.search.answers import summary
+from backend_test.search.command import Outcome, main
+from backend_test.search.findings import Finding
+from backend_test.search.graphs import random_graph
+from backend_test.search.isolation import Stages
+from backend_test.search.parts import inner_values
+from backend_test.search.shrink import Found, shrink, signature
+from backend_test.search.trial import Trial, second_opinion, sensitive, try_model
+from backend_test.search.unspecified import unspecified
+
+#: Wrong numbers, which rounding may explain.
+_NUMBERS = (judge.WORSE_WRONG, judge.WRONG, judge.UNJUDGED, judge.DISPUTED)
+
+
+def graph_work(preset: str, seed: int) -> Any:
+    """The work on one graph."""
+
+    def work(i: int, stages: Stages) -> Outcome:
+        made = random_graph(random.Random(f"{seed}:{i}"))
+        trial = try_model(preset, made.model, made.feeds, stages)
+        if trial.verdict.category == judge.UNJUDGED:
+            trial = second_opinion(preset, made.model, made.feeds, trial, stages)
+        verdict = trial.verdict
+        if not verdict.is_finding and verdict.category not in (judge.UNJUDGED, judge.DISPUTED, judge.INVALID):
+            return Outcome(verdict.category, verdict.why[:200] if verdict.category == judge.TOLD else "")
+        return _look_closer(preset, i, (made.model, list(made.feeds), trial), stages)
+
+    return work
+
+
+def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
+    """Shrink what was found, and leave out what proves nothing."""
+    count = 0
+
+    def attempt(model: ModelProto, feeds: list[dict[str, Any]]) -> Trial:
+        nonlocal count
+        count += 1
+        trial = try_model(preset, model, feeds, stages, f"part {count} ")
+        if trial.verdict.category == judge.UNJUDGED:
+            trial = second_opinion(preset, model, feeds, trial, stages, f"part {count} ")
+        return trial
+
+    whole = found[2].verdict
+    found = shrink(found, attempt)
+    model, feeds, trial = found
+    if whole.category in _NUMBERS:
+        try:
+            reason = unspecified(model, inner_values(model, feeds))
+        except Exception:  # the evaluators cannot tell: it stays a finding
+            reason = ""
+        if reason:
+            return Outcome(judge.UNSPECIFIED, reason)
+        if sensitive(model, feeds):
+            return Outcome("sensitive", "rounding of the inputs changes as much")
+    text = report(preset, i, found)
+    made = Finding(signature(preset, found), whole.category, model.SerializeToString(), text, feeds)
+    return Outcome(whole.category, trial.verdict.why[:200], made, counts=trial.verdict.is_finding)
+
+
+def report(preset: str, i: int, found: Found) -> str:
+    """What everybody made of a model."""
+    model, _, trial = found
+    lines = [f"graph {i}, on {preset}: {trial.verdict.category}. {trial.verdict.why}"]
+    lines += [f"warned: {w}" for w in trial.answers["ours"].warnings]
+    for name, answer in trial.answers.items():
+        lines.append(f"\n{name}: {answer}")
+        for run, outputs in enumerate(answer.runs):
+            lines += [f"  run {run + 1}, output {n}: {summary(x)}" for n, x in enumerate(outputs)]
+    lines.append("")
+    lines.append(str(model)[:6000])
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main("differential", str(__doc__), graph_work))

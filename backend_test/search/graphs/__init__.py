@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random graphs: valid models of any operator, with inputs for two different runs."""
+
+from __future__ import annotations
+
+from backend_test.search.graphs.generate import Made, Plan, random_graph
+
+__all__ = ["Made", "Plan", "random_graph"]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is right: answers are compared, the references vote, and a category comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backend_test.search.answers import DEAD, FATAL, REFUSED, RESULT, UNTYPED, Answer
+
+OK = "ok"
+REFUSED_TOO = "refused"  # so does the bare engine, or it is wrong: an honest no
+UNJUDGED = "unjudged"  # no two references agree, and none agrees with the preset
+DISPUTED = "disputed"  # the preset and its engine agree, ONNX's reference evaluator does not
+TOLD = "told"  # wrong, with a warning of the package
+INVALID = "invalid"  # nobody runs it: the generator's fault
+UNSPECIFIED = "unspecified"  # ONNX does not say what is right
+#: What is a finding.
+WORSE_WRONG, WORSE_REFUSED, WRONG = "worse-wrong", "worse-refused", "silently-wrong"
+FINDINGS = (WORSE_WRONG, WORSE_REFUSED, WRONG, "dead", "untyped", "hang", "memory")
+
+#: Relative tolerance by dtype, and absolute as a share of the largest finite number.
+_TOLERANCE = {
+    "float64": (1e-7, 1e-9),
+    "float32": (2e-4, 2e-5),
+    "float16": (1e-2, 4e-3),
+    "bfloat16": (4e-2, 2e-2),
+    "float8_e4m3fn": (0.13, 1e-2),
+    "float8_e4m3fnuz": (0.13, 1e-2),
+    "float8_e5m2": (0.26, 1e-2),
+    "float8_e5m2fnuz": (0.26, 1e-2),
+    "float4_e2m1fn": (0.5, 0.0),
+}
+
+
+class Verdict(NamedTuple):
+    """A category, in which run, and why."""
+
+    category: str
+    run: int = 0
+    why: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return self.category in FINDINGS
+
+
+def agree(one: Any, other: Any, *, slack: float = 1.0) -> bool:
+    """Whether two outputs are the same but for rounding."""
+    if isinstance(one, (list, tuple)) or isinstance(other, (list, tuple)):
+        if not (isinstance(one, (list, tuple)) and isinstance(other, (list, tuple))) or len(one) != len(other):
+            return False
+        return all(agree(a, b, slack=slack) for a, b in zip(one, other, strict=True))
+    if one is None or other is None:
+        return one is None and other is None
+    a, b = np.asarray(one), np.asarray(other)
+    if a.dtype.kind in "OU" or b.dtype.kind in "OU":
+        return a.shape == b.shape and [str(x) for x in a.ravel()] == [str(x) for x in b.ravel()]
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.name not in _TOLERANCE:
+        return bool((a == b).all())
+    return bool(close(a, b, slack).all())
+
+
+def close(a: np.ndarray, b: np.ndarray, slack: float = 1.0) -> np.ndarray:
+    """Where two arrays of floats agree; what is subnormal may have been flushed to zero."""
+    rtol, share = _TOLERANCE[a.dtype.name]
+    with np.errstate(all="ignore"):
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        finite = np.isfinite(x) & np.isfinite(y)
+        largest = np.abs(np.where(finite, y, 0)).max(initial=0.0)
+        atol = max(share * min(largest, 1e30), 1.2e-38)
+        near = np.abs(x - y) <= slack * (rtol * np.maximum(np.abs(x), np.abs(y)) + atol)
+        return np.asarray(np.where(finite, near, (x == y) | (np.isnan(x) & np.isnan(y))))
+
+
+def _same(one: Sequence[Any], other: Sequence[Any], slack: float) -> bool:
+    return len(one) == len(other) and all(agree(a, b, slack=slack) for a, b in zip(one, other, strict=True))
+
+
+def judge(ours: Answer, bare: Answer, references: Mapping[str, Answer], *, slack: float = 1.0) -> Verdict:
+    """Judge a preset's answer.
+
+    Parameters
+    ----------
+    ours : Answer
+        Of the runs A, B and A again.
+    bare : Answer
+        The engine's own, of the runs A and B.
+    references : mapping of str to Answer
+        The same of ONNX Runtime without optimizations (``unoptimized``) and of ONNX's evaluator (``reference``).
+    slack : float
+        By which tolerances are multiplied.
+    """
+    if ours.kind in FATAL:
+        return Verdict(ours.kind if bare.kind != ours.kind else REFUSED_TOO, 0, ours.error)
+    if ours.kind == UNTYPED:
+        return Verdict("untyped", 0, ours.error)
+    voters = {"bare": bare, **references}
+    if ours.kind == REFUSED:
+        return _refused(ours, bare, references, slack)
+    if all(v.kind != RESULT and not v.runs for v in voters.values()):
+        return Verdict(UNJUDGED, 0, "nobody else runs it")
+    worst = Verdict(OK)
+    for run, result in enumerate(ours.runs):
+        verdict = _one_run(run, result, voters, ours, slack)
+        if verdict.is_finding:
+            return verdict
+        if verdict.category != OK and worst.category == OK:
+            worst = verdict
+    return worst
+
+
+def _refused(ours: Answer, bare: Answer, references: Mapping[str, Answer], slack: float) -> Verdict:
+    if bare.kind != RESULT:
+        nobody = all(not r.runs for r in references.values())
+        return Verdict(INVALID if nobody else REFUSED_TOO, 0, ours.error)
+    for run, result in enumerate(bare.runs):
+        others = [r.runs[run] for r in references.values() if len(r.runs) > run]
+        if not any(_same(result, other, slack) for other in others):
+            return Verdict(REFUSED_TOO, run, ours.error)
+    return Verdict(WORSE_REFUSED, 0, ours.error)
+
+
+def _one_run(run: int, result: list[Any], voters: Mapping[str, Answer], ours: Answer, slack: float) -> Verdict:
+    asked = run % 2  # the third run is the first again
+    given = {name: v.runs[asked] for name, v in voters.items() if len(v.runs) > asked}
+    with_us = {name for name, other in given.items() if _same(result, other, slack)}
+    right = {
+        name for name, one in given.items() if any(_same(one, two, slack) for n, two in given.items() if n != name)
+    }
+    reference = "reference" in given
+    if with_us:
+        # ONNX Runtime with and without optimizations has the same kernels: only the reference is of another make.
+        if "reference" in with_us or not reference or (with_us - {"bare"} and "reference" not in right):
+            return Verdict(OK if not reference or "reference" in with_us else DISPUTED, run)
+        if not right or with_us & right:
+            return Verdict(DISPUTED, run)
+        return Verdict(TOLD, run, ours.warnings[0]) if ours.warnings else Verdict(WRONG, run)
+    if ours.warnings:
+        return Verdict(TOLD, run, ours.warnings[0])
+    if not right:
+        return Verdict(UNJUDGED, run, "no two others agree")
+    if "bare" in right:
+        return Verdict(WORSE_WRONG, run)
+    if "bare" not in given and voters["bare"].kind in (REFUSED, DEAD):
+        return Verdict(WORSE_WRONG if voters["bare"].kind == REFUSED else WRONG, run)
+    return Verdict(WRONG, run)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest part of a graph that shows the same, and the signature that makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto
+
+from backend_test.search.parts import inner_values, part
+from backend_test.search.trial import Trial
+
+Feeds = list[dict[str, Any]]
+Found = tuple[ModelProto, Feeds, Trial]
+
+
+def shrink(found: Found, attempt: Callable[[ModelProto, Feeds], Trial]) -> Found:
+    """Cut nodes off while the verdict's category stays.
+
+    Parameters
+    ----------
+    found : (ModelProto, feeds, Trial)
+    attempt : callable
+        Tries a model.
+    """
+    model, feeds, trial = found
+    positions = [i for i, n in enumerate(model.graph.node) if n.op_type != "Constant"]
+    if len(positions) < 2:
+        return found
+    try:
+        values = inner_values(model, feeds)
+    except Exception:  # an evaluator that fails here leaves the graph as it is
+        return found
+
+    def shows(kept: Sequence[int]) -> Found | None:
+        made = part(model, kept, values)
+        if made is None:
+            return None
+        again = attempt(*made)
+        return (*made, again) if again.verdict.category == trial.verdict.category else None
+
+    for position in positions:
+        single = shows([position])
+        if single:
+            return single
+    kept = positions
+    for position in reversed(positions):
+        fewer = [k for k in kept if k != position]
+        smaller = shows(fewer) if fewer else None
+        if smaller:
+            kept, found = fewer, smaller
+    return found
+
+
+def signature(preset: str, found: Found) -> str:
+    """One line that findings of one cause share: preset, category, operators, type and what is special."""
+    model, feeds, trial = found
+    verdict = trial.verdict
+    nodes = [n for n in model.graph.node if n.op_type != "Constant"]
+    functions = {f.name: f.node for f in model.functions}
+    operators = "+".join(sorted({_operator(n, functions) for n in nodes}))
+    words = [preset, verdict.category, operators, _kind(model, feeds), *_special(model, feeds)]
+    if verdict.run and verdict.category.endswith("wrong"):
+        words.append(f"run{verdict.run + 1}")
+    if verdict.category in ("untyped", "dead", "worse-refused"):
+        words.append(_normal(trial.answers["ours"].error))
+    return " ".join(words)
+
+
+def _operator(node: NodeProto, functions: dict[str, Any]) -> str:
+    inside = [n for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs) for n in g.node]
+    inside += functions.get(node.op_type, ()) if node.domain else ()
+    name = "function" if node.domain else node.op_type
+    inner = sorted({_operator(n, functions) for n in inside if n.op_type not in ("Identity", "Constant")})
+    return f"{name}({','.join(inner)})" if inner else name
+
+
+def _arrays(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:
+    from onnx import numpy_helper
+
+    found = [array for fed in feeds for array in fed.values() if isinstance(array, np.ndarray)]
+    return found + [numpy_helper.to_array(t) for t in model.graph.initializer]
+
+
+def _kind(model: ModelProto, feeds: Feeds) -> str:
+    """The element type of the first operand of the first node."""
+    from onnx import numpy_helper
+
+    known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            continue
+        for name in node.input:
+            array = feeds[0].get(name, known.get(name))
+            if isinstance(array, np.ndarray):
+                return array.dtype.name
+    return "none"
+
+
+def _special(model: ModelProto, feeds: Feeds) -> list[str]:
+    words = set()
+    for array in _arrays(model, feeds):
+        if array.dtype.kind in "fV":
+            with np.errstate(all="ignore"):
+                wide = array.astype(np.float64)
+            if np.isnan(wide).any():
+                words.add("nan")
+            if np.isinf(wide).any():
+                words.add("inf")
+        elif array.dtype.kind in "iu" and array.size:
+            most = max(abs(int(array.min())), abs(int(array.max())))
+            words.add(
+                "beyond2**31"
+                if most >= 2**31 - 1 and most < 2**63 - 1
+                else "beyond2**24"
+                if 2**24 < most < 2**31 - 1
+                else ""
+            )
+        if not array.size:
+            words.add("empty")
+    return sorted(words - {""})
+
+
+def _normal(text: str) -> str:
+    """A message without what differs from model to model."""
+    text = re.sub(r"0x[0-9a-f]+|\d+", "N", text)
+    text = re.sub(r"'[^']*'|\"[^\"]*\"", "Q", text)
+    return text.replace("[", "(").replace("]", ")")[:120]

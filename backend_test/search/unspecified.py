@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms for which ONNX does not say what is right; a difference there is no fault.
+
+- A float that is NaN, infinite or out of range, made an integer: numpy, ONNX Runtime and OpenVINO each have their own.
+- The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
+- An integer to the power of a negative one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+
+from backend_test.search.graphs.values import np_dtype
+
+_ORDERED = ("ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression")
+
+
+def unspecified(model: ModelProto, values: Sequence[Mapping[str, Any]]) -> str:
+    """Why a graph's result is not specified; empty where it is.
+
+    Parameters
+    ----------
+    values : sequence of mapping
+        What every value of the main graph holds in each run.
+    """
+    constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    for node in model.graph.node:
+        for held in values:
+            operands = [held.get(name, constants.get(name)) for name in node.input]
+            reason = _of_node(node, operands)
+            if reason:
+                return f"{node.op_type}: {reason}"
+    return ""
+
+
+def _of_node(node: NodeProto, operands: list[Any]) -> str:
+    first = operands[0] if operands else None
+    if not isinstance(first, np.ndarray) or first.dtype.kind not in "fVi":
+        return ""
+    with np.errstate(all="ignore"):
+        wide = first.astype(np.float64) if first.dtype.kind in "fV" else None
+    if node.op_type in ("Cast", "CastLike", "QuantizeLinear") and wide is not None:
+        return _to_integer(node, wide, operands)
+    if node.op_type in _ORDERED and wide is not None and np.isnan(wide).any():
+        return "the order of NaN"
+    if node.op_type == "Pow" and first.dtype.kind == "i" and isinstance(operands[1], np.ndarray):
+        if operands[1].dtype.kind in "if" and (operands[1] < 0).any():
+            return "an integer to the power of a negative number"
+    return ""
+
+
+def _to_integer(node: NodeProto, wide: np.ndarray, operands: list[Any]) -> str:
+    if node.op_type == "QuantizeLinear":
+        return "NaN is quantized" if np.isnan(wide).any() else ""
+    if node.op_type == "CastLike":
+        dtype = operands[1].dtype if isinstance(operands[1], np.ndarray) else np.dtype(np.float32)
+    else:
+        to = next((a.i for a in node.attribute if a.name == "to"), TensorProto.FLOAT)
+        dtype = np_dtype(to)
+    if dtype.kind not in "iu":
+        return ""
+    info = np.iinfo(dtype)
+    with np.errstate(all="ignore"):
+        inside = (np.trunc(wide) >= float(info.min)) & (np.trunc(wide) <= float(info.max)) & (np.abs(wide) < 2.0**63)
+    return "" if inside.all() else "a number beyond the integer's range"
