@@ -23,7 +23,7 @@ from backend_test.search.graphs import random_graph
 from backend_test.search.isolation import Stages
 from backend_test.search.parts import inner_values
 from backend_test.search.shrink import Found, shrink, signature
-from backend_test.search.trial import Trial, second_opinion, sensitive, try_model
+from backend_test.search.trial import Trial, approximate, second_opinion, sensitive, try_model
 from backend_test.search.unspecified import unspecified
 
 #: Wrong numbers, which rounding may explain.
@@ -68,8 +68,8 @@ def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
             reason = ""
         if reason:
             return Outcome(judge.UNSPECIFIED, reason)
-        if sensitive(model, feeds):
-            return Outcome("sensitive", "rounding of the inputs changes as much")
+        if approximate(model, trial) or sensitive(model, feeds):
+            return Outcome("sensitive", "rounding changes as much")
     text = report(preset, i, found)
     made = Finding(signature(preset, found), whole.category, model.SerializeToString(), text, feeds)
     return Outcome(whole.category, trial.verdict.why[:200], made, counts=trial.verdict.is_finding)

@@ -33,6 +33,8 @@ class Answer:
         Where it failed: ``prepare`` or ``run``.
     warnings : list of str
         Those of the package itself.
+    where : str
+        The innermost function of the package that an untyped exception came through.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Answer:
     error: str = ""
     place: str = ""
     warnings: list[str] = field(default_factory=list)
+    where: str = ""
 
     def __str__(self) -> str:
         text = f"{self.kind}{f' at {self.place}' if self.place else ''}"
@@ -49,6 +52,19 @@ class Answer:
 def describe(error: BaseException) -> str:
     """An exception's type and the beginning of its message, on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:600]}"
+
+
+def raised_in(error: BaseException) -> str:
+    """The innermost function of the package that an exception came through, as ``adapt/lowering.py:lower``."""
+    found = ""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        _, package, path = code.co_filename.rpartition("onnx_multi_backend/")
+        if package:
+            found = f"{path}:{code.co_name}"
+        trace = trace.tb_next
+    return found
 
 
 def summary(value: Any) -> str:

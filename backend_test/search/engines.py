@@ -13,7 +13,7 @@ import onnx
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 
-from backend_test.search.answers import REFUSED, RESULT, UNTYPED, Answer, describe
+from backend_test.search.answers import REFUSED, RESULT, UNTYPED, Answer, describe, raised_in
 
 Feeds = Mapping[str, Any]
 #: Says in which part of its work an engine is: ``prepare``, then ``run``.
@@ -207,9 +207,22 @@ def preset(name: str, model: bytes, feeds: Sequence[Feeds], note: Note = _nothin
         except OnnxMultiBackendError as error:
             answer = Answer(REFUSED, answer.runs, describe(error), place)
         except Exception as error:  # that is what is looked for
-            answer = Answer(UNTYPED, answer.runs, describe(error), place)
+            answer = Answer(UNTYPED, answer.runs, describe(error), place, where=raised_in(error))
     answer.warnings = sorted({f"{w.category.__name__}: {w.message}" for w in caught if _is_ours(w.category)})
     return answer
+
+
+def compatibility(name: str, model: bytes, note: Note = _nothing) -> Answer:
+    """What a preset says of a model's compatibility; it never raises."""
+    backend = find_preset(name)
+    note("prepare")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = backend.compatibility(model)
+        except Exception as error:  # that is what is looked for
+            return Answer(UNTYPED, [], describe(error), "compatibility", where=raised_in(error))
+    return Answer(RESULT if found else REFUSED, [], "; ".join(getattr(found, "reasons", ()))[:600])
 
 
 def _is_ours(category: type[Warning]) -> bool:

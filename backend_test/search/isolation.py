@@ -29,8 +29,8 @@ GIB = 1 << 30
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 #: Seconds between two looks at a worker's memory and time.
 _TICK = 0.05
-#: A stage that has had no processor for so long hangs all the same.
-_WALL = 3.0
+#: A stage that has taken so many times its limit by the clock hangs, however little of the processor it had.
+_WALL = 10.0
 #: Tasks after which a worker is replaced, so that what engines keep does not add up.
 _LIFETIME = 400
 
@@ -42,7 +42,7 @@ class Limits:
     Attributes
     ----------
     seconds : float
-        Of processor time; thrice as much of the clock's.
+        Of processor time; ten times as much of the clock's.
     memory : int
         Bytes beyond what the process had at the stage's beginning.
     """
@@ -86,6 +86,8 @@ class Stages:
         note("")
         answer = work(note)
         self.taken[name] = max(0, _peak() - base)
+        if self.taken[name] > limit:  # between two looks of the watching process
+            return Answer(MEMORY, error=f"{self.taken[name] / GIB:.1f} GiB")
         return answer
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto
 
+from backend_test.search.answers import Answer
 from backend_test.search.parts import inner_values, part
 from backend_test.search.trial import Trial
 
@@ -65,7 +66,9 @@ def signature(preset: str, found: Found) -> str:
     words = [preset, verdict.category, operators, _kind(model, feeds), *_special(model, feeds)]
     if verdict.run and verdict.category.endswith("wrong"):
         words.append(f"run{verdict.run + 1}")
-    if verdict.category in ("untyped", "dead", "worse-refused"):
+    if verdict.category == "untyped":
+        words.append(f"{trial.answers['ours'].error.partition(':')[0]} at {trial.answers['ours'].where}")
+    if verdict.category in ("dead", "worse-refused"):
         words.append(_normal(trial.answers["ours"].error))
     return " ".join(words)
 
@@ -129,3 +132,12 @@ def _normal(text: str) -> str:
     text = re.sub(r"0x[0-9a-f]+|\d+", "N", text)
     text = re.sub(r"'[^']*'|\"[^\"]*\"", "Q", text)
     return text.replace("[", "(").replace("]", ")")[:120]
+
+
+def fuzz_signature(preset: str, category: str, answers: dict[str, Answer], operators: str) -> str:
+    """One line that mutants with one cause share: an exception is known by its type and where it was raised."""
+    name = next((n for n in ("ours", "compatibility") if answers[n].kind == category), "ours")
+    answer = answers[name]
+    if category == "untyped":
+        return f"{preset} untyped {answer.error.partition(':')[0]} at {answer.where or name}"
+    return f"{preset} {category} {name}{f' {answer.place}' if answer.place else ''} {operators} {_normal(answer.error)[:60]}"

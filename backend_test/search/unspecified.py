@@ -3,7 +3,7 @@
 
 - A float that is NaN, infinite or out of range, made an integer: numpy, ONNX Runtime and OpenVINO each have their own.
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
-- An integer to the power of a negative one.
+- An integer to the power of a negative one, and the logarithm of integers as an integer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def unspecified(model: ModelProto, values: Sequence[Mapping[str, Any]]) -> str:
 
 def _of_node(node: NodeProto, operands: list[Any]) -> str:
     first = operands[0] if operands else None
-    if not isinstance(first, np.ndarray) or first.dtype.kind not in "fVi":
+    if not isinstance(first, np.ndarray) or first.dtype.kind not in "fViu":
         return ""
     with np.errstate(all="ignore"):
         wide = first.astype(np.float64) if first.dtype.kind in "fV" else None
@@ -47,10 +47,15 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
         return _to_integer(node, wide, operands)
     if node.op_type in _ORDERED and wide is not None and np.isnan(wide).any():
         return "the order of NaN"
-    if node.op_type == "Pow" and first.dtype.kind == "i" and isinstance(operands[1], np.ndarray):
-        if operands[1].dtype.kind in "if" and (operands[1] < 0).any():
-            return "an integer to the power of a negative number"
+    if node.op_type == "Pow" and first.dtype.kind == "i" and _negative(operands[1]):
+        return "an integer to the power of a negative number"
+    if node.op_type in ("ReduceLogSum", "ReduceLogSumExp") and first.dtype.kind in "iu":
+        return "the logarithm of an integer is none"
     return ""
+
+
+def _negative(operand: Any) -> bool:
+    return isinstance(operand, np.ndarray) and operand.dtype.kind in "if" and bool((operand < 0).any())
 
 
 def _to_integer(node: NodeProto, wide: np.ndarray, operands: list[Any]) -> str:

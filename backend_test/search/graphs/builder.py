@@ -18,7 +18,7 @@ Dim = tuple[int, int]
 Dims = tuple[Dim, ...]
 
 
-class NoFit(Exception):
+class NoFitError(Exception):
     """The drawn operator cannot be put here; another is drawn."""
 
 
@@ -55,6 +55,10 @@ def _shape(proto: TypeProto) -> tuple[int, ...] | None:
         return None
     dims = proto.tensor_type.shape.dim
     return tuple(d.dim_value for d in dims) if all(d.HasField("dim_value") for d in dims) else None
+
+
+def _has_shape(proto: TypeProto) -> bool:
+    return proto.WhichOneof("value") != "tensor_type" or proto.tensor_type.HasField("shape")
 
 
 def shape_of(dims: Dims, run: int) -> tuple[int, ...]:
@@ -156,7 +160,7 @@ class Builder:
             constant = same and self.chance(self.constants)
         if not constant and self.outer is not None:
             if not same:
-                raise NoFit("a subgraph takes no inputs of its own")
+                raise NoFitError("a subgraph takes no inputs of its own")
             constant = True
         return self._constant(data[0]) if constant else self._input(data)
 
@@ -198,7 +202,7 @@ class Builder:
 
         Raises
         ------
-        NoFit
+        NoFitError
             ONNX says that such a node is not valid.
         """
         names = [self.fresh() for _ in range(outputs)]
@@ -220,14 +224,32 @@ class Builder:
                 schema, node, {i.name: i.types[run] for i in given}, known, opset_imports=opsets, ir_version=10
             )
         except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
-            raise NoFit(f"{node.op_type}: {error}") from error
+            raise NoFitError(f"{node.op_type}: {error}") from error
+        if any(name in types and not _has_shape(types[name]) for name in node.output):
+            types.update(self._by_function(node, given, known, run))
         for name in node.output:
             if name and (name not in types or types[name].WhichOneof("value") is None):
-                raise NoFit(f"{node.op_type}: the type of {name} is not inferred")
+                raise NoFitError(f"{node.op_type}: the type of {name} is not inferred")
             if (
                 name
                 and types[name].HasField("tensor_type")
                 and any(d.dim_value < 0 or d.dim_value > 100_000 for d in types[name].tensor_type.shape.dim)
             ):
-                raise NoFit(f"{node.op_type}: the shape of {name} is none")
+                raise NoFitError(f"{node.op_type}: the shape of {name} is none")
         return types
+
+    def _by_function(
+        self, node: NodeProto, given: Sequence[Value], known: dict[str, TensorProto], run: int
+    ) -> dict[str, TypeProto]:
+        """The types that inference on a model of the node alone gives: it knows the bodies of functions."""
+        inputs = [
+            ValueInfoProto(name=n, type=t) for n, t in {i.name: i.types[run] for i in given}.items() if n not in known
+        ]
+        outputs = [ValueInfoProto(name=n) for n in node.output]
+        graph = helper.make_graph([node], "node", inputs, outputs, list(known.values()))
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        try:
+            found = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph.output
+        except (onnx.shape_inference.InferenceError, RuntimeError) as error:
+            raise NoFitError(f"{node.op_type}: {error}") from error
+        return {o.name: o.type for o in found if o.type.WhichOneof("value")}

@@ -12,7 +12,7 @@ import onnx
 from onnx import TensorProto
 
 from backend_test.search.graphs import values as v
-from backend_test.search.graphs.builder import Builder, Dims, NoFit, Value, shape_of
+from backend_test.search.graphs.builder import Builder, Dims, NoFitError, Value, shape_of
 
 
 class Draft:
@@ -33,9 +33,9 @@ class Draft:
         try:
             self.schema = onnx.defs.get_schema(op_type, builder.opset, "")
         except onnx.defs.SchemaError as error:
-            raise NoFit(str(error)) from error
+            raise NoFitError(str(error)) from error
         if self.schema.deprecated:
-            raise NoFit(f"{op_type} is deprecated")
+            raise NoFitError(f"{op_type} is deprecated")
         self.since = self.schema.since_version
         self.inputs: list[Value | None] = []
         self.attributes: dict[str, Any] = {}
@@ -54,7 +54,7 @@ class Draft:
         """The element type of a type variable, drawn where it is not settled yet."""
         fitting = [k for k in self.allowed(var) if among is None or k in among]
         if not fitting:
-            raise NoFit(f"{self.op_type}: no type for {var}")
+            raise NoFitError(f"{self.op_type}: no type for {var}")
         self.settled[var] = v.draw_kind(self.rng, fitting)
         return self.settled[var]
 
@@ -108,7 +108,7 @@ class Draft:
                 break
             shape = self.b.shape(ranks, least)
         if shape is None or (dims is None and not fits(shape)):
-            raise NoFit(f"{self.op_type}: no shape fits")
+            raise NoFitError(f"{self.op_type}: no shape fits")
         made = self.b.drawn(kind, shape, profile)
         if data is not None:
             with np.errstate(all="ignore"):
@@ -124,7 +124,7 @@ class Draft:
         second = first if two is None else np.asarray(two, dtype)
         if not np.array_equal(first, second):
             if constant:
-                raise NoFit("a constant cannot differ between the runs")
+                raise NoFitError("a constant cannot differ between the runs")
             constant = False
         value = self.b.operand((first, second), constant=constant)
         self.inputs.append(value)
@@ -151,7 +151,7 @@ class Draft:
     def axis(self, rank: int, least: int = 0, negative_since: int = 11) -> int:
         """An axis, counted from the end too where that is allowed."""
         if rank <= least:
-            raise NoFit("there is no axis")
+            raise NoFitError("there is no axis")
         axis = self.rng.randrange(least, rank)
         return axis - rank if self.since >= negative_since and self.b.chance(0.35) else axis
 

@@ -7,7 +7,7 @@ import numpy as np
 from onnx import TensorProto
 
 from backend_test.search.graphs import values as v
-from backend_test.search.graphs.builder import NoFit, Value
+from backend_test.search.graphs.builder import NoFitError, Value
 from backend_test.search.graphs.draft import Draft
 from backend_test.search.graphs.recipes import recipe
 
@@ -194,13 +194,13 @@ def softmax(d: Draft) -> list[Value]:
 def cast(d: Draft) -> list[Value]:
     first = d.x("T1", profile="ordinary")
     if first.kind == TensorProto.STRING:
-        raise NoFit("a string need not be a number")
+        raise NoFitError("a string need not be a number")
     to = d.kind("T2", [k for k in d.allowed("T2") if k != TensorProto.STRING])
     if d.op_type == "CastLike":
         d.x("T2", dims=((1, 1),), reuse=False)
         return d.done()
     if d.op_type == "BitCast" and v.np_dtype(to).itemsize != v.np_dtype(first.kind).itemsize:
-        raise NoFit("another size")
+        raise NoFitError("another size")
     d.attr("to", to)
     d.attr("saturate", d.rng.randrange(2), 0.3)
     return d.done()

@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx import ModelProto, ValueInfoProto, helper
 
-from backend_test.search.graphs import elementwise, indexing, shaping  # noqa: F401  (they fill the table)
-from backend_test.search.graphs.builder import Builder, NoFit, Value
+from backend_test.search.graphs import elementwise, indexing, layers, networks, other_types, shaping, vision  # noqa: F401
+from backend_test.search.graphs.builder import Builder, NoFitError, Value
 from backend_test.search.graphs.draft import Draft
 from backend_test.search.graphs.recipes import RECIPES
 from backend_test.search.graphs.structures import LOCAL, structure
@@ -92,7 +92,7 @@ def _fill(b: Builder, plan: Plan) -> None:
         mark = _mark(b)
         try:
             grow(b)
-        except NoFit:
+        except NoFitError:
             _undo(b, mark)
             continue
         wanted -= 1

@@ -7,7 +7,7 @@ import numpy as np
 from onnx import TensorProto
 
 from backend_test.search.graphs import values as v
-from backend_test.search.graphs.builder import Dims, NoFit, Value, shape_of
+from backend_test.search.graphs.builder import Dims, NoFitError, Value, shape_of
 from backend_test.search.graphs.draft import Draft
 from backend_test.search.graphs.recipes import recipe
 
@@ -198,7 +198,7 @@ def tensor_scatter(d: Draft) -> list[Value]:
     batch, sequence, width = d.rng.randint(1, 2), d.rng.randint(2, 5), d.rng.randint(1, 3)
     kind = d.kind("T")
     if kind in v.NARROW:
-        raise NoFit("nothing new")
+        raise NoFitError("nothing new")
     d.x(dims=((batch, batch), (sequence, sequence), (width, width)))
     length = d.rng.randint(1, sequence)
     d.x(dims=((batch, batch), (length, length), (width, width)))

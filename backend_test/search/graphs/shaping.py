@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from backend_test.search.graphs import values as v
-from backend_test.search.graphs.builder import Dims, NoFit, Value
+from backend_test.search.graphs.builder import Dims, NoFitError, Value
 from backend_test.search.graphs.draft import Draft
 from backend_test.search.graphs.recipes import recipe
 
@@ -54,7 +54,7 @@ def squeeze(d: Draft) -> list[Value]:
         else:
             d.given(axes)
     elif any(1 in dim and dim != (1, 1) for dim in first.dims):
-        raise NoFit("the rank would differ between the runs")
+        raise NoFitError("the rank would differ between the runs")
     return d.done()
 
 
@@ -134,7 +134,7 @@ def split(d: Draft) -> list[Value]:
     if d.since >= 18 and d.b.chance(0.4):
         d.attr("num_outputs", outputs)
         if min(one, two) < outputs:
-            raise NoFit("too short")
+            raise NoFitError("too short")
         return d.done(outputs)
     if one == two and d.b.chance(0.7):
         cuts = sorted(d.rng.choices(range(one + 1), k=outputs - 1))
@@ -144,7 +144,7 @@ def split(d: Draft) -> list[Value]:
         else:
             d.given(parts)
     elif one % outputs or two % outputs or d.since >= 18:
-        raise NoFit("no equal parts")
+        raise NoFitError("no equal parts")
     return d.done(outputs)
 
 

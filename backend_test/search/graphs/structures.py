@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
-from backend_test.search.graphs.builder import Builder, Dims, NoFit, Value
+from backend_test.search.graphs.builder import Builder, Dims, NoFitError, Value
 from backend_test.search.graphs.values import FLOATS
 
 LOCAL = "local"
@@ -28,7 +28,7 @@ def structure(b: Builder, grow: Grow) -> list[Value]:
 def _tensors(b: Builder, least: int = 0) -> list[Value]:
     found = [x for x in b.values if x.kind and x.dims is not None and len(x.dims) >= least]
     if not found:
-        raise NoFit("there is no value to work on")
+        raise NoFitError("there is no value to work on")
     return found
 
 
@@ -54,7 +54,7 @@ def _like(inside: Builder, wanted: Value, grow: Grow, steps: Sequence[int] = (1,
     for _ in range(inside.rng.choice(steps)):
         try:
             grow(inside)
-        except NoFit:
+        except NoFitError:
             continue
     fitting = [x for x in inside.values if x.kind == wanted.kind and x.dims == wanted.dims]
     own = {name for node in inside.nodes[first:] for name in node.output}
@@ -133,7 +133,7 @@ def scan(b: Builder, grow: Grow) -> list[Value]:
     """A Scan along the first axis; the reference knows none of no steps."""
     fitting = [x for x in _tensors(b, 1) if x.dims and min(x.dims[0]) > 0]
     if not fitting:
-        raise NoFit("there is nothing to scan")
+        raise NoFitError("there is nothing to scan")
     scanned = b.rng.choice(fitting)
     assert scanned.dims is not None
     inside = _nested(b)
@@ -152,7 +152,7 @@ def scan(b: Builder, grow: Grow) -> list[Value]:
 def call(b: Builder, grow: Grow) -> list[Value]:
     """A call of a local function of one or two values."""
     if b.outer is not None:
-        raise NoFit("functions are called from the main graph")
+        raise NoFitError("functions are called from the main graph")
     given = b.rng.choices(_tensors(b), k=b.rng.choice((1, 2)))
     inside = Builder(b.rng, b.opset, dynamic=False, profiles=b.profiles, constants=1.0)
     inside.palette = b.palette
@@ -163,9 +163,9 @@ def call(b: Builder, grow: Grow) -> list[Value]:
     before = len(inside.nodes)
     result = _like(inside, inside.values[0], _without_inputs(grow))
     if inside.inputs:
-        raise NoFit("a function has no inputs of its own")
+        raise NoFitError("a function has no inputs of its own")
     if b.opset < 9 and any(t.data_type not in FLOATS for t in inside.initializers):
-        raise NoFit("a Constant was one of floats")
+        raise NoFitError("a Constant was one of floats")
     constants = [helper.make_node("Constant", [], [t.name], value=t) for t in inside.initializers]
     nodes: list[NodeProto] = [*constants, *inside.nodes[before:]]
     name, made = f"f{len(b.functions)}", b.fresh()
@@ -180,7 +180,7 @@ def _without_inputs(grow: Grow) -> Grow:
         count = len(b.inputs)
         made = grow(b)
         if len(b.inputs) > count:
-            raise NoFit("a function has no inputs of its own")
+            raise NoFitError("a function has no inputs of its own")
         return made
 
     return inner

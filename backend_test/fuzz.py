@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutated models on a preset, beside the bare engine: nothing dies, hangs, takes more memory or raises an untyped exception.
+
+``python -m backend_test.fuzz --preset OrtCpu --count 2000 --seed 7``; mutant i is a function of the seed and i.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the process that forks has one thread
+
+from google.protobuf.message import DecodeError
+from onnx import ModelProto
+
+from backend_test.search import engines, mutations
+from backend_test.search.answers import FATAL, REFUSED, RESULT, UNTYPED, Answer
+from backend_test.search.command import Outcome, main
+from backend_test.search.findings import Finding
+from backend_test.search.isolation import GIB, Stages
+from backend_test.search.mutations.seeds import Seed, cases, draw_seed, feeds_for
+from backend_test.search.shrink import fuzz_signature
+
+#: What a refusal may take beyond twice the engine's time, in seconds of the processor.
+_PATIENCE = 2.0
+
+
+class Mutant(NamedTuple):
+    """A model that is tried: its bytes, its inputs where there are any, and what was done to it."""
+
+    data: bytes
+    feeds: dict[str, Any] | None
+    done: list[str]
+
+
+def make(seed: Seed, chosen: Sequence[Any], bytes_seed: int | None, number: str) -> Mutant:
+    """The mutant of a seed, some mutations and perhaps a change of its bytes."""
+    model, done = mutations.apply(seed.model, chosen)
+    feeds = feeds_for(model, seed, random.Random(number))
+    data = model.SerializeToString()
+    if bytes_seed is not None:
+        data, told = mutations.change_bytes(data, random.Random(bytes_seed))
+        done = [*done, f"bytes: {told}"]
+    return Mutant(data, feeds, done)
+
+
+class Tried(NamedTuple):
+    """What came of a mutant: a category, and the answers."""
+
+    category: str
+    answers: dict[str, Answer]
+
+
+def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Tried:
+    """The bare engine, the preset, and what the preset says of the model's compatibility."""
+    feeds = [] if mutant.feeds is None else [mutant.feeds]
+    took: dict[str, float] = {}
+
+    def timed(name: str, ask: Any) -> Any:
+        def work(note: Any) -> Answer:
+            before = time.process_time()
+            answer: Answer = ask(note)
+            took[name] = time.process_time() - before
+            return answer
+
+        return work
+
+    bare = engines.bare_of(preset)
+    answers = {"bare": stages.run(f"{word}bare", timed("bare", lambda note: bare(mutant.data, feeds, note)), 4 * GIB)}
+    extra = stages.taken.get(f"{word}bare", 0)
+    ask = timed("ours", lambda note: engines.preset(preset, mutant.data, feeds, note))
+    answers["ours"] = stages.run(f"{word}ours", ask, extra)
+    answers["compatibility"] = stages.run(
+        f"{word}compatibility", lambda note: engines.compatibility(preset, mutant.data, note), extra
+    )
+    for name in ("ours", "compatibility"):
+        answer = answers[name]
+        if answer.kind in (*FATAL, UNTYPED) and answer.kind != answers["bare"].kind:
+            return Tried(answer.kind, answers)
+    if answers["ours"].kind == REFUSED and took.get("ours", 0) > 2 * took.get("bare", 0) + _PATIENCE:
+        answers["ours"].error += f" (after {took['ours']:.1f} s; the engine took {took['bare']:.1f} s)"
+        return Tried("slow", answers)
+    kinds = [answers[name].kind for name in ("bare", "ours")]
+    return Tried("ok" if kinds == [RESULT, RESULT] else f"bare {kinds[0]}, ours {kinds[1]}", answers)
+
+
+def mutant_work(preset: str, seed: int) -> Any:
+    """The work on one mutant."""
+    cases()  # generated once, in the process that forks
+
+    def work(i: int, stages: Stages) -> Outcome:
+        rng = random.Random(f"{seed}:{i}")
+        start = draw_seed(rng)
+        chosen: list[Any] = mutations.draw(rng)
+        bytes_seed = rng.randrange(1 << 32) if rng.random() < 0.12 else None
+        if bytes_seed is not None and rng.random() < 0.7:
+            chosen = []
+        mutant = make(start, chosen, bytes_seed, f"{seed}:{i}")
+        tried = attempt(preset, mutant, stages)
+        if tried.category not in (*FATAL, UNTYPED, "slow"):
+            return Outcome(tried.category)
+        category = tried.category
+        for count, fewer in enumerate(_fewer(chosen)):
+            smaller = make(start, fewer, bytes_seed, f"{seed}:{i}")
+            again = attempt(preset, smaller, stages, f"part {count} ")
+            if again.category == category:
+                mutant, tried = smaller, again
+                break
+        name = fuzz_signature(preset, category, tried.answers, _operators(mutant.data))
+        lines = [f"mutant {i} of {start.name}, on {preset}: {category}", *mutant.done]
+        lines += [f"\n{n}: {a}" for n, a in tried.answers.items()]
+        finding = Finding(name, category, mutant.data, "\n".join(lines), [mutant.feeds] if mutant.feeds else [])
+        return Outcome(category, "; ".join(mutant.done)[:300], finding, counts=True)
+
+    return work
+
+
+def _fewer(chosen: list[Any]) -> list[list[Any]]:
+    """Each mutation alone, the last first, where there are several."""
+    return [[one] for one in reversed(chosen)] if len(chosen) > 1 else []
+
+
+def _operators(data: bytes) -> str:
+    try:
+        model = ModelProto.FromString(data)
+        found = sorted({n.op_type for n in model.graph.node})
+    except (DecodeError, UnicodeDecodeError):
+        return "unreadable"
+    return "+".join(found) if len(found) <= 4 else "many"
+
+
+if __name__ == "__main__":
+    sys.exit(main("fuzz", str(__doc__), mutant_work))
