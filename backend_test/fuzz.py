@@ -72,6 +72,8 @@ def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Trie
 
     bare = engines.bare_of(preset)
     answers = {"bare": stages.run(f"{word}bare", timed("bare", lambda note: bare(mutant.data, feeds, note)), 4 * GIB)}
+    if answers["bare"].kind in FATAL:
+        return Tried(f"bare {answers['bare'].kind}", answers)
     extra = stages.taken.get(f"{word}bare", 0)
     ask = timed("ours", lambda note: engines.preset(preset, mutant.data, feeds, note))
     answers["ours"] = stages.run(f"{word}ours", ask, extra)

@@ -31,6 +31,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _TICK = 0.05
 #: A stage that has taken so many times its limit by the clock hangs, however little of the processor it had.
 _WALL = 10.0
+#: Stages whose fatal end must come twice.
+_CONFIRMED = ("ours", "compatibility")
 #: Tasks after which a worker is replaced, so that what engines keep does not add up.
 _LIFETIME = 400
 
@@ -223,7 +225,7 @@ def run(work: Work, keys: Iterable[Any], *, jobs: int, limits: Limits | None = N
 
 
 def _judge_death(worker: _Worker, fate: str, limits: Limits) -> _Task:
-    """Note how a stage ended a worker; once it has done so in a fresh one too, that is its answer."""
+    """Note how a stage ended a worker; what counts has to do so in a fresh one too before it is the answer."""
     task = worker.task
     assert task is not None
     stage, _, place = worker.stage.partition(":")
@@ -234,7 +236,8 @@ def _judge_death(worker: _Worker, fate: str, limits: Limits) -> _Task:
         error = f"more than {limits.seconds:g} s" if fate == HANG else f"more than {worker.limit / GIB:.1f} GiB"
     if not stage:
         raise RuntimeError(f"the task {task.key!r} ended its worker outside any stage: {error}")
-    if fate in FATAL and task.suspects.get(stage) == fate:
+    confirmed = task.suspects.get(stage) == fate or stage.split(" ")[-1] not in _CONFIRMED
+    if fate in FATAL and confirmed:
         task.fates[stage] = Answer(fate, error=error, place=place)
     task.suspects[stage] = fate
     return task

@@ -77,15 +77,14 @@ def lp_normalization(d: Draft) -> list[Value]:
 
 @recipe("MeanVarianceNormalization")
 def mean_variance(d: Draft) -> list[Value]:
-    first = d.x("T", ranks=(4,), least=2)
-    assert first.dims is not None
+    d.x("T", ranks=(4,), least=2, among=[TensorProto.FLOAT])
     d.attr("axes", d.rng.choice(([0, 2, 3], [2, 3], [1])), 0.5)
     return d.done()
 
 
 @recipe("LRN")
 def lrn(d: Draft) -> list[Value]:
-    d.x("T", ranks=(3, 4), least=1)
+    d.x("T", ranks=(4,), least=1)
     d.attr("size", d.rng.choice((1, 2, 3, 5)))
     d.attr("alpha", d.rng.choice((1e-4, 0.5)), 0.6)
     d.attr("beta", d.rng.choice((0.75, 0.5)), 0.5)

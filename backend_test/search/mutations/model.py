@@ -72,7 +72,7 @@ def function(model: ModelProto, rng: random.Random) -> str:
         model.functions.append(helper.make_function("", node.op_type, ["a"], ["b"], body, opsets))
         return f"a function called {node.op_type}"
     else:
-        depth = rng.choice((3, 12, 25))
+        depth = rng.choice((3, 3, 8, 8, 12, 25))
         for level in range(depth):
             inner = ("F" + str(level - 1), "fuzz") if level else ("Neg", "")
             body = [
