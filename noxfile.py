@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
@@ -118,6 +119,46 @@ def processors(session: nox.Session) -> None:
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"], "onnxruntime-ep-openvino")
     session.run("python", "-m", "backend_test.processors", "--out=build/processors", *session.posargs)
+
+
+#: The presets that the searches try in each environment, and those of the soak.
+SEARCHED = {"cpu": ["OrtCpu", "Openvino"], "openvino-ep": ["OrtOpenvino"]}
+
+
+def search(session: nox.Session, engines: str, seed: int, minutes: float, *limits: str) -> None:
+    """Try random graphs and mutated models on the presets of an environment, so many minutes each."""
+    install(session, "--editable=.[test]", *ENGINES[engines])
+    presets = [f"--preset={name}" for name in SEARCHED[engines]]
+    for tool in ("differential", "fuzz"):
+        out = f"--out=build/searches/{tool}"
+        session.run(
+            "python", "-m", f"backend_test.{tool}", *presets, f"--seed={seed}", f"--minutes={minutes}", out, *limits
+        )
+
+
+@nox.session(tags=["tests"])
+@nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
+def searches(session: nox.Session, engines: str) -> None:
+    """Try the random graphs and mutated models of a fixed seed, for some minutes."""
+    search(session, engines, 1, 2.5, "--count=1500", *session.posargs)
+
+
+@nox.session(tags=["nightly"], default=False)
+@nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
+def nightly(session: nox.Session, engines: str) -> None:
+    """Try the random graphs and mutated models of a new seed: an hour in all, both environments together."""
+    seed = int(time.time())
+    session.log(f"seed {seed}")
+    search(session, engines, seed, 15, *session.posargs)
+
+
+@nox.session(tags=["nightly"], default=False)
+@nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
+def soak(session: nox.Session, engines: str) -> None:
+    """Run presets a million times, prepare thousands of models: memory stays where it is."""
+    install(session, "--editable=.[test]", *ENGINES[engines])
+    presets = [f"--preset={name}" for name in SEARCHED[engines]]
+    session.run("python", "-m", "backend_test.soak", *presets, *session.posargs)
 
 
 @nox.session(tags=["tests"])

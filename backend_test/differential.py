@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import sys
@@ -19,7 +20,7 @@ from backend_test.search import judge
 from backend_test.search.answers import summary
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
-from backend_test.search.graphs import random_graph
+from backend_test.search.graphs import Plan, random_graph
 from backend_test.search.isolation import Stages
 from backend_test.search.parts import inner_values
 from backend_test.search.shrink import Found, shrink, signature
@@ -30,11 +31,12 @@ from backend_test.search.unspecified import unspecified
 _NUMBERS = (judge.WORSE_WRONG, judge.WRONG, judge.UNJUDGED, judge.DISPUTED)
 
 
-def graph_work(preset: str, seed: int) -> Any:
+def graph_work(preset: str, options: argparse.Namespace) -> Any:
     """The work on one graph."""
+    plan = Plan(operators=tuple(filter(None, options.operators.split(","))))
 
     def work(i: int, stages: Stages) -> Outcome:
-        made = random_graph(random.Random(f"{seed}:{i}"))
+        made = random_graph(random.Random(f"{options.seed}:{i}"), plan)
         trial = try_model(preset, made.model, made.feeds, stages)
         if trial.verdict.category == judge.UNJUDGED:
             trial = second_opinion(preset, made.model, made.feeds, trial, stages)
@@ -89,5 +91,12 @@ def report(preset: str, i: int, found: Found) -> str:
     return "\n".join(lines)
 
 
+def more_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only this search has."""
+    parser.add_argument(
+        "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
+    )
+
+
 if __name__ == "__main__":
-    sys.exit(main("differential", str(__doc__), graph_work))
+    sys.exit(main("differential", str(__doc__), graph_work, more_options))

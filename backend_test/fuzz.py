@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import sys
@@ -91,13 +92,14 @@ def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Trie
     return Tried("ok" if kinds == [RESULT, RESULT] else f"bare {kinds[0]}, ours {kinds[1]}", answers)
 
 
-def mutant_work(preset: str, seed: int) -> Any:
+def mutant_work(preset: str, options: argparse.Namespace) -> Any:
     """The work on one mutant."""
+    seed, only = options.seed, options.cases
     cases()  # generated once, in the process that forks
 
     def work(i: int, stages: Stages) -> Outcome:
         rng = random.Random(f"{seed}:{i}")
-        start = draw_seed(rng)
+        start = draw_seed(rng, only)
         chosen: list[Any] = mutations.draw(rng)
         bytes_seed = rng.randrange(1 << 32) if rng.random() < 0.12 else None
         if bytes_seed is not None and rng.random() < 0.7:
@@ -136,5 +138,12 @@ def _operators(data: bytes) -> str:
     return "+".join(found) if len(found) <= 4 else "many"
 
 
+def more_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only this search has."""
+    parser.add_argument(
+        "--cases", default="", help="only ONNX's own cases whose names have this word; other mutants then"
+    )
+
+
 if __name__ == "__main__":
-    sys.exit(main("fuzz", str(__doc__), mutant_work))
+    sys.exit(main("fuzz", str(__doc__), mutant_work, more_options))

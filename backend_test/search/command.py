@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -41,12 +42,18 @@ class Outcome:
     counts: bool = False
 
 
-#: Makes, of a preset and a seed, the work on one number.
-Maker = Callable[[str, int], Callable[[int, isolation.Stages], Outcome]]
+#: Makes, of a preset and the command line's options, the work on one number.
+Maker = Callable[[str, argparse.Namespace], Callable[[int, isolation.Stages], Outcome]]
 
 
-def main(tool: str, about: str, maker: Maker, arguments: list[str] | None = None) -> int:
-    """Run a search, and return the exit code: 1 where a finding is not known."""
+def main(
+    tool: str,
+    about: str,
+    maker: Maker,
+    more: Callable[[argparse.ArgumentParser], None] = lambda parser: None,
+    arguments: list[str] | None = None,
+) -> int:
+    """Run a search, and return the exit code: 1 where a finding is not known. `more` adds options of its own."""
     parser = argparse.ArgumentParser(prog=f"python -m backend_test.{tool}", description=about)
     parser.add_argument(
         "--preset", action="append", help="may be repeated; a preset's name or the dotted path of a backend"
@@ -61,7 +68,9 @@ def main(tool: str, about: str, maker: Maker, arguments: list[str] | None = None
     parser.add_argument("--resume", action="store_true", help="go on with the journal in --out")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--seconds", type=float, default=20.0, help="of processor time that one step may take")
+    parser.add_argument("--memory", type=float, default=4.0, help="GiB that a preset may take beyond the bare engine")
     parser.add_argument("--known", type=Path, default=KNOWN / f"{tool}.toml", help="the list of known findings")
+    more(parser)
     options = parser.parse_args(arguments)
     if not hasattr(os, "fork"):
         parser.error("needs fork: Linux or macOS")
@@ -77,7 +86,7 @@ def main(tool: str, about: str, maker: Maker, arguments: list[str] | None = None
         else:
             share = None
         try:
-            new += _search(tool, preset, maker(preset, options.seed), options, share)
+            new += _search(tool, preset, maker(preset, options), options, share)
         except JournalError as error:
             parser.error(str(error))
     return 1 if new else 0
@@ -103,7 +112,7 @@ def _search(
 
     print(f"{tool} on {preset}, seed {options.seed}, into {root}", flush=True)
     started = time.monotonic()
-    limits = isolation.Limits(seconds=options.seconds)
+    limits = isolation.Limits(seconds=options.seconds, memory=int(options.memory * isolation.GIB))
     counted = 0
     for i, outcome in isolation.run(work, numbers(), jobs=options.jobs, limits=limits):
         counted += 1
@@ -119,10 +128,11 @@ def _search(
             print(f"\r{counted} done, {counted / (time.monotonic() - started):.1f} a second", end="", file=sys.stderr)
     seconds = time.monotonic() - started
     journal.close()
-    return _summary(preset, journal, options.known, counted, seconds)
+    return _summary(preset, journal, options.known, root / "new.toml", counted, seconds)
 
 
-def _summary(preset: str, journal: Journal, known: Path, counted: int, seconds: float) -> int:
+def _summary(preset: str, journal: Journal, known: Path, draft: Path, counted: int, seconds: float) -> int:
+    """Print what was found; write a draft of entries for what is new; return how many that are."""
     categories = Counter(entry["category"] for entry in journal.entries)
     total = sum(categories.values())
     print(
@@ -131,11 +141,15 @@ def _summary(preset: str, journal: Journal, known: Path, counted: int, seconds: 
     found = Counter(entry["signature"] for entry in journal.entries if entry.get("counts"))
     first = {entry["signature"]: entry["i"] for entry in reversed(journal.entries) if "signature" in entry}
     rows = []
+    drafts = []
     new = 0
     for signature, times in sorted(found.items()):
         reason = known_reason(signature, known)
         new += not reason
+        if not reason:
+            drafts.append(f'[[finding]]\nsignature = {json.dumps(signature)}\nreason = ""\n')
         rows.append((times, first[signature], signature, reason or "NEW"))
+    draft.write_text("\n".join(drafts), encoding="utf-8")
     if rows:
         print(tabulate(rows, ("times", "first", "finding", "known"), maxcolwidths=[None, None, 110, 60]))
     print(

@@ -83,6 +83,8 @@ class Builder:
         How numbers are drawn.
     constants : float
         How probably a new operand is a constant instead of an input.
+    kinds : frozenset of int
+        The element types that operands of recipes may have; all when empty.
     """
 
     def __init__(
@@ -93,11 +95,16 @@ class Builder:
         dynamic: bool = False,
         profiles: Sequence[str] = ("ordinary",),
         constants: float = 0.4,
+        kinds: frozenset[int] = frozenset(),
         outer: Builder | None = None,
     ) -> None:
         self.rng, self.opset, self.dynamic, self.outer = rng, opset, dynamic, outer
-        self.profiles, self.constants = tuple(profiles), constants
+        self.profiles, self.constants, self.kinds = tuple(profiles), constants, kinds
         self.root: Builder = outer.root if outer is not None else self
+        #: See `generate.Plan`.
+        self.simple: bool = outer.simple if outer is not None else False
+        #: Whether local functions may be called here.
+        self.calls: bool = outer is None
         self.values: list[Value] = [] if outer is None else list(outer.values)
         self.nodes: list[NodeProto] = []
         self.inputs: list[ValueInfoProto] = []
@@ -159,7 +166,7 @@ class Builder:
         if constant is None:
             constant = same and self.chance(self.constants)
         if not constant and self.outer is not None:
-            if not same:
+            if not same or self.simple:
                 raise NoFitError("a subgraph takes no inputs of its own")
             constant = True
         return self._constant(data[0]) if constant else self._input(data)

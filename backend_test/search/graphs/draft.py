@@ -24,6 +24,8 @@ class Draft:
     attributes : dict
     settled : dict of str to int
         The element type that each type variable of the schema stands for.
+    by_variable : dict of str to tuple of int
+        The element types that each may stand for.
     """
 
     def __init__(self, builder: Builder, op_type: str, reuse: float = 0.65) -> None:
@@ -40,7 +42,12 @@ class Draft:
         self.inputs: list[Value | None] = []
         self.attributes: dict[str, Any] = {}
         self.settled: dict[str, int] = {}
-        self._allowed = {c.type_param_str: v.kinds_of(tuple(c.allowed_type_strs)) for c in self.schema.type_constraints}
+        self.by_variable: dict[str, tuple[int, ...]] = {
+            c.type_param_str: tuple(
+                k for k in v.kinds_of(tuple(c.allowed_type_strs)) if not builder.kinds or k in builder.kinds
+            )
+            for c in self.schema.type_constraints
+        }
 
     # Types.
 
@@ -48,7 +55,7 @@ class Draft:
         """The element types that a type variable may stand for."""
         if var in self.settled:
             return (self.settled[var],)
-        return v.kinds_of((var,)) if var.startswith("tensor(") else self._allowed[var]
+        return v.kinds_of((var,)) if var.startswith("tensor(") else self.by_variable[var]
 
     def kind(self, var: str = "T", among: Sequence[int] | None = None) -> int:
         """The element type of a type variable, drawn where it is not settled yet."""
@@ -143,7 +150,8 @@ class Draft:
 
     def attr(self, name: str, value: Any, share: float = 1.0) -> Any:
         """Set an attribute where the operator has it; with a share below 1 not always."""
-        if name in self.schema.attributes and (share >= 1 or self.b.chance(share)):
+        wanted = share >= 1 or (not self.b.simple and self.b.chance(share))
+        if name in self.schema.attributes and wanted:
             self.attributes[name] = value
             return value
         return None

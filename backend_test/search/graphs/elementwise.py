@@ -53,12 +53,12 @@ def binary(d: Draft) -> list[Value]:
     return d.done()
 
 
-def operands(d: Draft, count: int) -> None:
+def operands(d: Draft, count: int, *, broadcast: bool = True) -> None:
     """Operands of one type that broadcast to the first or the second one's shape."""
     first = d.x()
     assert first.dims is not None
     for _ in range(count - 1):
-        d.x(dims=d.broadcast_to(first.dims))
+        d.x(dims=d.broadcast_to(first.dims) if broadcast else first.dims)
     if d.b.chance(0.3):
         d.inputs.reverse()
 
@@ -85,7 +85,7 @@ def division(d: Draft) -> list[Value]:
 def power(d: Draft) -> list[Value]:
     base = d.x(profile="ordinary")
     assert base.dims is not None
-    second = "T1" if "T1" in d._allowed else "T"
+    second = "T1" if "T1" in d.by_variable else "T"
     d.x(second, dims=d.broadcast_to(base.dims), reuse=False, data=lambda a: np.abs(np.round(a.astype(float))) % 4)
     return d.done()
 
@@ -110,7 +110,8 @@ def prelu(d: Draft) -> list[Value]:
 
 @recipe("Max", "Min", "Mean", "Sum")
 def variadic(d: Draft) -> list[Value]:
-    operands(d, d.rng.choice((1, 2, 2, 2, 3)))
+    # They broadcast since opset 8.
+    operands(d, d.rng.choice((1, 2, 2, 2, 3)), broadcast=d.since >= 8)
     return d.done()
 
 

@@ -21,6 +21,8 @@ from backend_test.search.graphs.structures import LOCAL, structure
 OPSETS = range(7, onnx.defs.onnx_opset_version() + 1)
 #: The IR version of each model: the newest that all engines read.
 IR_VERSION = 10
+#: Opsets that models are exported in.
+_USUAL = (11, 13, 17, 18, 21)
 #: Draws of nodes before a graph is given up.
 _TRIES = 60
 
@@ -37,12 +39,24 @@ class Plan(NamedTuple):
         The numbers of nodes to choose from.
     structures : float
         How probably a node is one that holds others.
+    kinds : tuple of int
+        The element types of a graph's values; all when empty.
+    profiles : tuple of str
+        How numbers are drawn; one choice or another when empty.
+    dynamic : bool, optional
+        Whether dimensions are symbolic, and differ between the runs; drawn when None.
+    simple : bool
+        Operands are inputs, not constants, attributes have their defaults, and If, Loop and Scan keep to the forms that ONNX's evaluator computes rightly.
     """
 
     operators: tuple[str, ...] = ()
     opsets: Sequence[int] = OPSETS
     nodes: tuple[int, ...] = (1, 1, 2, 2, 3, 4, 5)
     structures: float = 0.12
+    kinds: tuple[int, ...] = ()
+    profiles: tuple[str, ...] = ()
+    dynamic: bool | None = None
+    simple: bool = False
 
 
 class Made(NamedTuple):
@@ -68,10 +82,19 @@ def known_operators(opset: int) -> tuple[str, ...]:
 def random_graph(rng: random.Random, plan: Plan = Plan()) -> Made:  # noqa: B008
     """Draw a graph; the same random numbers make the same graph."""
     while True:
-        opset = rng.choice(plan.opsets) if rng.random() < 0.6 else rng.choice((11, 13, 17, 18, 21))
-        dynamic = rng.random() < 0.5
+        usual = [o for o in _USUAL if o in plan.opsets]
+        opset = rng.choice(usual if usual and rng.random() < 0.4 else plan.opsets)
+        dynamic = rng.random() < 0.5 if plan.dynamic is None else plan.dynamic
         profiles = ("ordinary",) if rng.random() < 0.6 else ("ordinary", "special", "wide")
-        b = Builder(rng, opset, dynamic=dynamic, profiles=profiles, constants=rng.choice((0.1, 0.4, 0.8)))
+        b = Builder(
+            rng,
+            opset,
+            dynamic=dynamic,
+            profiles=plan.profiles or profiles,
+            constants=0.0 if plan.simple else rng.choice((0.1, 0.4, 0.8)),
+            kinds=frozenset(plan.kinds),
+        )
+        b.simple = plan.simple
         _fill(b, plan)
         if any(node.op_type != "Constant" for node in b.nodes):
             return finish(b)
@@ -79,7 +102,8 @@ def random_graph(rng: random.Random, plan: Plan = Plan()) -> Made:  # noqa: B008
 
 def _fill(b: Builder, plan: Plan) -> None:
     """Put nodes into a graph, and leave out what does not fit."""
-    operators = plan.operators or known_operators(b.opset)
+    known = known_operators(b.opset)
+    operators = [o for o in plan.operators if o in known] or known
 
     def grow(builder: Builder, share: float = plan.structures) -> list[Value]:
         if builder.chance(share) and builder.values:

@@ -177,7 +177,7 @@ def scales(d: Draft, count: int) -> np.ndarray:
 @recipe("QuantizeLinear", "DequantizeLinear")
 def quantize(d: Draft) -> list[Value]:
     forward = d.op_type == "QuantizeLinear"
-    source = "T1" if "T1" in d._allowed else "T"
+    source = "T1" if "T1" in d.by_variable else "T"
     first = d.x(source, ranks=(1, 2, 3, 4))
     assert first.dims is not None
     rank = len(first.dims)
@@ -187,13 +187,13 @@ def quantize(d: Draft) -> list[Value]:
     if per_axis:
         shape = (first.dims[axis][0],)
         d.attr("axis", axis)
-    real = "T2" if "T2" in d._allowed else ""
+    real = "T2" if "T2" in d.by_variable else ""
     kind = d.kind(real, [k for k in d.allowed(real) if k in v.FLOATS]) if real and d.since >= 19 else TensorProto.FLOAT
     if forward and d.since >= 19 and d.since < 23:
         kind = first.kind if first.kind in d.allowed("T1") and first.kind in v.FLOATS else TensorProto.FLOAT
     d.given(scales(d, int(np.prod(shape, dtype=int))).reshape(shape), kind=kind)
     if forward:
-        target = "T3" if "T3" in d._allowed else "T2"
+        target = "T3" if "T3" in d.by_variable else "T2"
         if d.b.chance(0.8):
             zero = d.kind(target)
             _zero_point(d, zero, shape)
@@ -221,7 +221,7 @@ def dynamic_quantize(d: Draft) -> list[Value]:
 @recipe("QLinearMatMul")
 def q_linear_mat_mul(d: Draft) -> list[Value]:
     m, k, n = d.b.dim(1), d.b.dim(1), d.b.dim(1)
-    real = d.kind("TS") if "TS" in d._allowed else TensorProto.FLOAT
+    real = d.kind("TS") if "TS" in d.by_variable else TensorProto.FLOAT
     for var, dims in (("T1", (m, k)), ("T2", (k, n))):
         first = d.x(var, dims=dims, profile="wide")
         d.given(scales(d, 1)[0], kind=real)

@@ -18,9 +18,9 @@ from backend_test.search.graphs.recipes import recipe
 def batch_normalization(d: Draft) -> list[Value]:
     channels = d.rng.randint(1, 3)
     d.x("T", dims=(d.b.dim(1), (channels, channels), *d.b.shape((0, 1, 2), 1)))
-    second, third = ("T1" if "T1" in d._allowed else "T"), ("T2" if "T2" in d._allowed else "T")
+    second, third = ("T1" if "T1" in d.by_variable else "T"), ("T2" if "T2" in d.by_variable else "T")
     if d.since == 14:
-        second = third = "U" if "U" in d._allowed else "T"
+        second = third = "U" if "U" in d.by_variable else "T"
     for var in (second, second, third):
         d.x(var, dims=static(channels), reuse=False, profile="ordinary")
     d.x(third, dims=static(channels), reuse=False, profile="ordinary", data=lambda a: np.abs(a.astype(float)) + 0.1)

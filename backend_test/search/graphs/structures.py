@@ -33,7 +33,9 @@ def _tensors(b: Builder, least: int = 0) -> list[Value]:
 
 
 def _nested(b: Builder) -> Builder:
-    return Builder(b.rng, b.opset, dynamic=b.dynamic, profiles=b.profiles, constants=1.0, outer=b)
+    return Builder(
+        b.rng, b.opset, dynamic=b.dynamic, profiles=b.profiles, constants=float(not b.simple), kinds=b.kinds, outer=b
+    )
 
 
 def _info(name: str, types: tuple[TypeProto, TypeProto]) -> ValueInfoProto:
@@ -105,7 +107,7 @@ def loop(b: Builder, grow: Grow) -> list[Value]:
     ]
     outputs = [helper.make_tensor_value_info(again, TensorProto.BOOL, []), _info(after, start.types)]
     counts = (b.rng.randrange(4), b.rng.randrange(4))
-    scanned = b.chance(0.3)
+    scanned = not b.simple and b.chance(0.3)
     if scanned:
         each = inside.node("Identity", [inside.values[len(b.values)]])[0]
         outputs.append(_info(each.name, start.types))
@@ -142,7 +144,7 @@ def scan(b: Builder, grow: Grow) -> list[Value]:
     result = _like(inside, part, grow)
     body = _graph(inside, "body", [_info(part.name, part.types)], [_info(result, part.types)])
     attributes: dict[str, object] = {"num_scan_inputs": 1}
-    if b.chance(0.2):
+    if not b.simple and b.chance(0.2):
         attributes["scan_output_directions"] = [1]
     made = b.fresh()
     b.nodes.append(helper.make_node("Scan", [scanned.name], [made], body=body, **attributes))
@@ -151,12 +153,12 @@ def scan(b: Builder, grow: Grow) -> list[Value]:
 
 def call(b: Builder, grow: Grow) -> list[Value]:
     """A call of a local function of one or two values."""
-    if b.outer is not None:
+    if not b.calls:
         raise NoFitError("functions are called from the main graph")
     given = b.rng.choices(_tensors(b), k=b.rng.choice((1, 2)))
-    inside = Builder(b.rng, b.opset, dynamic=False, profiles=b.profiles, constants=1.0)
+    inside = Builder(b.rng, b.opset, dynamic=False, profiles=b.profiles, constants=float(not b.simple), kinds=b.kinds)
     inside.palette = b.palette
-    inside.outer = None
+    inside.calls, inside.simple = False, b.simple
     names = [f"a{i}" for i in range(len(given))]
     for name, value in zip(names, given, strict=True):
         inside.add(Value(name, value.types))

@@ -35,8 +35,8 @@ WEIGHTS = {
 
 WORDS = ("", "a", "b", "abc", "ab c", "A", "żółw", "1", "-7", "3.5", "a-b", " x ")
 
-#: How the numbers of a tensor are drawn.
-PROFILES = ("ordinary", "wide", "special")
+#: How the numbers of a tensor are drawn. `tame`: a few small ones, so that a product stays small too, and what is not finite.
+PROFILES = ("ordinary", "wide", "special", "tame", "tame-finite")
 
 
 def np_dtype(kind: int) -> np.dtype:
@@ -76,11 +76,11 @@ def _special(kind: int) -> tuple[object, ...]:
         near = {info.min, info.min + 1, info.max, info.max - 1, 0, 1, -1, 2, -2, 7}
         near |= {s * (1 << b) + d for b in (7, 8, 15, 16, 23, 24, 31, 32, 53) for s in (1, -1) for d in (-1, 0, 1)}
         return tuple(sorted(n for n in near if info.min <= n <= info.max))
-    limits = helper_limits(dtype)
+    limits = _limits(dtype)
     return (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, float("nan"), float("inf"), float("-inf"), *limits)
 
 
-def helper_limits(dtype: np.dtype) -> tuple[float, ...]:
+def _limits(dtype: np.dtype) -> tuple[float, ...]:
     """The largest numbers, the smallest normal ones and a subnormal one."""
     import ml_dtypes
 
@@ -89,11 +89,25 @@ def helper_limits(dtype: np.dtype) -> tuple[float, ...]:
     return (large, -large, small, -small, tiny, large / 2)
 
 
+def tame(dtype: np.dtype) -> tuple[float, ...]:
+    """A few numbers that every product of some stays small with, and what is not finite."""
+    if dtype.kind == "b":
+        return (0, 1)
+    if dtype.kind == "u":
+        return (0, 1, 2, 3, 7, 100)
+    if dtype.kind == "i":
+        return (-100, -3, -1, 0, 1, 2, 100)
+    return (-3, -1, -0.5, -0.0, 0, 0.5, 1, 2, np.inf, -np.inf, np.nan)
+
+
 def numbers(rng: random.Random, kind: int, size: int, profile: str = "ordinary") -> np.ndarray:
     """A vector of numbers of a type."""
     dtype = np_dtype(kind)
     if kind == TensorProto.STRING:
         return np.array([rng.choice(WORDS) for _ in range(size)], object)
+    if profile.startswith("tame"):
+        few = [n for n in tame(dtype) if profile == "tame" or np.isfinite(n)]
+        return np.array([rng.choice(few) for _ in range(size)], dtype)
     if profile == "special":
         pool = _special(kind)
         usual = numbers(rng, kind, size)

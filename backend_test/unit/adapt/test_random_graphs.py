@@ -12,6 +12,8 @@ Named, because they are no fault of the rewriting:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 from hypothesis import HealthCheck, event, given, settings
@@ -24,24 +26,29 @@ from backend_test.unit.adapt.random_graphs import Made, random_models, with_type
 _quietly = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 
 
-def check(made: Made, result: np.ndarray) -> None:
-    """Hold a result to what the reference evaluator computes."""
-    right = np.asarray(expected(made.model, *made.arrays)[0])
-    assert (result.dtype, result.shape) == (right.dtype, right.shape)
+def check(made: Made, results: Sequence[np.ndarray]) -> None:
+    """Hold results to what the reference evaluator computes."""
+    wide = []
     if made.dtype == "float16":  # the reference rounds after each node, a wider type once: either will do
-        wide = [array.astype(np.float32) for array in made.arrays]
+        arrays = [array.astype(np.float32) if array.dtype == np.float16 else array for array in made.arrays]
         model = with_type(made.model, TensorProto.FLOAT16, TensorProto.FLOAT)
-        with np.errstate(over="ignore"):
-            once = np.asarray(expected(model, *wide)[0]).astype(np.float16)
-        close = [
-            np.isclose(result.astype(float), other.astype(float), rtol=2e-2, atol=1e-2, equal_nan=True)
-            for other in (right, once)
-        ]
-        assert (close[0] | close[1]).all(), (result, right, once)
-    elif made.dtype.startswith("float"):
-        np.testing.assert_allclose(result, right, rtol=1e-4, atol=1e-6)
-    else:
-        np.testing.assert_array_equal(result, right)
+        wide = expected(model, *arrays)
+    for number, (result, right) in enumerate(
+        zip(results, map(np.asarray, expected(made.model, *made.arrays)), strict=True)
+    ):
+        assert (result.dtype, result.shape) == (right.dtype, right.shape)
+        if result.dtype == np.float16:
+            with np.errstate(over="ignore"):
+                once = np.asarray(wide[number]).astype(np.float16)
+            close = [
+                np.isclose(result.astype(float), other.astype(float), rtol=2e-2, atol=1e-2, equal_nan=True)
+                for other in (right, once)
+            ]
+            assert (close[0] | close[1]).all(), (result, right, once)
+        elif result.dtype.kind == "f":
+            np.testing.assert_allclose(result, right, rtol=1e-4, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(result, right)
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=_quietly)
@@ -50,7 +57,7 @@ def test_on_onnx_runtime(ort_cpu: type[omb.Preset], made: Made) -> None:
     onnx.checker.check_model(made.model, full_check=True)
     prepared = ort_cpu.prepare(made.model)
     event("adapted" if prepared.adaptations else "untouched")
-    check(made, prepared.run(made.arrays)[0])
+    check(made, prepared.run(made.arrays))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=_quietly)
@@ -64,7 +71,7 @@ def test_on_openvino(openvino: type[omb.Preset], made: Made) -> None:
         event("refused")
         return
     event("adapted" if prepared.adaptations else "untouched")
-    check(made, prepared.run(made.arrays)[0])
+    check(made, prepared.run(made.arrays))
 
 
 def test_the_models_hold_what_they_are_to_hold() -> None:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The searches find what is planted, live through it, and go on where they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the searches fork")
+
+ROOT = Path(__file__).parents[3]
+#: Graphs of this operator, and of those that hold others.
+RELU = ["--operators", "Relu"]
+
+
+def search(tool: str, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a search in a process of its own, which forks and so must not have an engine's threads."""
+    command = [sys.executable, "-m", f"backend_test.{tool}", f"--out={out}", "--jobs=1", *arguments]
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def journal(out: Path, preset: str) -> list[dict[str, Any]]:
+    lines = (out / preset / "journal.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+
+def planted(name: str) -> str:
+    return f"backend_test.unit.search.planted.{name}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "category", "count"),
+    [
+        ("Wrong", "worse-wrong", 6),
+        ("Dies", "dead", 6),
+        ("Raises", "untyped", 6),
+        ("Hangs", "hang", 2),
+        ("Hungry", "memory", 2),
+        ("Refuses", "worse-refused", 6),
+    ],
+)
+def test_a_planted_fault_is_found_and_the_search_goes_on(tmp_path: Path, fault: str, category: str, count: int) -> None:
+    preset = planted(fault)
+    limits = ("--seconds=1", "--memory=0.5", f"--count={count}", "--seed=3")
+    done = search("differential", tmp_path, f"--preset={preset}", *limits, *RELU)
+    assert done.returncode == 1, done.stdout + done.stderr
+    entries = journal(tmp_path, preset)
+    assert len(entries) == count
+    found = [e for e in entries if e["category"] == category]
+    assert found, entries
+    assert all("Relu" in e["signature"] for e in found)
+    folders = list((tmp_path / preset / "findings").iterdir())
+    assert folders
+    for folder in folders:
+        model = onnx.load(folder / "model.onnx")
+        onnx.checker.check_model(model)
+        fed = np.load(folder / "inputs_0.npz")
+        assert set(fed) == {i.name for i in model.graph.input}
+        assert category in (folder / "report.txt").read_text()
+
+
+def test_a_finding_is_shrunk_to_the_node_that_shows_it(tmp_path: Path) -> None:
+    preset = planted("Wrong")
+    arguments = ("--count=40", "--seed=5", "--operators", "Relu,Neg,Abs,Transpose")
+    search("differential", tmp_path, f"--preset={preset}", *arguments)
+    sizes = [
+        len([n for n in onnx.load(folder / "model.onnx").graph.node if n.op_type != "Constant"])
+        for folder in (tmp_path / preset / "findings").iterdir()
+    ]
+    assert sizes
+    assert min(sizes) == 1
+
+
+def test_a_preset_without_a_fault_has_no_findings(tmp_path: Path) -> None:
+    done = search("differential", tmp_path, "--preset=OrtCpu", "--count=20", "--seed=3", *RELU)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {e["category"] for e in journal(tmp_path, "OrtCpu")} <= {"ok", "refused", "sensitive", "disputed"}
+
+
+def test_a_known_finding_does_not_fail_the_search(tmp_path: Path) -> None:
+    known = tmp_path / "known.toml"
+    known.write_text('[[finding]]\nsignature = "*Relu*"\nreason = "planted"\n')
+    arguments = (f"--preset={planted('Wrong')}", "--count=6", "--seed=3", *RELU)
+    done = search("differential", tmp_path / "out", *arguments, f"--known={known}")
+    assert done.returncode == 0, done.stdout
+    assert "planted" in done.stdout
+
+
+def test_a_seed_makes_the_same_again_and_resume_goes_on(tmp_path: Path) -> None:
+    arguments = ("--preset=OrtCpu", "--seed=11")
+    search("differential", tmp_path / "one", *arguments, "--count=12")
+    search("differential", tmp_path / "two", *arguments, "--count=5")
+    done = search("differential", tmp_path / "two", *arguments, "--count=12", "--resume")
+    assert "12 tasks (7 now" in done.stdout, done.stdout + done.stderr
+
+    def sorted_entries(name: str) -> list[dict[str, Any]]:
+        return sorted(journal(tmp_path / name, "OrtCpu"), key=lambda e: int(e["i"]))
+
+    assert sorted_entries("one") == sorted_entries("two")
+    other = search("differential", tmp_path / "two", "--preset=OrtCpu", "--seed=12", "--count=12", "--resume")
+    assert other.returncode == 2
+    assert "--resume" in other.stderr
+
+
+@pytest.mark.parametrize(("fault", "category"), [("Dies", "dead"), ("Raises", "untyped")])
+def test_the_mutator_finds_what_is_planted(tmp_path: Path, fault: str, category: str) -> None:
+    preset = planted(fault)
+    done = search("fuzz", tmp_path, f"--preset={preset}", "--count=25", "--seed=4", "--cases", "relu")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = [e for e in journal(tmp_path, preset) if e["category"] == category]
+    assert found
+    assert len(journal(tmp_path, preset)) == 25
