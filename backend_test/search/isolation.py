@@ -9,6 +9,7 @@ which imports no engine and so has no threads.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import resource
@@ -253,6 +254,7 @@ def _how(code: int | None) -> str:
 def _serve(work: Work, connection: Connection, limits: Limits, words: str) -> None:
     """A worker's life."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     output = os.open(words, os.O_WRONLY | os.O_APPEND)
     for number in (1, 2):
@@ -266,6 +268,12 @@ def _serve(work: Work, connection: Connection, limits: Limits, words: str) -> No
         result = work(key, Stages(connection, fates, limits))
         sys.stdout.flush()
         connection.send(("done", result))
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when its parent is gone, whatever it is at (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 # Linux tells these of a process; elsewhere memory and processor time are not watched.
