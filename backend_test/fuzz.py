@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import random
 import sys
@@ -26,6 +27,7 @@ from backend_test.search.findings import Finding
 from backend_test.search.isolation import GIB, Stages
 from backend_test.search.mutations.seeds import Seed, cases, draw_seed, feeds_for
 from backend_test.search.shrink import fuzz_signature
+from backend_test.soak import rewritten_model, small_model
 
 #: What a refusal may take beyond twice the engine's time, in seconds of the processor.
 _PATIENCE = 2.0
@@ -57,10 +59,19 @@ class Tried(NamedTuple):
     answers: dict[str, Answer]
 
 
+@functools.cache
+def warm(preset: str) -> Answer:
+    """Load engine and preset, so that the first mutant of a process is not slow for that."""
+    for model in (small_model(), rewritten_model()):
+        engines.preset(preset, model.SerializeToString(), [])
+    return engines.bare_of(preset)(small_model().SerializeToString(), [])
+
+
 def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Tried:
     """The bare engine, the preset, and what the preset says of the model's compatibility."""
     feeds = [] if mutant.feeds is None else [mutant.feeds]
     took: dict[str, float] = {}
+    stages.run("warm", lambda note: warm(preset))
 
     def timed(name: str, ask: Any) -> Any:
         def work(note: Any) -> Answer:
