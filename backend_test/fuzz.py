@@ -24,7 +24,7 @@ from backend_test.search import engines, mutations
 from backend_test.search.answers import FATAL, REFUSED, RESULT, UNTYPED, Answer
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
-from backend_test.search.isolation import GIB, Stages
+from backend_test.search.isolation import Stages
 from backend_test.search.mutations.seeds import Seed, cases, draw_seed, feeds_for
 from backend_test.search.shrink import fuzz_signature
 from backend_test.soak import rewritten_model, small_model
@@ -83,7 +83,7 @@ def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Trie
         return work
 
     bare = engines.bare_of(preset)
-    answers = {"bare": stages.run(f"{word}bare", timed("bare", lambda note: bare(mutant.data, feeds, note)), 4 * GIB)}
+    answers = {"bare": stages.run(f"{word}bare", timed("bare", lambda note: bare(mutant.data, feeds, note)))}
     if answers["bare"].kind in FATAL:
         return Tried(f"bare {answers['bare'].kind}", answers)
     extra = stages.taken.get(f"{word}bare", 0)

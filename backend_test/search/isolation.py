@@ -121,7 +121,7 @@ class _Worker:
 
     def give(self, task: _Task) -> None:
         self.task = task
-        self._enter("", 8 * GIB)
+        self._enter("", 4 * GIB)
         with contextlib.suppress(BrokenPipeError):
             self.connection.send((task.key, task.fates))
 

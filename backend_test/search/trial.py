@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from backend_test.search import engines
 from backend_test.search.answers import RESULT, Answer
-from backend_test.search.isolation import GIB, Stages
+from backend_test.search.isolation import Stages
 from backend_test.search.judge import Verdict, agree, judge, within_precision
 from backend_test.search.parts import inner_values
 from onnx_multi_backend.graph_walk import all_nodes
@@ -39,7 +39,7 @@ def try_model(preset: str, model: ModelProto, feeds: Sequence[dict[str, Any]], s
         "reference": engines.reference,
     }
     answers = {
-        name: stages.run(f"{word}{name}", lambda note, engine=engine: engine(data, feeds, note), 4 * GIB)  # type: ignore[misc]
+        name: stages.run(f"{word}{name}", lambda note, engine=engine: engine(data, feeds, note))  # type: ignore[misc]
         for name, engine in asked.items()
     }
     extra = stages.taken.get(f"{word}bare", 0)
@@ -55,7 +55,7 @@ def second_opinion(
     """Ask the other engine too, where those that are always asked do not decide."""
     other = engines.openvino if engines.bare_of(preset) is not engines.openvino else engines.ort_cpu
     data = model.SerializeToString()
-    answer = stages.run(f"{word}other", lambda note: other(data, feeds, note), 4 * GIB)
+    answer = stages.run(f"{word}other", lambda note: other(data, feeds, note))
     answers = {**trial.answers, "other": answer}
     references = {n: answers[n] for n in ("unoptimized", "reference", "other")}
     return Trial(judge(answers["ours"], answers["bare"], references), answers)
