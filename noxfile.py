@@ -136,7 +136,7 @@ def search(session: nox.Session, engines: str, seed: int, minutes: float, *limit
         )
 
 
-@nox.session(tags=["tests"])
+@nox.session(tags=["nightly"], default=False)
 @nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
 def searches(session: nox.Session, engines: str) -> None:
     """Try the random graphs and mutated models of a fixed seed, for some minutes."""
