@@ -53,7 +53,8 @@ def held(target: Target, payload: Payload, session: Session, found: Study) -> Se
         return session
     concerned = _concerned(target, session)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
-    doubles = [c for c in found.doubles if concerned(c.node.op_type)]
+    own = payload.adapted.inserted
+    doubles = [c for c in found.doubles if concerned(c.node.op_type) and c.node.name not in own]
     if target.precision_policy == "strict":
         refused += doubles
     if refused:
