@@ -94,6 +94,12 @@ def _prelu(site: Site) -> Doubt | None:
     return None
 
 
+def _recurrent(site: Site) -> Doubt | None:
+    if site.elem_type(site.input(0)) == TensorProto.DOUBLE:
+        return Doubt("float64 is refused at run time")
+    return None
+
+
 def _sign(site: Site) -> Doubt | None:
     if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
         return Doubt("the sign of a float16 NaN is 0")
@@ -105,6 +111,8 @@ DEFECTS: Mapping[str, Defect] = {
     "AveragePool": _pool,
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
+    "GRU": _recurrent,
+    "LSTM": _recurrent,
     "LpPool": _pool,
     "MaxPool": _pool,
     "MaxUnpool": _max_unpool,
