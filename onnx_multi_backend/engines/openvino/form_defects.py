@@ -20,11 +20,14 @@ _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 
 
 def softmax(site: Site) -> Doubt | None:
-    """Source: measured; opset 8, LogSoftmax and Hardmax are right."""
+    """Source: measured; opset 8, LogSoftmax and Hardmax are right.
+
+    An axis of a tensor of unknown rank is taken for the last one, as it is in models that were exported without shapes.
+    """
     if site.opset not in (11, 12):
         return None
     shape, axis = site.shape(site.input(0)), site.attribute("axis", 1)
-    if axis == -1 or (shape is not None and _alone(shape, axis % len(shape) if shape else 0)):
+    if axis == -1 or shape is None or _alone(shape, axis % len(shape) if shape else 0):
         return None
     return Doubt("the axes behind `axis`, which belong to it before opset 13, are taken apart", wrong=True)
 
