@@ -55,7 +55,7 @@ _KEEPS_BITS = frozenset(
 )
 
 #: Where a number beyond int32 means the same as the nearest one within: the ends of slices, the steps of a loop.
-_SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,)}
+SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,)}
 
 #: Operators through which such a number may pass on its way there.
 _PASSES = frozenset({"Identity", "Unsqueeze", "Squeeze", "Reshape", "Concat"})
@@ -280,7 +280,7 @@ def _may_saturate(graph: GraphProto, node: NodeProto, index: int, value: Value, 
     kind = node.op_type
     if canonical(node.domain):
         return False
-    if index in _SATURATES.get(kind, ()):
+    if index in SATURATES.get(kind, ()):
         return True
     low, high = value.low or 0, value.high or 0
     if (kind == "Clip" and index == 1) or kind == "Max":

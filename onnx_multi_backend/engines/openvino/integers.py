@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.values import SMALL, Value, arithmetic
+from onnx_multi_backend.adapt.widths import SATURATES
 
 _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
@@ -75,7 +76,9 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
     if site.domain or GUARDED in site.node.name:
         return None
     kind = site.elem_type(site.input(0))
-    if written and any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32) for v in map(site.value, site.constants)):
+    ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
+    constants = [site.value(name) for name in site.constants if name not in ends] if written else []
+    if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32) for v in constants):
         return Doubt("a constant is beyond what int32 holds", wrong=True)
     if site.op_type == "Cast":
         return _cast(site, kind)
