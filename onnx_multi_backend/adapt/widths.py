@@ -54,6 +54,9 @@ _KEEPS_BITS = frozenset(
     }
 )
 
+#: A bound of fewer bits comes from products of what is not known, and is not held to.
+_FEWEST_BITS = 5
+
 #: Where a number beyond int32 means the same as the nearest one within: the ends of slices, the steps of a loop.
 SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,)}
 
@@ -190,6 +193,11 @@ def _find_bounds(model: ModelProto, wide: Mapping[str, int], found: Study) -> No
         found.overflows = [
             Concern(node, "its result leaves what int32 holds") for node, _ in _leaving(model.graph, limits, counts)
         ]
+    if (
+        not found.overflows and bits < _FEWEST_BITS
+    ):  # sizes that multiply sizes: so narrow a bound would refuse right runs
+        limits.update({name: _largest(wide[name]) for name in lowered})
+        lowered = set()
     for name, kind in wide.items():
         value = limits[name]
         if value.low is None or value.high is None or (kind == _T.UINT32 and name not in lowered):
