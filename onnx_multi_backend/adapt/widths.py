@@ -261,7 +261,11 @@ def _counter(model: ModelProto) -> Callable[[NodeProto], int | None]:
 def _beyond(graph: GraphProto, outer: Mapping[str, Value]) -> Iterator[Concern]:
     """The nodes that read constants beyond int32, other than as bounds."""
     given = {v.name for v in graph.input}
-    own = {t.name: of_tensor(t) for t in graph.initializer if t.data_type in WIDE}
+    own = {
+        t.name: value
+        for t in graph.initializer
+        if t.data_type in WIDE and (value := of_tensor(t)) != of_type(t.data_type)  # else it was not read
+    }
     own.update(
         (node.output[0], made)
         for node in graph.node
