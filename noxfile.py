@@ -146,10 +146,11 @@ def searches(session: nox.Session, engines: str) -> None:
 @nox.session(tags=["nightly"], default=False)
 @nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
 def nightly(session: nox.Session, engines: str) -> None:
-    """Try the random graphs and mutated models of a new seed: an hour in all, both environments together."""
+    """Try the random graphs and mutated models of a new seed, and new examples of the property tests: an hour in all."""
     seed = int(time.time())
     session.log(f"seed {seed}")
     search(session, engines, seed, 15, *session.posargs)
+    session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 
 
 @nox.session(tags=["nightly"], default=False)

@@ -39,9 +39,9 @@ BODIES = {
                     else_branch = e () => (bool[n] q) { q = GreaterOrEqual (a, b) }> }""",
     "Loop": """g (float[n] a, float[n] b, bool c) => (bool[n] y) {
         count = Constant <value = int64 {2}> ()
-        start = Equal (a, a)
+        start = Equal (b, b)
         y = Loop (count, c, start) <body = t (int64 i, bool go, bool[n] before) => (bool on, bool[n] after) {
-            on = Identity (go) after = Greater (a, b) }> }""",
+            on = Identity (go) now = Greater (a, b) after = And (now, before) }> }""",
 }
 
 

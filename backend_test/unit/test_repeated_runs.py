@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -111,5 +113,8 @@ def _resident() -> int:
     """Bytes of memory that this process holds."""
     if not sys.platform.startswith("linux"):
         pytest.skip("resident memory is read from /proc")
+    gc.collect()
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # what is free, glibc gives back
+        trim(0)
     with open("/proc/self/statm", encoding="ascii") as status:
         return int(status.read().split()[1]) * os.sysconf("SC_PAGESIZE")

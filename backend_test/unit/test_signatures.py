@@ -42,11 +42,13 @@ POSITIONAL: dict[str, dict[str, Any]] = {
     "OrtOpenvinoInt8Backend": {**EXAMPLE, **THREADS, "openvino_num_threads": None},
     "OpenvinoBackend": EXAMPLE,
 }
+WARNS = {"precision_policy": "warn"}
 KEYWORDS = {
-    "OpenvinoBackend": {"precision": "f32", "performance_hint": "LATENCY"},
+    "OpenvinoBackend": {"precision": "f32", "performance_hint": "LATENCY", **WARNS},
     "OrtBackend": {"plugin": None},
-    "OrtOpenvinoBackend": {"precision": "f32"},
-    "OrtOpenvinoInt8Backend": {"precision": "f32"},
+    "OrtOpenvinoBackend": {"precision": "f32", **WARNS},
+    "OrtOpenvinoFloatBackend": WARNS,
+    "OrtOpenvinoInt8Backend": {"precision": "f32", **WARNS},
 }
 
 

@@ -90,6 +90,12 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
                 d = Identity(c) w = Sigmoid(x) }> }""",
         ),
+        "Loop that may make no step, with a state that is not read": parsed(
+            19,
+            """(int64 n, float[2] x) => (float[2] y) <bool go = {1}> {
+            y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
+                d = Identity(c) w = Sigmoid(x) }> }""",
+        ),
         "Scan that makes the same at every step": parsed(
             19,
             """(float[2] s, float[3, 2] x) => (float[2] t, float[3, 2] y) {
@@ -179,6 +185,7 @@ FEEDS: dict[str, list[list[Any]]] = {
         [np.float32([[[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 7]]]), np.float32([[[0.9, 0.8, 0.7]]])],
     ],
     "QuantizeLinear of an unknown shape along axis 0": [[floats(2, 3) * 9]],
+    "Loop that may make no step, with a state that is not read": [[np.array(0), floats(2)]],
     "Range that runs backwards": [[np.array(1), np.array(5), np.array(2)]],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnx
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given, note, settings
 from onnx import TensorProto
 
 import onnx_multi_backend as omb
@@ -57,6 +57,7 @@ def test_on_onnx_runtime(ort_cpu: type[omb.Preset], made: Made) -> None:
     onnx.checker.check_model(made.model, full_check=True)
     prepared = ort_cpu.prepare(made.model)
     event("adapted" if prepared.adaptations else "untouched")
+    note(f"{onnx.printer.to_text(made.model)}\n{prepared.adaptations}")
     check(made, prepared.run(made.arrays))
 
 
@@ -71,6 +72,7 @@ def test_on_openvino(openvino: type[omb.Preset], made: Made) -> None:
         event("refused")
         return
     event("adapted" if prepared.adaptations else "untouched")
+    note(f"{onnx.printer.to_text(made.model)}\n{prepared.adaptations}")
     check(made, prepared.run(made.arrays))
 
 

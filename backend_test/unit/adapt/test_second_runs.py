@@ -113,6 +113,14 @@ FORMS: dict[str, Form] = {
         softmax,
         11,
     ),
+    "Softmax of opset 11, of a rank that ONNX does not infer": Form(
+        """(float[a, b, c] x) => (float[a, b, c] y, float[a, b, c] z) {
+            t = Shape (x) f = Cast <to = 1> (t) i = Cast <to = 7> (f) s = Reshape (x, i)
+            y = Softmax <axis = 1> (s) z = Softmax <axis = -1> (s) }""",
+        [(floats(2, 3, 4),), (floats(3, 2, 5),)],
+        lambda x: [softmax(x), softmax(x, 2)],
+        11,
+    ),
     "LRN of an even size": Form(
         "(float[a, b, c, d] x) => (float[a, b, c, d] y) { y = LRN <size = 2, alpha = 0.5> (x) }",
         [(floats(1, 4, 2, 2),), (floats(2, 7, 3, 1),)],
@@ -200,8 +208,25 @@ FORMS: dict[str, Form] = {
         """(int64 n, float[a, 3] x) => (float[a, 3] y) <bool go = {1}> {
             y = Loop (n, go, x) <body = b (int64 i, bool c, float[a, 3] v) => (bool d, float[a, 3] w) {
                 d = Identity(c) w = Add(v, v) }> }""",
-        [(np.array(3), floats(2, 3)), (np.array(1), floats(5, 3)), (np.array(0), floats(5, 3))],
-        lambda n, x: x * 2**n,
+        [(np.array(n), floats(rows, 3)) for n, rows in ((3, 2), (1, 5), (0, 5), (-2, 4))],
+        lambda n, x: x * 2 ** max(n, 0),
+    ),
+    "Loop with a state that is not read": Form(
+        """(int64 n, float[a, 3] x, float[b, 3] z) => (float[c, 3] y) <bool go = {1}> {
+            y = Loop (n, go, x) <body = b (int64 i, bool c, float[d, 3] v) => (bool e, float[f, 3] w) {
+                e = Identity(c) w = Concat <axis = 0> (z, z) }> }""",
+        [(np.array(n), floats(2, 3), floats(2, 3)) for n in (0, 2, 0, -1)],
+        lambda n, x, z: np.concatenate([z, z]) if n > 0 else x,
+    ),
+    "Loop with a state that only a loop inside reads, in vain": Form(
+        """(int64 n, float[3] x, float[3] z) => (float[3] y) <int64 once = {1}, bool go = {1}> {
+            y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] v) => (bool e, float[3] w) {
+                e = Identity(c)
+                u = Loop (once, go, v) <body = b (int64 j, bool d, float[3] s) => (bool f, float[3] t) {
+                    f = Identity(d) t = Neg(z) }>
+                w = Identity(u) }> }""",
+        [(np.array(n), floats(3), floats(3)) for n in (0, 2, 0)],
+        lambda n, x, z: -z if n > 0 else x,
     ),
     "Reshape": Form(
         "(float[a, b] x, int64[3] s) => (float[c, d, e] y) { z = Reshape (x, s) y = Neg (z) }",
@@ -269,7 +294,8 @@ FORMS: dict[str, Form] = {
 REFUSED = {
     "OrtCpu": set[str](),
     "Openvino": set[str](),
-    "OrtOpenvino": {"If of shapes known at run time", "Loop"},
+    "OrtOpenvino": {"If of shapes known at run time", "Loop", "Loop with a state that is not read"}
+    | {"Loop with a state that only a loop inside reads, in vain"},
 }
 
 #: What comes out wrong, which `docs/wrong-forms.md` tells.

@@ -225,7 +225,7 @@ TRIED_ELSEWHERE = {"resize", "recurrent_lengths", "quantize", "exact_integers", 
 
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = {
-    *("bit_cast", "bit_shift", "conv_integer_zero_points", "loop_of_no_steps", "optional_get_element"),
+    *("bit_cast", "bit_shift", "conv_integer_zero_points", "loop_of_no_steps", "loop_states", "optional_get_element"),
     *("optional_has_element", "pool_pads", "recurrent_layout", "scan_captures", "string_locale"),
     *("non_max_suppression", "range_end"),
     *("top_k_unsigned", "unique_order", "convert_version", "expand_to_nothing"),

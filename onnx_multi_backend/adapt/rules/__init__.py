@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
+from onnx_multi_backend.adapt.rules.loop_states import loop_states
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
@@ -55,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     expand_to_nothing,
     grid_sample,
     loop_of_no_steps,
+    loop_states,
     lrn,
     max_unpool,
     floor_mod,

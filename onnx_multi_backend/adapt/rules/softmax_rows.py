@@ -17,7 +17,7 @@ def softmax_rows(site: Site) -> Iterator[ModelProto]:
     The sum of a row tells of a NaN in it, which then fills the row.
     """
     x, axis = site.input(0), site.attribute("axis", 1)
-    if not site.is_("Softmax", "LogSoftmax", "Hardmax") or site.opset >= 13 or site.rank(x) is None:
+    if not site.is_("Softmax", "LogSoftmax", "Hardmax") or site.opset >= 13 or (axis < 0 and site.rank(x) is None):
         return
     body = Body(site, site.opsets)
     rows = body(site.op_type, body("Flatten", x, axis=axis), axis=1, name=GUARDED)

@@ -10,7 +10,8 @@ from onnx import NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
-from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never
+from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
+from onnx_multi_backend.adapt.rules.loop_states import unread_states
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.site import Site
@@ -78,6 +79,8 @@ def _recurrent(site: Site) -> Doubt | None:
 def _loop(site: Site) -> Doubt | None:
     if runs_never(site):
         return Doubt("a loop of no steps gives zeros, not the initial values", wrong=True)
+    if not runs_once(site) and unread_states(site):
+        return Doubt("a state that the body does not read is not written where the loop makes no step", wrong=True)
     return None
 
 

@@ -22,12 +22,12 @@ _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 def softmax(site: Site) -> Doubt | None:
     """Source: measured; opset 8, LogSoftmax and Hardmax are right.
 
-    An axis of a tensor of unknown rank is taken for the last one, as it is in models that were exported without shapes.
+    Of a tensor of unknown rank, an axis that counts from the end is trusted.
     """
-    if site.opset not in (11, 12):
+    if site.opset not in (11, 12) or GUARDED in site.node.name:
         return None
     shape, axis = site.shape(site.input(0)), site.attribute("axis", 1)
-    if axis == -1 or shape is None or _alone(shape, axis % len(shape) if shape else 0):
+    if axis == -1 or (axis < 0 if shape is None else _alone(shape, axis % len(shape) if shape else 0)):
         return None
     return Doubt("the axes behind `axis`, which belong to it before opset 13, are taken apart", wrong=True)
 

@@ -27,12 +27,15 @@ class _Mend(NamedTuple):
     mend : callable
         Changes a node of the read model, or puts another in its place; False where it is right as it is.
     change, reason : str
+    before : int, optional
+        The first opset of ONNX in which the node is right.
     """
 
     operators: Mapping[str, str]
     mend: Callable[[Any], bool]
     change: str
     reason: str
+    before: int | None = None
 
 
 def _stable(op: Any) -> bool:
@@ -87,6 +90,31 @@ def _is_length(value: Any) -> bool:
     return bool(node.get_type_name() == "ShapeOf")
 
 
+def _counts_from_zero(op: Any) -> bool:
+    count = op.input_value(0)
+    if count.get_node().get_type_name() == "Constant" or _is_length(count):
+        return False
+    ops = runtime.load().opset8
+    op.input(0).replace_source_output(ops.maximum(count, ops.constant(0, count.get_element_type())).output(0))
+    return True
+
+
+def _over_all_behind(op: Any) -> bool:
+    """Source: Softmax's documentation in opset 11. The frontend takes no tensor of unknown rank."""
+    x = op.input_value(0)
+    shape = list(x.get_partial_shape())
+    axis = op.get_attributes()["axis"] % max(len(shape), 1)
+    if all(size == 1 for size in shape[axis + 1 :]):
+        return False
+    ov = runtime.load()
+    ops = ov.opset8
+    rows = ops.reshape(x, ops.constant([0] * axis + [-1], ov.Type.i64), special_zero=True)
+    result = ops.reshape(ops.softmax(rows, axis), ops.shape_of(x), special_zero=False)
+    result.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, result)
+    return True
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -107,10 +135,18 @@ _MENDS = (
         "stops at its start at least",
         "a range whose end lies behind its start is not empty",
     ),
+    _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
+    _Mend(
+        {"Softmax": "Softmax"},
+        _over_all_behind,
+        "written over flattened rows",
+        "the axes behind `axis`, which belong to it before opset 13, are taken apart",
+        before=13,
+    ),
 )
 
 #: Operators that need no other body here, whatever the table of defects says of them for others.
-MENDED = frozenset({"Range"})
+MENDED = frozenset({"Range", "Softmax"})
 
 _OPERATORS = frozenset(name for m in _MENDS for name in m.operators)
 _BY_TYPE = {name: m for m in _MENDS for name in m.operators.values()}
@@ -128,9 +164,10 @@ def mend(read: Any, model: ModelProto) -> tuple[Adaptation, ...]:
     if not any(node.op_type in _OPERATORS for node in all_nodes(model)):
         return ()
     changes = []
+    opset = next((i.version for i in model.opset_import if i.domain in ("", "ai.onnx")), 1)
     for op in list(_operations(read)):
         found = _BY_TYPE.get(op.get_type_name())
-        if found is not None and found.mend(op):
+        if found is not None and opset < (found.before or opset + 1) and found.mend(op):
             where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
             changes.append(Adaptation("mend_frontend", where, found.change, found.reason))
     return tuple(changes)

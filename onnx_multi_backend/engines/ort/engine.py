@@ -147,8 +147,12 @@ class OrtEngine:
         return of_cpu
 
     def _takes(self, provider: str, site: Site) -> bool:
-        """Whether one of the requested providers runs a node; where it cannot be asked, the placement of the whole tells."""
-        if not all(value.type.WhichOneof("value") for value in site.model.graph.input):
+        """Whether one of the requested providers runs a node; where it cannot be asked, the placement of the whole tells.
+
+        It cannot without types, and not without ranks either, which ONNX Runtime may infer from the rest of a model.
+        """
+        read = [value for value in site.model.graph.input if value.type.WhichOneof("value") != "sequence_type"]
+        if not all(value.type.tensor_type.HasField("shape") for value in read):
             return True
         i = self.requested.index(provider)
         alone = replace(self, providers=self.providers[i : i + 1], strict=True)
