@@ -46,10 +46,16 @@ ENGINES = {
 
 
 #: Suites of an engine that another environment holds in the same version, where it is proven; and tests of no engine.
+#: `nox -t nightly` runs them all everywhere.
 PROVEN_ELSEWHERE = {
     "cpu": [],
-    "gpu": ["test_openvino.py", "test_ort.py", "unit/conformance"],
-    "openvino-ep": ["test_openvino.py"],
+    "gpu": [
+        "test_openvino.py",
+        "test_ort.py",
+        *(f"unit/{folder}" for folder in ("adapt", "cache", "cli", "conformance", "search", "special_values")),
+        "unit/test_isolation.py",
+    ],
+    "openvino-ep": ["test_openvino.py", "unit/search"],
 }
 
 
@@ -119,6 +125,15 @@ def processors(session: nox.Session) -> None:
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"], "onnxruntime-ep-openvino")
     session.run("python", "-m", "backend_test.processors", "--out=build/processors", *session.posargs)
+
+
+@nox.session(tags=["nightly"], default=False)
+@nox.parametrize("engines", [nox.param(name, id=name) for name in ENGINES])
+def whole(session: nox.Session, engines: str) -> None:
+    """Run all tests in an environment, those too that are proven by others, and every suite in full."""
+    install(session, "--editable=.[test]", *ENGINES[engines])
+    install(session, "--no-deps", f"--requirement={MODELS}")
+    session.run("pytest", "-n", "2", "--dist", "worksteal", "--whole-suites", *session.posargs)
 
 
 #: The presets that the searches try in each environment, and those of the soak.

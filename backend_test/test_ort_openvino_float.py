@@ -3,4 +3,7 @@
 
 from backend_test.suite import plug_preset
 
+#: The preset that hands the engine the same: a sample of the cases is enough.
+SAME_AS = "OrtOpenvino"
+
 globals().update(plug_preset("OrtOpenvinoFloat", __name__))
