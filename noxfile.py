@@ -55,7 +55,12 @@ PROVEN_ELSEWHERE = {
         *(f"unit/{folder}" for folder in ("adapt", "cache", "cli", "conformance", "search", "special_values")),
         "unit/test_isolation.py",
     ],
-    "openvino-ep": ["test_openvino.py", "unit/search"],
+    "openvino-ep": [
+        "test_openvino.py",
+        "unit/search",
+        *(f"unit/cli/test_{name}.py" for name in ("cache", "command", "conformance", "odd_files")),
+        *(f"unit/conformance/test_{name}.py" for name in ("html", "merge", "pytest_suite", "workers")),
+    ],
 }
 
 

@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
-from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical, nodes_in, operator_name
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.plausible import expands_too_far, implausible
 from onnx_multi_backend.tensors import numpy_dtype
@@ -21,6 +21,13 @@ from onnx_multi_backend.tensors import numpy_dtype
 _CHECKED_INITIALIZER_BYTES = 64 * 1024
 
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
+
+#: What the checker says where an engine may know better.
+_LEFT_TO_ENGINES = re.compile(r"No Op registered for \w+ with domain_version|in initializer but not in graph input")
+_UNKNOWN_DOMAIN = "omb.unknown"
+
+#: Since this version of the IR an initializer need not be an input of the graph.
+_FREE_INITIALIZERS = 4
 
 #: The other name of the default domain, which engines take for it and the checker does not.
 _ALIAS = "ai.onnx"
@@ -66,23 +73,43 @@ def _known_opsets() -> dict[str, int]:
     return {**known, "": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}
 
 
-def check(model: LoadedModel, *, full: bool = False) -> None:
+def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None) -> None:
     """Run the ONNX checker on the model without its large weights.
+
+    An operator of the default domain that onnx does not know may be one that an engine adds, as ONNX Runtime adds
+    SimplifiedLayerNormalization, and a model below IR 4 that ONNX Runtime has optimized holds initializers that are no inputs:
+    the engine is asked.
 
     Parameters
     ----------
     full : bool
         Infer the types too and hold them to the declared ones; costs more, and is wanted once an engine has refused.
+    refusal : str, optional
+        The engine's words: an unknown operator that they name is none of its own.
 
     Raises
     ------
     InvalidModelError
         With the checker's own words.
     """
+    if model.proto.functions:
+        _check_calls(model)
     skeleton = _skeleton(model.proto)
     full = full and not _may_not_end(skeleton)
     # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
     source = str(model.path) if model.external and has_external_data(skeleton) else skeleton
+    error = _fault(skeleton, source, full=full)
+    may_know = error is not None and _LEFT_TO_ENGINES.search(str(error)) and not has_external_data(skeleton)
+    if may_know and not _unknown_in(refusal or "", skeleton):
+        known = _leniently(skeleton)
+        error = _fault(known, known, full=full)
+    if error is not None:
+        words = " ".join(str(error).split())[:600]
+        raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
+
+
+def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exception | None:
+    """What the checker finds wrong."""
     shapeless = [v for v in (*skeleton.graph.input, *skeleton.graph.output) if _is_shapeless(v)]
     try:
         if not shapeless:
@@ -92,8 +119,55 @@ def check(model: LoadedModel, *, full: bool = False) -> None:
                 onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
             _check_with_shapes(skeleton)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
-        words = " ".join(str(error).split())[:600]
-        raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
+        return error
+    return None
+
+
+def _leniently(model: ModelProto) -> ModelProto:
+    """A copy in which the operators that onnx does not know belong to a domain of which the checker expects nothing."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    copy.ir_version = max(model.ir_version, _FREE_INITIALIZERS)
+    for node in _unknown_operators(copy):
+        node.domain = _UNKNOWN_DOMAIN
+    for opsets in (copy.opset_import, *(function.opset_import for function in copy.functions)):
+        opsets.add(domain=_UNKNOWN_DOMAIN, version=1)
+    return copy
+
+
+def _unknown_in(refusal: str, model: ModelProto) -> bool:
+    """Whether an engine names an operator that onnx does not know either, or a local function that has one."""
+    names = {node.op_type for node in _unknown_operators(model)}
+    callers = {f.name for f in model.functions if not names.isdisjoint(node.op_type for node in nodes_in(f.node))}
+    return any(name in refusal for name in names | callers)
+
+
+def _unknown_operators(model: ModelProto) -> list[NodeProto]:
+    """The nodes of the default domain whose operator onnx does not know in the model's opset."""
+    imported = (*model.opset_import, *(o for function in model.functions for o in function.opset_import))
+    opset = max((o.version for o in imported if not canonical(o.domain)), default=1)
+    local = {f.name for f in model.functions if not canonical(f.domain)}
+    nodes = [n for n in all_nodes(model) if not canonical(n.domain) and n.op_type not in local]
+    missing = {name for name in {n.op_type for n in nodes} if opset and not onnx.defs.has(name, opset)}
+    return [n for n in nodes if n.op_type in missing]
+
+
+def _check_calls(model: LoadedModel) -> None:
+    """Hold the calls of local functions to what these take: the checker does not, and onnx's inliner ends with an assertion."""
+    functions = {(canonical(f.domain), f.name, f.overload): f for f in model.proto.functions}
+    for node in all_nodes(model.proto):
+        function = functions.get((canonical(node.domain), node.op_type, node.overload))
+        if function is None:
+            continue
+        for what, given, taken in (
+            ("inputs", len(node.input), len(function.input)),
+            ("outputs", len(node.output), len(function.output)),
+        ):
+            if given > taken:
+                raise InvalidModelError(
+                    f"{model.label} is not a valid ONNX model: a call of the local function {operator_name(node)} has {given} "
+                    f"{what}, and the function has {taken}. Correct the call or the function."
+                )
 
 
 def _may_not_end(model: ModelProto) -> bool:

@@ -14,6 +14,7 @@ from onnx import ModelProto
 from onnx_multi_backend import own_file
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.external_data import check_external_data, with_values
+from onnx_multi_backend.ort_format import is_ort_format, to_onnx
 from onnx_multi_backend.stamp import Stamp
 
 #: Weights in other files that take no more bytes than these, all together, are read.
@@ -179,10 +180,12 @@ def given(model: ModelLike) -> Given:
 
 
 def load(model: ModelLike | Given) -> LoadedModel:
-    """Load a model from a path, bytes or a ModelProto.
+    """Load a model from a path, bytes or a ModelProto; one in ONNX Runtime's own format becomes ONNX.
 
     Raises
     ------
+    UnsupportedModelError
+        The model is in ONNX Runtime's own format, and that is not installed.
     InvalidModelError
         The file is missing, a directory, empty, truncated, or holds no ONNX model; external data is missing or lies
         outside the model's folder.
@@ -190,9 +193,14 @@ def load(model: ModelLike | Given) -> LoadedModel:
     seen = model if isinstance(model, Given) else given(model)
     if seen.path is not None:
         stamp = _stamp(seen.path)
-        loaded = LoadedModel(_parse(_read(seen.path, stamp), f"'{seen.path}'"), seen.path, None, stamp)
+        data = _read(seen.path, stamp)
+        if is_ort_format(data):
+            return load(to_onnx(data, f"'{seen.path}'"))
+        loaded = LoadedModel(_parse(data, f"'{seen.path}'"), seen.path, None, stamp)
     else:
         assert seen.data is not None
+        if seen.proto is None and is_ort_format(seen.data):
+            return load(to_onnx(seen.data, "the model"))
         proto = seen.proto if seen.proto is not None else _parse(seen.data, "the model's bytes")
         loaded = LoadedModel(proto, None, seen.data)
     files = check_external_data(loaded.proto, path=loaded.path, label=loaded.label)

@@ -239,7 +239,8 @@ class Preset(Backend):
             try:
                 loaded = load(model)
                 checks.check_versions(loaded)
-                checks.check(loaded)
+                if settings["adapt"]:
+                    checks.check(loaded)
                 cls._require(parsed, settings)
                 target = cls._target(settings, parsed, loaded)
                 make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)

@@ -225,7 +225,7 @@ def test_an_opset_from_the_future_of_a_preview_is_refused_where_it_is_used(engin
 @pytest.mark.parametrize(
     ("operator", "opset", "cure"),
     [
-        ("Gelu", 19, "Gelu came with opset 20 of ai.onnx; the model imports 19"),
+        ("BitCast", 25, "BitCast came with opset 26 of ai.onnx; the model imports 25"),
         ("LabelEncoder", 20, "Another domain has LabelEncoder"),
         ("Reluu", 20, "knows no operator Reluu. Correct its name"),
     ],
@@ -299,3 +299,23 @@ def test_what_comes_behind_an_operator_that_onnx_infers_nothing_for_is_named_too
     with pytest.raises(omb.UnsupportedModelError) as refused:
         openvino.prepare(made)
     assert refused.value.operators == ("ai.onnx.ml.Scaler", "ai.onnx.ml.LinearRegressor")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "words"), [(["x", ""], ["y"], "2 inputs"), (["x"], ["y", "z"], "2 outputs")]
+)
+def test_a_call_that_does_not_fit_its_function(
+    engine: type[omb.Preset], inputs: list[str], outputs: list[str], words: str
+) -> None:
+    function = helper.make_function(
+        "local", "f", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], [helper.make_opsetid("", 20)]
+    )
+    model = models.model(
+        [helper.make_node("f", inputs, outputs, domain="local")],
+        [models.tensor("x")],
+        [models.tensor("y")],
+        opsets={"": 20, "local": 1},
+    )
+    model.functions.append(function)
+    with pytest.raises(omb.InvalidModelError, match=rf"local\.f has {words}, and the function has 1"):
+        engine.prepare(model)

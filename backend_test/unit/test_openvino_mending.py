@@ -77,3 +77,49 @@ def test_a_hardmax_beside_a_comparison_is_prepared(openvino: type[omb.Preset]) -
     x = np.float32([1, 3, 2, 3, 3, 0])
     hard, _ = openvino.prepare(model).run({"x": x, "c": np.array(True)})
     np.testing.assert_array_equal(hard, np.float32([0, 1, 0, 0, 0, 0]))
+
+
+def empty(*shape: int, dtype: type = np.float32) -> onnx.NodeProto:
+    return models.node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(np.zeros(shape, dtype)))
+
+
+BRANCH = onnx.helper.make_graph([empty(0, 3), models.node("Exp", ["c"], ["p"])], "t", [], [models.tensor("p", None)])
+#: The nodes, and the shape of what comes out for two numbers.
+EMPTY = {
+    "computed with": ([empty(1, 0, 3), models.node("Exp", ["c"], ["y"])], (1, 0, 3)),
+    "concatenated": ([empty(0), models.node("Concat", ["c", "x"], ["y"], axis=0)], (2,)),
+    "indices": ([empty(2, 0, dtype=np.int64), models.node("Gather", ["x", "c"], ["y"])], (2, 0)),
+    "axes": ([empty(0, dtype=np.int64), models.node("ReduceSum", ["x", "c"], ["y"])], (1,)),
+    "in a branch": (
+        [
+            models.node("ReduceMax", ["x"], ["m"], keepdims=0),
+            models.node("Cast", ["m"], ["b"], to=onnx.TensorProto.BOOL),
+            models.node("If", ["b"], ["y"], then_branch=BRANCH, else_branch=BRANCH),
+        ],
+        (0, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", EMPTY)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_constant_without_elements_keeps_its_shape(openvino: type[omb.Preset], form: str, stored: bool) -> None:
+    nodes, shape = EMPTY[form]
+    constants = {}
+    if stored and nodes[0].op_type == "Constant":
+        constants = {"c": onnx.numpy_helper.to_array(nodes[0].attribute[0].t)}
+        nodes = nodes[1:]
+    made = models.model(nodes, [models.tensor("x", ["n"])], [models.tensor("y", None)], initializers=constants)
+    assert openvino.prepare(made).run([np.float32([1, 2])])[0].shape == shape
+
+
+def test_a_loop_known_to_make_no_step_has_no_rows(openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[3] v, float[m, 3] y) <int64 k = {0}, bool go = {1}> {
+            v, y = Loop (k, go, x) <body = b (int64 i, bool c, float[3] a) => (bool d, float[3] e, float[3] f) {
+                d = Identity(c) e = Exp(a) f = Neg(a) }> }"""
+    )
+    x = np.float32([1, 2, 3])
+    v, y = openvino.prepare(model).run([x])
+    np.testing.assert_array_equal(v, x)
+    assert y.shape == (0, 3)

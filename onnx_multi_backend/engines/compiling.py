@@ -62,7 +62,8 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
             session = target.build(payload)
     except (RefusedError, MisplacedError) as error:
         if isinstance(error, RefusedError) and not error.lacks_kernel:
-            checks.check(payload.loaded, full=True)  # an invalid model explains a refusal, and is not to be rewritten
+            # An invalid model explains a refusal, and is not to be rewritten.
+            checks.check(payload.loaded, full=True, refusal=error.words)
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
         session = _lowered(target, payload, taken=taken, complaint=words) if lowering else None

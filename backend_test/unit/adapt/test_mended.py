@@ -146,6 +146,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Range that runs backwards": parsed(
             19, "(int64 a, int64 b, int64 d) => (int64[n] y) { c = Neg (d) y = Range (a, b, c) }"
         ),
+        "HardSigmoid whose beta is zero": single("HardSigmoid", [(2, 3)], opset=13, beta=0.0),
         "Softmax over several axes": single("Softmax", [(2, 3, 4)], opset=11, axis=1),
         "If whose branch changes": parsed(
             19,

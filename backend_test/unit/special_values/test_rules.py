@@ -171,6 +171,9 @@ def others() -> Iterator[Form]:
         a, b = pairs(FLOATS, FEW, dtype)
         yield Form("floor_mod", "Mod", (a, b), {"fmod": 0}, opset=28, where=lambda s: not s.attribute("fmod"))
         yield Form("prelu", "PRelu", (a[a != 0], b[a != 0]))
+        x = vector(FLOATS, dtype)
+        yield Form("zero_attributes", "HardSigmoid", (x,), {"beta": 0.0})
+        yield Form("zero_attributes", "Selu", (x,), {"gamma": 0.0})
     for exponent in (-1, 0, 1, 2, 3):
         yield Form(
             "pow_exponent",

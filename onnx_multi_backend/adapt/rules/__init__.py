@@ -44,6 +44,7 @@ from onnx_multi_backend.adapt.rules.unique_order import unique_order
 from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
 from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.rules.widen import widen_types
+from onnx_multi_backend.adapt.rules.zero_attributes import zero_attributes
 from onnx_multi_backend.adapt.site import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -82,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     resize,
     scan_captures,
     softmax_rows,
+    zero_attributes,
     special_values,
     stable_functions,
     string_locale,

@@ -22,6 +22,8 @@ def expand_function(site: Site) -> Iterator[ModelProto]:
     optional inputs that are omitted. Source: https://github.com/onnx/onnx/blob/main/docs/IR.md, "Functions".
     """
     for body in _bodies(site):
+        if len(site.node.input) > len(body.input):  # it is made for other forms
+            continue
         model = ModelProto()
         model.CopyFrom(site.model)
         node = model.graph.node[0]

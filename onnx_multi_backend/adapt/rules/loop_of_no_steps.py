@@ -9,14 +9,25 @@ import numpy as np
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.tensors import numpy_dtype
 
 
 def loop_of_no_steps(site: Site) -> Iterator[ModelProto]:
-    """Pass the initial values on. Source: Loop's documentation, where the condition is looked at before each step."""
-    states = len(site.node.input) - 2
-    if not site.is_("Loop") or not runs_never(site) or any(site.node.output[states:]):
+    """Pass the initial values on, beside no rows. Source: Loop's documentation, where the condition is looked at before each step.
+
+    A row's size that is not known is 0, as ONNX Runtime has it.
+    """
+    if not site.is_("Loop") or not runs_never(site):
         return
-    yield Body(site, site.opsets).finish(*site.node.input[2:])
+    body = Body(site, site.opsets)
+    results = list(site.node.input[2:])
+    for output in site.node.output[len(results) :]:
+        shape, kind = site.shape(output), site.elem_type(output)
+        if output and (shape is None or not kind):
+            return
+        rows = [0, *(size or 0 for size in (shape or [])[1:])]
+        results.append(body.constant(np.zeros(rows, numpy_dtype(kind))) if output else "")
+    yield body.finish(*results)
 
 
 def runs_never(site: Site) -> bool:

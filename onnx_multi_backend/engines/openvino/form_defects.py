@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
+from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 
@@ -54,6 +55,13 @@ def gather(site: Site) -> Doubt | None:
     size = shape[axis] if -len(shape) <= axis < len(shape) else None
     if size is not None and ((indices >= size) | (indices < -size)).any():
         return Doubt("indices beyond the data give zeros, where ONNX has an error", wrong=True)
+    return None
+
+
+def zeros(site: Site) -> Doubt | None:
+    """Source: measured; with every other operator a zero is a zero."""
+    if has_a_zero(site):
+        return Doubt("an attribute that is zero is taken for its default", wrong=True)
     return None
 
 

@@ -34,6 +34,7 @@ from onnx_multi_backend.engines.openvino import (
     special_values,
     tiny,
 )
+from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
@@ -211,6 +212,8 @@ class OpenvinoTarget:
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""
         try:
+            if has_empty_constants(model):
+                model, _ = with_shapes(model)
             return why_unsafe(self._compile(runtime.core().read_model(model.SerializeToString()), None))
         except runtime.all_errors() as error:
             words = runtime.first_line(error)
@@ -243,6 +246,9 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
     memory: object = None
     if misread(model):
         model, changes = with_raw_data(payload.loaded.whole(model))
+    if payload.lowering and has_empty_constants(model):
+        model, more = with_shapes(payload.loaded.whole(model))
+        changes = (*changes, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:
         made = runtime.core().read_model(payload.path)

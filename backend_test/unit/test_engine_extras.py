@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that ONNX does not know and engines add, and what ONNX Runtime's own tools write."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+X = np.float32([[[1, -2, 3, 4], [0.5, 0.1, -3, 2]]])
+WEIGHT = np.float32([1, 2, 0.5, 1])
+MS = "com.microsoft"
+
+
+def normalized(x: np.ndarray, *, centred: bool) -> np.ndarray:
+    x = x - x.mean(-1, keepdims=True) if centred else x
+    return np.asarray(x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * WEIGHT)
+
+
+def extra(op_type: str, opset: int, inputs: list[str], domain: str = "", **attributes: Any) -> ModelProto:
+    return models.model(
+        [models.node(op_type, inputs, ["n"], domain=domain, **attributes), models.node("Neg", ["n"], ["y"])],
+        [models.tensor("x", [None, None, 4])],
+        [models.tensor("y", [None, None, 4])],
+        initializers={"w": WEIGHT, "b": np.zeros(4, np.float32)},
+        opsets={"": opset, MS: 1} if domain else {"": opset},
+        ir_version=8,
+    )
+
+
+EXTRAS = {
+    "SimplifiedLayerNormalization": (extra("SimplifiedLayerNormalization", 14, ["x", "w"], axis=-1), False, X),
+    "LayerNormalization before opset 17": (extra("LayerNormalization", 13, ["x", "w", "b"], axis=-1), True, X),
+    "SkipSimplifiedLayerNormalization": (
+        extra("SkipSimplifiedLayerNormalization", 14, ["x", "x", "w"], MS, epsilon=1e-5),
+        False,
+        2 * X,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+@pytest.mark.parametrize("adapt", [True, False])
+def test_what_an_engine_adds_runs(engine: type[omb.Preset], name: str, adapt: bool) -> None:
+    model, centred, x = EXTRAS[name]
+    result = engine.prepare(model, adapt=adapt).run([X])[0]
+    np.testing.assert_allclose(result, -normalized(x, centred=centred), rtol=1e-3, atol=1e-4)
+
+
+def test_other_nodes_are_adapted_all_the_same(engine: type[omb.Preset]) -> None:
+    lacking = {
+        "OrtCpu": models.node("Max", ["k", "k"], ["z"]),  # wrong beyond 32 bits
+        "Openvino": models.node("BitShift", ["k", "k"], ["z"], direction="LEFT"),
+    }
+    kind = {"OrtCpu": onnx.TensorProto.INT64, "Openvino": onnx.TensorProto.UINT8}[engine.name]
+    model = models.model(
+        [models.node("SimplifiedLayerNormalization", ["x", "w"], ["y"], axis=-1), lacking[engine.name]],
+        [models.tensor("x", [1, 2, 4]), models.tensor("k", [2], kind)],
+        [models.tensor("y", [1, 2, 4]), models.tensor("z", [2], kind)],
+        initializers={"w": WEIGHT},
+        opsets={"": 18},
+    )
+    prepared = engine.prepare(model)
+    assert prepared.adaptations
+    k = np.array([1, 2], onnx.helper.tensor_dtype_to_np_dtype(kind))
+    y, z = prepared.run([X, k])
+    np.testing.assert_allclose(y, normalized(X, centred=False), rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(z, k if engine.name == "OrtCpu" else k << k)
+
+
+@pytest.mark.parametrize("level", ["BASIC", "EXTENDED", "ALL"])
+@pytest.mark.parametrize("ir_version", [3, 8])
+def test_what_onnx_runtime_saves_runs_again(
+    ort_cpu: type[omb.Preset], tmp_path: Path, level: str, ir_version: int
+) -> None:
+    import onnxruntime as ort
+
+    weights = np.random.default_rng(1).normal(size=(8, 8, 3, 3)).astype(np.float32)
+    model = models.model(
+        [
+            models.node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+            models.node("BatchNormalization", ["c", "s", "s", "s", "s"], ["b"]),
+            models.node("Relu", ["b"], ["y"]),
+        ],
+        [
+            models.tensor("x", [1, 8, 6, 6]),
+            *([models.tensor("w", [8, 8, 3, 3]), models.tensor("s", [8])] if ir_version < 4 else []),
+        ],
+        [models.tensor("y", [1, 8, 6, 6])],
+        initializers={"w": weights, "s": np.ones(8, np.float32)},
+        opsets={"": 12},
+        ir_version=ir_version,
+    )
+    options = ort.SessionOptions()
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, f"ORT_ENABLE_{level}")
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options.log_severity_level = 3
+    bare = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(2).normal(size=(1, 8, 6, 6)).astype(np.float32)
+    (right,) = bare.run(None, {"x": x})
+    for adapt in (True, False):
+        prepared = ort_cpu.prepare(tmp_path / "optimized.onnx", adapt=adapt)
+        np.testing.assert_allclose(prepared.run({"x": x})[0], right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_a_model_in_onnx_runtimes_own_format_runs(engine: type[omb.Preset], tmp_path: Path, as_bytes: bool) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    model = models.linear(8, 4)
+    path = tmp_path / "model.ort"
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    bare = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(3).normal(size=(2, 8)).astype(np.float32)
+    (right,) = bare.run(None, {bare.get_inputs()[0].name: x})
+    prepared = engine.prepare(path.read_bytes() if as_bytes else path)
+    np.testing.assert_allclose(prepared.run([x])[0], right, rtol=1e-5, atol=1e-5)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(omb.InvalidModelError, match=r"ONNX Runtime's own format, and ONNX Runtime \S+: "):
+        engine.prepare(path)
+
+
+def test_what_onnx_runtimes_own_format_is_where_nothing_reads_it(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(omb.UnsupportedModelError, match=r"own format \(\.ort\).*is not installed. Install"):
+        openvino.prepare(b"\x14\0\0\0ORTM and so on")

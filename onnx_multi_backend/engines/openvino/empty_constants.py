@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants without elements, which OpenVINO's frontend (seen with 2026.4.1) takes for scalars, whatever their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableSequence
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.single_node import subgraphs
+from onnx_multi_backend.graph_walk import all_nodes, canonical, defaults_of
+
+_T = TensorProto
+_TYPES = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, _T.INT8, _T.INT16, _T.INT32, _T.INT64})
+_UNSIGNED = frozenset({_T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64})
+
+#: The first opset with ConstantOfShape.
+_OLDEST = 9
+
+#: Operators for which an empty input behind the first is one that is left out, or a list of nothing: the frontend knows it.
+_PARAMETERS = frozenset(
+    {
+        "CenterCropPad",
+        "DFT",
+        "Expand",
+        "Pad",
+        "Reshape",
+        "Resize",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Unsqueeze",
+        "Upsample",
+    }
+)
+
+
+def has_empty_constants(model: ModelProto) -> bool:
+    """Whether a tensor that a model holds has no elements, and its shape matters."""
+    return any(_is_empty(t) for t in model.graph.initializer) or any(
+        _is_empty(tensor) for node in all_nodes(model) for tensor in _value(node)
+    )
+
+
+def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
+    """A copy of the model in which ConstantOfShape makes those whose shape matters, and the record of that."""
+    opset = next((o.version for o in model.opset_import if canonical(o.domain) == ""), 1)
+    if opset < _OLDEST:
+        return model, ()
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    changes = [*_mend_graph(copy.graph)]
+    for function in copy.functions:
+        changes += _mend_nodes(function.node, frozenset(function.output))
+    reason = "OpenVINO's frontend takes a constant without elements for a scalar"
+    made = tuple(Adaptation("empty_constants", name, "made by ConstantOfShape", reason) for name in changes)
+    return (copy, made) if made else (model, ())
+
+
+def _mend_graph(graph: GraphProto) -> Iterator[str]:
+    overridden = defaults_of(graph)
+    results = frozenset(value.name for value in graph.output)
+    found = [t for t in graph.initializer if _is_empty(t) and t.name not in overridden]
+    yield from _mend_nodes(graph.node, results)
+    for tensor in found:
+        name = tensor.name
+        if name in results or _has_readers(graph.node, name):
+            tensor.name = _renamed(name)
+            _put(graph.node, 0, name, tensor)
+            yield name
+
+
+def _mend_nodes(nodes: MutableSequence[NodeProto], results: frozenset[str]) -> Iterator[str]:
+    for node in list(nodes):
+        for graph in subgraphs(node):
+            yield from _mend_graph(graph)
+    for i in reversed(range(len(nodes))):
+        tensor = next((t for t in _value(nodes[i]) if _is_empty(t)), None)
+        if tensor is not None and (nodes[i].output[0] in results or _has_readers(nodes, nodes[i].output[0])):
+            name = nodes[i].output[0]
+            nodes[i].output[0] = _renamed(name)
+            _put(nodes, i + 1, name, tensor)
+            yield name
+
+
+def _put(nodes: MutableSequence[NodeProto], place: int, name: str, tensor: TensorProto) -> None:
+    """Make a tensor of this name at a place, and have those read the constant itself that take it for left out."""
+    _redirect(nodes, name)
+    dims = numpy_helper.from_array(np.array(list(tensor.dims), np.int64))
+    zero = TensorProto(data_type=tensor.data_type, dims=[1], raw_data=bytes(8))
+    zero.raw_data = zero.raw_data[: numpy_helper.to_array(tensor).itemsize]
+    made = helper.make_node("ConstantOfShape", [f"{name}/omb_dims"], [name], value=zero)
+    nodes.insert(place, helper.make_node("Constant", [], [f"{name}/omb_dims"], value=dims))
+    nodes.insert(place + 1, made)
+
+
+def _redirect(nodes: MutableSequence[NodeProto], name: str) -> None:
+    for node in nodes:
+        for graph in subgraphs(node):
+            _redirect(graph.node, name)
+        for i, read in enumerate(node.input):
+            if read == name and _is_parameter(node, i):
+                node.input[i] = _renamed(name)
+
+
+def _has_readers(nodes: Iterable[NodeProto], name: str) -> bool:
+    """Whether anything reads a value for which its shape counts."""
+    for node in nodes:
+        if any(read == name and not _is_parameter(node, i) for i, read in enumerate(node.input)):
+            return True
+        if any(_has_readers(graph.node, name) or name in (v.name for v in graph.output) for graph in subgraphs(node)):
+            return True
+    return False
+
+
+def _is_parameter(node: NodeProto, index: int) -> bool:
+    """Whether the frontend knows an empty input at this place."""
+    if node.op_type == "ConstantOfShape":
+        return True
+    return index > 0 and (node.op_type in _PARAMETERS or node.op_type.startswith("Reduce"))
+
+
+def _renamed(name: str) -> str:
+    return f"{name}/omb_empty"
+
+
+def _value(node: NodeProto) -> Iterator[TensorProto]:
+    if node.op_type == "Constant":
+        yield from (a.t for a in node.attribute if a.name == "value")
+
+
+def _is_empty(tensor: TensorProto) -> bool:
+    return 0 in tensor.dims and tensor.data_type in _TYPES | _UNSIGNED

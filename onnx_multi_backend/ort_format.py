@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models in ONNX Runtime's own format (``.ort``), which ONNX Runtime turns back into ONNX."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from pathlib import Path
+
+import onnx
+from onnx import ModelProto
+
+from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
+
+#: What stands behind the first four bytes of such a file. Source: onnxruntime/core/flatbuffers/schema/ort.fbs.
+_IDENTIFIER = b"ORTM"
+
+
+def is_ort_format(data: bytes) -> bool:
+    """Whether these bytes are a model in ONNX Runtime's own format."""
+    return data[4:8] == _IDENTIFIER
+
+
+def to_onnx(data: bytes, where: str) -> ModelProto:
+    """The same model as ONNX, written by ONNX Runtime without any optimization.
+
+    Parameters
+    ----------
+    where : str
+        How messages call the model.
+
+    Raises
+    ------
+    UnsupportedModelError
+        ONNX Runtime is not installed.
+    InvalidModelError
+        It cannot read the model, with its words.
+    """
+    try:
+        ort = importlib.import_module("onnxruntime")
+    except ImportError as error:
+        raise UnsupportedModelError(
+            f"{where} is in ONNX Runtime's own format (.ort), which ONNX Runtime alone reads, and it is not installed. Install "
+            "an extra with it, for example pip install 'onnx-multi-backend[cpu]', or give the .onnx file that it was made of."
+        ) from error
+    with tempfile.TemporaryDirectory(prefix="omb_") as folder:
+        written = Path(folder) / "model.onnx"
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.optimized_model_filepath = str(written)
+        options.add_session_config_entry("session.save_model_format", "ONNX")
+        try:
+            ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        except _errors() as error:
+            words = " ".join(str(error).split())[:600]
+            raise InvalidModelError(
+                f"{where} is in ONNX Runtime's own format, and ONNX Runtime {ort.__version__}: {words}"
+            ) from error
+        model = onnx.load(written)
+    if not model.graph.name:  # ONNX asks for one, and the format keeps none
+        model.graph.name = "ort"
+    return model
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What ONNX Runtime's native code raises."""
+    state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    found = (c for c in vars(state).values() if isinstance(c, type) and issubclass(c, Exception))
+    return (*found, RuntimeError, ValueError)
