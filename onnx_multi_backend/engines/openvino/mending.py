@@ -66,7 +66,7 @@ _PASSES_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape", "Gather", 
 def _stops_at_start(op: Any) -> bool:
     start, stop, step = (op.input_value(i) for i in range(3))
     known, first, last = (_number(value) for value in (step, start, stop))
-    if None not in (known, first, last) or (known is not None and known > 0 and first == 0 and _is_length(stop)):
+    if None not in (known, first, last) or (known is not None and known > 0 and first == 0 and _at_least_zero(stop)):
         return False
     ops = runtime.load().opset8
     if known is None:
@@ -83,16 +83,16 @@ def _number(value: Any) -> float | None:
     return float(node.get_data().item()) if node.get_type_name() == "Constant" and node.get_data().size == 1 else None
 
 
-def _is_length(value: Any) -> bool:
+def _at_least_zero(value: Any) -> bool:
     node = value.get_node()
     while node.get_type_name() in _PASSES_ON:
         node = node.input_value(0).get_node()
-    return bool(node.get_type_name() == "ShapeOf")
+    return node.get_type_name() in ("ShapeOf", "Relu")
 
 
 def _counts_from_zero(op: Any) -> bool:
     count = op.input_value(0)
-    if count.get_node().get_type_name() == "Constant" or _is_length(count):
+    if count.get_node().get_type_name() == "Constant" or _at_least_zero(count):
         return False
     ops = runtime.load().opset8
     op.input(0).replace_source_output(ops.maximum(count, ops.constant(0, count.get_element_type())).output(0))
