@@ -37,6 +37,7 @@ from onnx_multi_backend.errors import (
     UnsupportedModelError,
 )
 from onnx_multi_backend.examples import get_example
+from onnx_multi_backend.inference_session import InferenceSession
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.preset import Availability, Compatibility, Preset
@@ -57,6 +58,7 @@ __all__ = [
     "EngineNotInstalledError",
     "EnvironmentWarning",
     "FallbackWarning",
+    "InferenceSession",
     "InputError",
     "InvalidModelError",
     "NodePlacement",

@@ -24,6 +24,7 @@ from onnx_multi_backend.feeds import FeedMaker
 from onnx_multi_backend.outputs import outputs_type
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.signature import ModelMetadata
 from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
 from onnx_multi_backend.verifying import Unchanged, VerifyingBinder, VerifyingFeedMaker
@@ -130,15 +131,28 @@ class PreparedModel(BackendRep):
             return FeedMaker(self._signature, target.adopt)
         return VerifyingFeedMaker(self._signature, target.adopt, self._check)
 
-    def run(self, inputs: Any, *, output_device: str | None = None, **engine_run_options: Any) -> tuple[Value, ...]:
-        """Run the model.
+    def run(
+        self,
+        inputs: Any,
+        input_feed: Any = None,
+        run_options: Mapping[str, Any] | None = None,
+        *,
+        output_device: str | None = None,
+        **engine_run_options: Any,
+    ) -> tuple[Value, ...]:
+        """Run the model: ``run(inputs)``, or as ONNX Runtime's session has it, ``run(None, inputs)`` and ``run(["y"], inputs)``.
 
         Parameters
         ----------
         inputs : array, list, tuple or mapping
             A single array; a list or tuple in the order of `get_inputs`; or a mapping by name. Arrays of any layout,
             numpy scalars, Python numbers, and anything with ``__dlpack__`` or ``__array__``. Lists for sequences, None
-            for an empty optional. On CUDA, arrays that speak DLPack and lie on the GPU are read where they are.
+            for an empty optional. On CUDA, arrays that speak DLPack and lie on the GPU are read where they are. Where
+            `input_feed` is given: the names of the wanted outputs, None for all.
+        input_feed : array, list, tuple or mapping, optional
+            The inputs, where the first argument is the outputs' names.
+        run_options : mapping of str to value, optional
+            The same as `engine_run_options`.
         output_device : str, optional
             Where to leave the results, for example ``"CUDA:0"``: as arrays that speak DLPack. The host when None.
         **engine_run_options
@@ -155,11 +169,17 @@ class PreparedModel(BackendRep):
         ------
         InputError
             The inputs do not fit the model.
+        OptionError
+            The model has no such output.
         DeviceError
             Results cannot be left on `output_device`.
         RunError
             The engine failed.
         """
+        if input_feed is not None or run_options is not None:
+            names, feed = (inputs, input_feed) if input_feed is not None else (None, inputs)
+            options = {**(run_options or {}), **engine_run_options}
+            return self._selected(names, self.run(feed, output_device=output_device, **options))
         feeds = self._feeds(inputs)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         if output_device is None:
@@ -169,6 +189,19 @@ class PreparedModel(BackendRep):
         if self._narrow:
             results = self._narrowed(results)
         return self._make_outputs(results)
+
+    def _selected(self, names: Any, results: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The outputs with these names, in this order."""
+        if names is None:
+            return results
+        made = {output.name: i for i, output in enumerate(self._outputs)}
+        wanted = [names] if isinstance(names, str) else list(names)
+        if unknown := [name for name in wanted if name not in made]:
+            raise OptionError(
+                f"{self._label} has no output {', '.join(map(repr, unknown))}; it has {', '.join(map(repr, made))}. Name these, or "
+                "None for all."
+            )
+        return outputs_type(tuple(wanted))(*(results[made[name]] for name in wanted))
 
     def _narrowed(self, results: Sequence[Value]) -> list[Value]:
         narrowed = list(results)
@@ -285,6 +318,20 @@ class PreparedModel(BackendRep):
     def get_outputs(self) -> list[TensorInfo]:
         """The outputs, as the model declares them."""
         return list(self._outputs)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says of itself: its producer, its description and its own entries (``custom_metadata_map``)."""
+        return self._signature.metadata
+
+    def end_profiling(self) -> str:
+        """End the profile that ``session_options={"enable_profiling": True}`` began, and return the name of its file.
+
+        Raises
+        ------
+        OptionError
+            The model does not run on ONNX Runtime.
+        """
+        return str(self._ort_session().end_profiling())
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node runs; nodes that the engine folded away while it loaded the model do not appear."""

@@ -104,7 +104,9 @@ class Preset(Backend):
     family : DeviceFamily
         The device strings that it understands.
     options : tuple of Option
-        Its own options in positional order; `device` and `COMMON` come on top.
+        Its own options in positional order; `device`, `family_options` and `COMMON` come on top.
+    family_options : tuple of Option
+        Options that all presets on the same engine have.
     bound : mapping of str to value
         Options that a subclass settles once and for all.
     fixed_shapes : bool
@@ -116,6 +118,7 @@ class Preset(Backend):
     name: ClassVar[str]
     family: ClassVar[DeviceFamily]
     options: ClassVar[tuple[Option, ...]] = ()
+    family_options: ClassVar[tuple[Option, ...]] = ()
     bound: ClassVar[Mapping[str, Any]] = {}
     fixed_shapes: ClassVar[bool] = False
 
@@ -124,7 +127,8 @@ class Preset(Backend):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = [o for o in cls.options if o.name not in cls.bound]
-        common = [o for o in COMMON if o.name not in cls.bound and o.name not in {o.name for o in own}]
+        names = {*cls.bound, *(o.name for o in own)}
+        common = [o for o in (*cls.family_options, *COMMON) if o.name not in names]
         parameters = [inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
         parameters += [_parameter(o) for o in own if o.positional]
         parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
@@ -352,7 +356,7 @@ class Preset(Backend):
     @classmethod
     def _settle(cls, device: str | None, options: Mapping[str, Any]) -> tuple[Device, dict[str, Any]]:
         names = {o.name for o in cls.options}
-        known = [*cls.options, *(o for o in COMMON if o.name not in names)]
+        known = [*cls.options, *(o for o in (*cls.family_options, *COMMON) if o.name not in names)]
         others: Check | None = cls._check_engine_option if cls.takes_engine_options else None
         settings = settle({**options, **cls.bound}, known, preset=cls.name, others=others)
         cls._check_settings(settings)

@@ -4,15 +4,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adapted
 from onnx_multi_backend.adapt.work import Edge
 from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.model import LoadedModel, label_of
 from onnx_multi_backend.tensors import TensorInfo, dtype_of, tensor_info
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """What a model says of itself, under the names that ONNX Runtime's ModelMetadata has.
+
+    Attributes
+    ----------
+    producer_name, graph_name, domain, description, graph_description : str
+    version : int
+    custom_metadata_map : dict of str to str
+    """
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+    @classmethod
+    def of(cls, proto: ModelProto) -> ModelMetadata:
+        """Source: the fields of ONNX's ModelProto."""
+        return cls(
+            proto.producer_name,
+            proto.graph.name,
+            proto.domain,
+            proto.doc_string,
+            proto.graph.doc_string,
+            proto.model_version,
+            {entry.key: entry.value for entry in proto.metadata_props},
+        )
 
 
 @dataclass(frozen=True)
@@ -29,6 +64,7 @@ class Signature:
     overridable : tuple of TensorInfo
         Inputs with a default.
     outputs : tuple of TensorInfo
+    metadata : ModelMetadata
     input_edges, output_edges : mapping of str to Edge
         Those that the engine knows by another name and type.
     """
@@ -38,6 +74,7 @@ class Signature:
     inputs: tuple[TensorInfo, ...]
     overridable: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    metadata: ModelMetadata
     input_edges: Mapping[str, Edge]
     output_edges: Mapping[str, Edge]
 
@@ -57,6 +94,7 @@ def signature(loaded: LoadedModel, adapted: Adapted) -> Signature:
         tuple(tensor_info(v) for v in graph.input if v.name not in defaults),
         tuple(tensor_info(v) for v in graph.input if v.name in defaults),
         tuple(tensor_info(v) for v in graph.output),
+        ModelMetadata.of(loaded.proto),
         adapted.inputs,
         adapted.outputs,
     )
@@ -73,6 +111,7 @@ def to_json(made: Signature) -> dict[str, Any]:
         "inputs": infos(made.inputs),
         "overridable": infos(made.overridable),
         "outputs": infos(made.outputs),
+        "metadata": asdict(made.metadata),
         "input_edges": made.input_edges,
         "output_edges": made.output_edges,
     }
@@ -93,6 +132,7 @@ def from_json(told: Mapping[str, Any], path: Path | None) -> Signature:
         infos(told["inputs"]),
         infos(told["overridable"]),
         infos(told["outputs"]),
+        ModelMetadata(**told["metadata"]),
         edges(told["input_edges"]),
         edges(told["output_edges"]),
     )

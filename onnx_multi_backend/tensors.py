@@ -66,6 +66,11 @@ class TensorInfo:
     shape: Shape | None
     onnx_type: str
 
+    @property
+    def type(self) -> str:
+        """`onnx_type`, under the name that ONNX Runtime has for it."""
+        return self.onnx_type
+
     def __str__(self) -> str:
         dims = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
         return f"{self.name}: {self.onnx_type}[{dims}]"

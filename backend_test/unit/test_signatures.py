@@ -43,6 +43,8 @@ POSITIONAL: dict[str, dict[str, Any]] = {
     "OpenvinoBackend": EXAMPLE,
 }
 WARNS = {"precision_policy": "warn"}
+#: Those of all presets on ONNX Runtime.
+ON_ORT = {"session_options": None}
 KEYWORDS = {
     "OpenvinoBackend": {"precision": "f32", "performance_hint": "LATENCY", **WARNS},
     "OrtBackend": {"plugin": None},
@@ -58,7 +60,8 @@ def test_a_constructor_has_the_agreed_signature(name: str) -> None:
     positional = {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
     keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     assert list(positional.items()) == [("model", REQUIRED), *POSITIONAL[name].items()]
-    assert keywords == {k: v for k, v in {**COMMON, **KEYWORDS.get(name, {})}.items() if k not in POSITIONAL[name]}
+    shared = {**COMMON, **(ON_ORT if name != "OpenvinoBackend" else {})}
+    assert keywords == {k: v for k, v in {**shared, **KEYWORDS.get(name, {})}.items() if k not in POSITIONAL[name]}
     others = [p for p in parameters if p.kind is p.VAR_KEYWORD]
     assert bool(others) == (name == "OpenvinoBackend")
     assert not any(p.kind is p.VAR_POSITIONAL for p in parameters)

@@ -8,7 +8,7 @@ import hashlib
 from onnx_multi_backend.cache import host
 
 #: Raised when an entry's content changes its meaning.
-_FORMAT = 1
+_FORMAT = 2
 
 
 def make_key(fingerprint: str, engine: str, *parts: object) -> str:

@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import infer, opset_versions, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
-from onnx_multi_backend.graph_walk import canonical, one_of_each_first, operator_name
+from onnx_multi_backend.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
 from onnx_multi_backend.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
@@ -22,6 +22,22 @@ Accepts = Callable[[ModelProto], "str | None"]
 
 _OPERATION = re.compile(r"Operation name: (\S+)")
 _MOST_PROBES = 64
+
+#: Where the operators of a domain are that starts like one of these: in onnx, ONNX Runtime or PyTorch's exporter.
+_KNOWN_DOMAINS = (
+    "ai.onnx.ml",
+    "ai.onnx.preview",
+    "ai.onnx.training",
+    "com.microsoft",
+    "com.ms.",
+    "org.pytorch",
+    "pkg.",
+    "omb.",
+)
+#: Who has the library of a domain.
+_WHERE = {
+    "ai.onnx.contrib": ", which onnxruntime_extensions.get_library_path() tells (pip install onnxruntime-extensions)"
+}
 _MOST_REASONS = 20
 
 
@@ -75,12 +91,24 @@ def _error(payload: Payload, found: Iterable[tuple[NodeProto, str]], what: str, 
         if operator not in operators:
             operators.append(operator)
     text = f"it {what} {', '.join(operators)}. " + "; ".join(reasons[:5]) if reasons else what
+    cure = "Choose a preset that has these operators; `onnx-multi-backend inspect` compares them."
+    if domain := _custom_domain(payload.loaded.proto):
+        cure = (
+            f"Operators of {domain} come with a library of their own: on a preset on ONNX Runtime name it with "
+            f"session_options={{'custom_ops_library': path}}{_WHERE.get(domain, '')}."
+        )
     return UnsupportedModelError(
-        f"{who} cannot run {payload.loaded.label}: {text}. Choose a preset that has these operators; "
-        "`onnx-multi-backend inspect` compares them.",
+        f"{who} cannot run {payload.loaded.label}: {text.rstrip('.')}. {cure}",
         operators=operators,
         reasons=(reasons or [what])[:_MOST_REASONS],
     )
+
+
+def _custom_domain(model: ModelProto) -> str | None:
+    """The first domain of operators that neither onnx nor ONNX Runtime has, and no local function of the model."""
+    local = {canonical(function.domain) for function in model.functions}
+    domains = (canonical(node.domain) for node in all_nodes(model))
+    return next((d for d in domains if d not in local and not d.startswith(_KNOWN_DOMAINS) and d), None)
 
 
 def _refused_nodes(

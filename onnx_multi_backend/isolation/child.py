@@ -23,7 +23,7 @@ from onnx_multi_backend.prepared import PreparedModel, Recipe
 _WATCH = 1.0
 
 #: What may be asked beside a run.
-_CALLS = frozenset({"placement", "get_providers", "get_provider_options", "set_providers"})
+_CALLS = frozenset({"placement", "get_providers", "get_provider_options", "set_providers", "end_profiling"})
 
 
 def main(parent: int, inputs: int | None, outputs: int | None) -> None:

@@ -65,6 +65,11 @@ class IsolatedModel(PreparedModel):
         options: dict[str, dict[str, str]] = self._host.call("get_provider_options")
         return options
 
+    def end_profiling(self) -> str:
+        """End the profile that session options began; see `PreparedModel.end_profiling`."""
+        name: str = self._host.call("end_profiling")
+        return name
+
     def set_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Prepare the model again on other execution providers; see `PreparedModel.set_providers`."""
         facts = self._host.set_providers(names, options)

@@ -19,7 +19,7 @@ from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.options import REQUIRED, Option, anything, provider_options
 from onnx_multi_backend.preset import Preset
-from onnx_multi_backend.presets.contradiction import settled_device
+from onnx_multi_backend.presets.contradiction import refuse, settled_device
 
 
 class OrtPreset(Preset):
@@ -32,6 +32,14 @@ class OrtPreset(Preset):
     """
 
     provider: ClassVar[str]
+    family_options = (
+        Option(
+            "session_options",
+            anything,
+            doc="a mapping of names to values, or an onnxruntime.SessionOptions",
+            positional=False,
+        ),
+    )
 
     @classmethod
     def _provider_options(
@@ -52,8 +60,13 @@ class OrtPreset(Preset):
             ((cls.provider, cls._provider_options(settings, device, loaded)),),
             device,
             settings["fallback"],
-            cls._session_options(settings),
+            with_own_session_options(cls.name, settings["session_options"], cls._session_options(settings)),
         )
+
+    @classmethod
+    def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        if settings["session_options"] is not None:
+            check_session_options(settings["session_options"])
 
     @classmethod
     def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
@@ -66,6 +79,27 @@ class OrtPreset(Preset):
     @classmethod
     def _engine(cls) -> str:
         return providers.describe(cls.provider)
+
+
+def with_own_session_options(preset: str, given: Any, own: Mapping[str, Any] | None) -> Any:
+    """The user's session options beside what a preset sets.
+
+    Raises
+    ------
+    OptionError
+        They contradict each other, or the preset's cannot be added to the user's object.
+    """
+    if given is None or not own:
+        return given if own is None or given is not None else dict(own)
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            f"{preset} sets {', '.join(own)} itself, which would alter your onnxruntime.SessionOptions. Pass session_options as a "
+            "mapping of names to values."
+        )
+    for name in own.keys() & given.keys():
+        if str(own[name]) != str(given[name]):
+            raise refuse(preset, f"session_options={{{name!r}: {given[name]!r}}}", f"the preset's {name}={own[name]!r}")
+    return {**own, **given}
 
 
 def thread_options(settings: Mapping[str, Any]) -> dict[str, int]:
@@ -126,14 +160,13 @@ class OrtBackend(OrtPreset):
 
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        super()._check_settings(settings)
         names, options = settings["provider_name"], settings["provider_options"]
         if len(set(names)) != len(names):
             raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
         if isinstance(options, list) and len(options) != len(names):
             raise OptionError(f"provider_options has {len(options)} mappings for {len(names)} providers.")
         cls._plugin(settings)
-        if settings["session_options"] is not None:
-            check_session_options(settings["session_options"])
 
     @classmethod
     def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:

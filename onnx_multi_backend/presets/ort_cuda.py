@@ -60,6 +60,7 @@ class OrtCudaBackend(OrtPreset):
 
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        super()._check_settings(settings)
         unknown = sorted(set(settings["provider_options"]) - CUDA_PROVIDER_OPTIONS)
         if unknown:
             raise OptionError(

@@ -101,6 +101,7 @@ class OrtOpenvinoBackend(OrtPreset):
 
     @classmethod
     def _check_settings(cls, settings: Mapping[str, Any]) -> None:
+        super()._check_settings(settings)
         cls._hint(settings)
         named = settings.get("provider_options", {}).get("cache_dir")
         if settings["cache_dir"] is False and named:

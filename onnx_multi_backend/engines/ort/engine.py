@@ -23,7 +23,7 @@ from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.deadly import FOLDED, FOLDED_BEFORE_1_31, OF_OPENVINO, empty_layers
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
-from onnx_multi_backend.engines.ort.options import make_session_options
+from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
@@ -178,7 +178,7 @@ class OrtEngine:
 
     def _complaint(self, model: ModelProto) -> str | None:
         try:
-            options = make_session_options(None)
+            options = make_session_options(of_custom_operators(self.session_options))
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
             session = make_session(
@@ -198,7 +198,9 @@ class OrtEngine:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
         try:
             session = runtime.load().InferenceSession(
-                model.SerializeToString(), make_session_options(None), providers=[providers.CPU]
+                model.SerializeToString(),
+                make_session_options(of_custom_operators(self.session_options)),
+                providers=[providers.CPU],
             )
         except errors.all_errors():
             return None

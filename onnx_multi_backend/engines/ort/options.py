@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,10 @@ _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 _EXTERNAL_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
+#: The session option that names libraries with custom operators; ONNX Runtime has a method for it.
+CUSTOM_OPS = "custom_ops_library"
+
+
 def check_session_options(options: object) -> None:
     """Hold session options to the names and types that ONNX Runtime knows.
 
@@ -21,7 +26,7 @@ def check_session_options(options: object) -> None:
     ----------
     options : mapping of str to value, onnxruntime.SessionOptions or None
         Names are SessionOptions' attributes (enumerations may be given by name) or, with a dot in them, session
-        configuration entries.
+        configuration entries. ``custom_ops_library`` is the path of a library with custom operators, or a list of paths.
 
     Raises
     ------
@@ -56,17 +61,37 @@ def make_session_options(options: object, *, external_data_folder: str | None = 
     return made
 
 
+def of_custom_operators(options: object) -> dict[str, Any] | None:
+    """The part of session options without which nodes of custom operators are not known."""
+    found = {n: v for n, v in options.items() if n == CUSTOM_OPS} if isinstance(options, Mapping) else {}
+    return found or None
+
+
+def _register(made: Any, libraries: Any) -> None:
+    for library in [libraries] if isinstance(libraries, (str, os.PathLike)) else libraries:
+        try:
+            made.register_custom_ops_library(os.fspath(library))
+        except errors.all_errors() as error:
+            raise OptionError(
+                f"session option {CUSTOM_OPS!r}: {library!r} cannot be loaded: {errors.first_line(error)}. Name the library that "
+                "holds the operators; onnxruntime_extensions.get_library_path() tells that of onnxruntime-extensions."
+            ) from error
+
+
 def _set(made: Any, name: object, value: Any) -> None:
     if not isinstance(name, str):
         raise OptionTypeError(f"Names of session options are strings; {name!r} was given.")
     if "." in name:
         made.add_session_config_entry(name, str(value))
         return
+    if name == CUSTOM_OPS:
+        _register(made, value)
+        return
     known = sorted(n for n, p in vars(type(made)).items() if isinstance(p, property))
     if name not in known:
         raise OptionError(
-            f"ONNX Runtime has no session option {name!r}. Known: {', '.join(known)}, and configuration entries such "
-            "as 'session.intra_op.allow_spinning'."
+            f"ONNX Runtime has no session option {name!r}. Known: {', '.join([*known, CUSTOM_OPS])}, and configuration entries "
+            "such as 'session.intra_op.allow_spinning'."
         )
     current = getattr(made, name)
     if isinstance(value, str) and not isinstance(current, str) and hasattr(type(current), "__members__"):

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What code that is written for ONNX Runtime's InferenceSession calls is there, on every preset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+X = np.float32([[-1, 2, 3]])
+CPU = "CPUExecutionProvider"
+
+
+def two_outputs() -> ModelProto:
+    made = models.model(
+        [models.node("Relu", ["x"], ["y"]), models.node("Neg", ["x"], ["a/z"])],
+        [models.tensor("x", ["N", 3])],
+        [models.tensor("y", ["N", 3]), models.tensor("a/z", ["N", 3])],
+    )
+    made.producer_name, made.model_version, made.doc_string = "the tests", 7, "two outputs"
+    made.metadata_props.add(key="character", value="abc")
+    return made
+
+
+def test_run_takes_names_of_outputs_first(preset: type[omb.Preset]) -> None:
+    rep = preset.prepare(two_outputs())
+    y, z = rep.run(None, {"x": X})
+    np.testing.assert_array_equal(y, np.maximum(X, 0))
+    np.testing.assert_array_equal(z, -X)
+    (only,) = rep.run(["a/z"], {"x": X})
+    np.testing.assert_array_equal(only, -X)
+    swapped = rep.run(["a/z", "y"], [X])
+    assert list(swapped._asdict()) == ["a/z", "y"]
+    np.testing.assert_array_equal(swapped["y"], np.maximum(X, 0))
+    with pytest.raises(omb.OptionError, match=r"no output 'q'; it has 'y', 'a/z'"):
+        rep.run(["q"], {"x": X})
+    with pytest.raises(omb.InputError):
+        rep.run(None, {"q": X})
+
+
+def test_options_of_a_run_come_last(ort_cpu: type[omb.Preset]) -> None:
+    rep = ort_cpu.prepare(two_outputs())
+    for results in (
+        rep.run(None, {"x": X}, {"log_severity_level": 3}),
+        rep.run({"x": X}, run_options={"log_severity_level": 3}),
+    ):
+        np.testing.assert_array_equal(results[0], np.maximum(X, 0))
+    with pytest.raises(omb.OptionError):
+        rep.run(X, run_options={"no_such_option": 1})
+
+
+def test_outputs_have_their_names(engine: type[omb.Preset]) -> None:
+    results = engine.prepare(two_outputs()).run(X)
+    assert list(results._asdict()) == ["y", "a/z"]  # type: ignore[attr-defined]
+
+
+def test_a_model_says_what_it_is(preset: type[omb.Preset], tmp_path: Path) -> None:
+    for _ in range(2):  # the second from the cache, where the preset has one
+        meta = preset.prepare(two_outputs(), cache_dir=tmp_path).get_modelmeta()
+        assert (meta.producer_name, meta.version, meta.description) == ("the tests", 7, "two outputs")
+        assert meta.custom_metadata_map == {"character": "abc"}
+        assert meta.graph_name == "tiny"
+
+
+def test_an_input_has_its_type_as_onnx_runtime_writes_it(engine: type[omb.Preset]) -> None:
+    (info,) = engine.prepare(two_outputs()).get_inputs()
+    assert (info.name, info.type, info.shape) == ("x", "tensor(float)", ("N", 3))
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_a_profile_is_written(ort_cpu: type[omb.Preset], tmp_path: Path, isolate: bool) -> None:
+    options = {"enable_profiling": True, "profile_file_prefix": str(tmp_path / "profile")}
+    rep = ort_cpu.prepare(two_outputs(), session_options=options, isolate=isolate)
+    rep.run(X)
+    events = json.loads(Path(rep.end_profiling()).read_text())
+    assert any(event.get("args", {}).get("op_name") == "Relu" for event in events)
+
+
+def test_openvino_has_no_profile(openvino: type[omb.Preset]) -> None:
+    with pytest.raises(omb.OptionError, match="does not run on ONNX Runtime"):
+        openvino.prepare(two_outputs()).end_profiling()
+
+
+def test_session_options_go_beside_those_of_the_preset(ort_cpu: type[omb.Preset]) -> None:
+    rep = ort_cpu.prepare(
+        two_outputs(), inter_op_num_threads=2, session_options={"graph_optimization_level": "ORT_DISABLE_ALL"}
+    )
+    set_up = rep._session.native.get_session_options()  # type: ignore[attr-defined]
+    assert (set_up.graph_optimization_level.name, set_up.inter_op_num_threads) == ("ORT_DISABLE_ALL", 2)
+    with pytest.raises(omb.OptionError, match=r"inter_op_num_threads.*contradict"):
+        ort_cpu.prepare(two_outputs(), inter_op_num_threads=2, session_options={"inter_op_num_threads": 3})
+    with pytest.raises(omb.OptionError, match="no session option 'no_such'"):
+        ort_cpu.prepare(two_outputs(), session_options={"no_such": 1})
+    import onnxruntime as ort
+
+    with pytest.raises(omb.OptionError, match="as a mapping"):
+        ort_cpu.prepare(two_outputs(), inter_op_num_threads=2, session_options=ort.SessionOptions())
+
+
+def custom() -> ModelProto:
+    return models.model(
+        [models.node("StringUpper", ["x"], ["y"], domain="ai.onnx.contrib")],
+        [models.tensor("x", ["N"], 8)],
+        [models.tensor("y", ["N"], 8)],
+        opsets={"": 18, "ai.onnx.contrib": 1},
+    )
+
+
+def test_custom_operators_come_with_a_library(engine: type[omb.Preset], tmp_path: Path) -> None:
+    with pytest.raises(
+        omb.UnsupportedModelError, match=r"ai\.onnx\.contrib come.*custom_ops_library.*get_library_path"
+    ):
+        engine.prepare(custom())
+    if engine.name == "OrtCpu":
+        with pytest.raises(omb.OptionError, match=r"custom_ops_library.*cannot be loaded"):
+            engine.prepare(custom(), session_options={"custom_ops_library": tmp_path / "none.so"})
+
+
+def test_the_library_of_onnxruntime_extensions(ort_cpu: type[omb.Preset]) -> None:
+    extensions = pytest.importorskip("onnxruntime_extensions")
+    rep = ort_cpu.prepare(custom(), session_options={"custom_ops_library": extensions.get_library_path()})
+    assert rep.run([np.array(["ab"], object)])[0].tolist() == ["AB"]
+
+
+@pytest.mark.parametrize("given", ["bytes", "path"])
+def test_a_session_is_used_as_onnx_runtimes(
+    preset: type[omb.Preset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(two_outputs().SerializeToString())
+    monkeypatch.setenv("ONNX_MULTI_BACKEND_PRESET", preset.name)
+    model: Any = path.read_bytes() if given == "bytes" else str(path)
+    ours = omb.InferenceSession(model, ort.SessionOptions(), providers=[CPU])
+    bare = ort.InferenceSession(model, ort.SessionOptions(), providers=[CPU])
+    for names in (None, ["a/z"], []):
+        results = ours.run(names, {"x": X})
+        right = bare.run(names, {"x": X})
+        assert isinstance(results, list)
+        assert len(results) == len(right)
+        for one, other in zip(results, right, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for mine, theirs in zip(
+        (*ours.get_inputs(), *ours.get_outputs()), (*bare.get_inputs(), *bare.get_outputs()), strict=True
+    ):
+        assert (mine.name, mine.type, list(mine.shape or ())) == (theirs.name, theirs.type, theirs.shape)
+    assert ours.get_modelmeta().custom_metadata_map == bare.get_modelmeta().custom_metadata_map
+    assert ours.prepared.preset == preset.name
+    assert ours.get_providers()
+    assert ours.get_provider_options().keys() == set(ours.get_providers())
+
+
+def test_the_first_provider_that_can_be_used_decides(ort_cpu: type[omb.Preset]) -> None:
+    model = two_outputs().SerializeToString()
+    assert omb.InferenceSession(model).prepared.preset == "OrtCpu"
+    options = [{}, {"arena_extend_strategy": "kSameAsRequested"}]
+    wanted = ["TensorrtExecutionProvider", CPU]
+    assert omb.InferenceSession(model, providers=wanted, provider_options=options).prepared.preset == "OrtCpu"
+    pairs = [("CPUExecutionProvider", {"use_arena": 1})]
+    assert omb.InferenceSession(model, providers=pairs).get_providers() == [CPU]
+    with pytest.raises(omb.OptionError, match="1 mappings for 2 providers"):
+        omb.InferenceSession(model, providers=wanted, provider_options=[{}])
+    with pytest.raises(omb.OptionError):
+        omb.InferenceSession(model, preset="NoSuchPreset")

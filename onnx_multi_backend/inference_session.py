@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX Runtime's ``InferenceSession``, on any preset: for code that is written for ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.model import ModelLike
+from onnx_multi_backend.prepared import PreparedModel
+from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.signature import ModelMetadata
+from onnx_multi_backend.tensors import TensorInfo
+
+#: Names the preset of sessions that name none.
+VARIABLE = "ONNX_MULTI_BACKEND_PRESET"
+
+_PRESETS = {
+    "CPUExecutionProvider": "OrtCpu",
+    "CUDAExecutionProvider": "OrtCuda",
+    "TensorrtExecutionProvider": "OrtTensorrt",
+    "OpenVINOExecutionProvider": "OrtOpenvino",
+}
+
+
+class InferenceSession:
+    """A model on a preset, with the methods of ``onnxruntime.InferenceSession``.
+
+    Parameters
+    ----------
+    path_or_bytes : path or bytes
+    sess_options : onnxruntime.SessionOptions, optional
+        Passed on to the presets on ONNX Runtime.
+    providers : sequence of str, or of (str, mapping), optional
+        ONNX Runtime's names by priority: the first that can be used here decides the preset, CPU where none is named.
+    provider_options : sequence of mapping, optional
+        One mapping a provider.
+    preset : str, optional
+        A preset's name, which decides instead; by default what the environment variable ``ONNX_MULTI_BACKEND_PRESET`` says.
+    **options
+        Of the preset. As in ONNX Runtime, all nodes may run on the CPU (``fallback="full"``) unless you say otherwise.
+
+    Raises
+    ------
+    OnnxMultiBackendError
+        As `Preset.prepare`.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: ModelLike,
+        sess_options: Any = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        preset: str | None = None,
+        **options: Any,
+    ) -> None:
+        name = preset or os.environ.get(VARIABLE)
+        if name is None:
+            name, own = _chosen(_named(providers, provider_options))
+            options = {**own, **options}
+        if sess_options is not None and "session_options" in (o.name for o in get_preset(name).family_options):
+            options.setdefault("session_options", sess_options)
+        self._options = sess_options
+        self._model: PreparedModel = get_preset(name).prepare(path_or_bytes, **{"fallback": "full", **options})
+
+    @property
+    def prepared(self) -> PreparedModel:
+        """The prepared model behind the session."""
+        return self._model
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
+    ) -> list[Any]:
+        """Run the model and return the outputs with these names, all where there are none."""
+        return list(self._model.run(output_names or None, input_feed, run_options))
+
+    def get_inputs(self) -> list[TensorInfo]:
+        """The inputs, each with ``name``, ``type`` and ``shape``."""
+        return self._model.get_inputs()
+
+    def get_outputs(self) -> list[TensorInfo]:
+        """The outputs, each with ``name``, ``type`` and ``shape``."""
+        return self._model.get_outputs()
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says of itself."""
+        return self._model.get_modelmeta()
+
+    def get_providers(self) -> list[str]:
+        """The execution providers by priority; the engine's name on presets without any."""
+        try:
+            return self._model.get_providers()
+        except OptionError:
+            return [self._model.provider]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of each execution provider."""
+        try:
+            return self._model.get_provider_options()
+        except OptionError:
+            return {self._model.provider: {}}
+
+    def get_session_options(self) -> Any:
+        """What was passed as `sess_options`."""
+        return self._options
+
+    def end_profiling(self) -> str:
+        """End profiling, and return the name of the profile's file."""
+        return self._model.end_profiling()
+
+
+def _named(
+    providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None
+) -> list[tuple[str, dict[str, Any]]]:
+    """The providers, each with its options."""
+    if not providers:
+        return [("CPUExecutionProvider", {})]
+    given = options or [{}] * len(providers)
+    if len(given) != len(providers):
+        raise OptionError(f"provider_options has {len(given)} mappings for {len(providers)} providers.")
+    pairs = [p if isinstance(p, tuple) else (p, o) for p, o in zip(providers, given, strict=True)]
+    return [(name, dict(more)) for name, more in pairs]
+
+
+def _chosen(named: list[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+    """The preset for the first provider that can be used here, with its options; for the last where none can."""
+    found: tuple[str, dict[str, Any]] = ("OrtCpu", {})
+    for provider, options in named:
+        name = _PRESETS.get(provider)
+        if name is None:
+            found = ("Ort", {"provider_name": provider, "provider_options": options})
+        elif name == "OrtCpu":  # ONNX Runtime's CPU provider has options that only concern its arena
+            found = (name, {})
+        else:
+            found = (name, {"provider_options": options})
+        if name is not None and get_preset(name).availability().usable:
+            break
+    return found
