@@ -7,7 +7,7 @@ import inspect
 import numbers
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,9 +114,32 @@ def seconds(name: str, value: Any) -> float | None:
     return float(value)
 
 
+def shapes(name: str, value: Any) -> dict[str, tuple[int | None, ...]]:
+    """A check for shapes by input: a size for each dimension, None for one that stays open."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise OptionTypeError(f"{name} is a mapping of an input's name to its shape; {value!r} was given.")
+    found: dict[str, tuple[int | None, ...]] = {}
+    for key, shape in value.items():
+        sizes = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else None
+        if not isinstance(key, str) or sizes is None or not all(map(_is_size, sizes)):
+            raise OptionTypeError(
+                f"{name} has a list of sizes for each input, for example {{'x': (1, 3, 224, 224)}}, None for one that stays open; "
+                f"{key!r}: {shape!r} was given."
+            )
+        found[key] = tuple(None if size is None else int(size) for size in sizes)
+    return found
+
+
+def _is_size(value: Any) -> bool:
+    return value is None or (isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 0)
+
+
 #: Keyword-only on every preset.
 COMMON = (
     Option("input_example", anything, doc="one example of the inputs, in any of the three forms", positional=False),
+    Option("input_shapes", shapes, doc="shapes to fix inputs to, by name: {'x': (1, 3, 224, 224)}", positional=False),
     Option("adapt", flag, True, "rewrite the model where the engine would refuse it", positional=False),
     Option("fallback", one_of(*FALLBACKS), "partial", "what nodes may run on the CPU EP", positional=False),
     Option("cache_dir", cache_dir, doc="folder for compiled models; False: none", positional=False),

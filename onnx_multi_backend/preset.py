@@ -211,8 +211,8 @@ class Preset(Backend):
         device : str, optional
             The preset's default when None.
         **options
-            The preset's own options and ``input_example``, ``adapt``, ``fallback``, ``cache_dir``, ``isolate``,
-            ``time_limit``, ``verify_weights``.
+            The preset's own options and ``input_example``, ``input_shapes``, ``adapt``, ``fallback``, ``cache_dir``,
+            ``isolate``, ``time_limit``, ``verify_weights``.
 
         Raises
         ------
@@ -247,7 +247,13 @@ class Preset(Backend):
                     checks.check(loaded)
                 cls._require(parsed, settings)
                 target = cls._target(settings, parsed, loaded)
-                make = SessionMaker(loaded, target.limits, adapts=settings["adapt"], fixed_shapes=fixed_shapes)
+                make = SessionMaker(
+                    loaded,
+                    target.limits,
+                    adapts=settings["adapt"],
+                    fixed_shapes=fixed_shapes,
+                    input_shapes=settings["input_shapes"],
+                )
             except UnicodeDecodeError as error:  # protobuf reads a name only when it is asked for
                 raise _not_utf8(error) from error
             return target, make
@@ -257,8 +263,9 @@ class Preset(Backend):
         kept = cls._kept_target(settings, parsed) if folder is not None else None
         if folder is not None and kept is not None:
             target, store = kept, cache.Store.at(folder)
+            made_of = settings["adapt"], sorted(settings["input_shapes"].items())
             make = CachingSessionMaker(
-                seen, store, lambda m: cold(m)[1], target, adapts=settings["adapt"], fixed_shapes=fixed_shapes
+                seen, store, lambda m: cold(m)[1], target, made_of=made_of, fixed_shapes=fixed_shapes
             )
         else:
             target, make = cold(seen)

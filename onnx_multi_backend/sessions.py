@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt import adapt
+from onnx_multi_backend.adapt import Adaptation, adapt
+from onnx_multi_backend.adapt.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
@@ -35,6 +37,8 @@ class SessionMaker:
         Whether it may be changed at all.
     fixed_shapes : bool
         Whether each new shape of a dynamic input needs a session.
+    input_shapes : mapping of str to tuple
+        Shapes that the user fixes inputs to.
 
     Attributes
     ----------
@@ -43,15 +47,24 @@ class SessionMaker:
         Those that hold weights of the model, relative to its folder.
     """
 
-    def __init__(self, loaded: LoadedModel, limits: Limits, *, adapts: bool, fixed_shapes: bool) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        limits: Limits,
+        *,
+        adapts: bool,
+        fixed_shapes: bool,
+        input_shapes: Mapping[str, Shape] = MappingProxyType({}),
+    ) -> None:
         self._limits = limits
+        self._input_shapes = input_shapes
         self._adapts = adapts
         self._source = loaded.source
         self._origin = replace(loaded, proto=ModelProto(), data=None)  # enough to tell whether its files are the same
         self.external_files = external_files(loaded.proto, loaded.path) if loaded.external else []
         payload = self._make(loaded)
         self._payload: Payload | None = payload
-        self.signature: Signature = signature(loaded, payload.adapted)
+        self.signature: Signature = signature(payload.loaded, payload.adapted)
         self._keep = fixed_shapes and self.signature.dynamic
 
     @property
@@ -94,9 +107,15 @@ class SessionMaker:
         return session
 
     def _make(self, loaded: LoadedModel) -> Payload:
-        if not self._adapts:
-            return Payload(loaded, untouched(loaded.proto))
-        return Payload(loaded, adapt(loaded.proto, self._limits, loaded.path), lowering=True)
+        fixed: tuple[Adaptation, ...] = ()
+        if self._input_shapes:
+            proto, fixed = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
+            loaded = replace(loaded, proto=proto)
+        proto = loaded.proto
+        adapted = adapt(proto, self._limits, loaded.path) if self._adapts else untouched(proto)
+        if fixed:
+            adapted = replace(adapted, changes=(*fixed, *adapted.changes))
+        return Payload(loaded, adapted, lowering=self._adapts)
 
     def _reload(self) -> LoadedModel:
         fresh = load(self._source)

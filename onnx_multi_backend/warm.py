@@ -34,8 +34,8 @@ class CachingSessionMaker:
         Loads and checks the model, and makes the SessionMaker that knows no cache.
     target : Target
         What the first session is for.
-    adapts : bool
-        Whether the model may be changed.
+    made_of : tuple
+        Whatever else decides what the model becomes.
     fixed_shapes : bool
         Whether sessions are for shapes that are not known yet.
 
@@ -56,13 +56,13 @@ class CachingSessionMaker:
         load: Callable[[Given], SessionMaker],
         target: Target,
         *,
-        adapts: bool,
+        made_of: tuple[object, ...],
         fixed_shapes: bool,
     ) -> None:
         self._model = replace(model, proto=None)  # the user's own, not to be held
         self._store = store
         self._load = load
-        self._for_all: tuple[object, ...] = (target.identity, adapts)  # the model is adapted to the first target
+        self._for_all: tuple[object, ...] = (target.identity, *made_of)  # the model is adapted to the first target
         self._cold: SessionMaker | None = None
         self._useless: set[str] = set()
         self._fingerprint: Fingerprint | None = None

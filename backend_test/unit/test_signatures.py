@@ -17,6 +17,7 @@ REQUIRED: Any = inspect.Parameter.empty
 COMMON = {
     "device": None,
     "input_example": None,
+    "input_shapes": None,
     "adapt": True,
     "fallback": "partial",
     "cache_dir": None,
