@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend import conformance
 from onnx_multi_backend.conformance.pytest_suite import plug
 from onnx_multi_backend.preset import Availability
 from onnx_multi_backend.registry import get_preset
@@ -26,7 +27,8 @@ def plug_preset(
 
     Labels differ from one engine version to the next, so a baseline is kept for each:
     ``baselines/<module>@<engine's major.minor>.json``, and for a plugin execution provider, whose release counts,
-    ``<module>@plugin-<major.minor>.json``. ``expectations/<module>.toml`` has ``when`` for that.
+    ``<module>@plugin-<major.minor>.json``. What is expected to fail comes with the package,
+    ``onnx_multi_backend/conformance/known/<module>.toml``, and has ``when`` for that.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def plug_preset(
     preset = get_preset(name)
     state = preset.availability()
     stem = module.rpartition(".")[2].removeprefix("test_")
-    expectations = HERE / "expectations" / f"{stem}.toml"
+    expectations = Path(conformance.__file__).parent / "known" / f"{stem}.toml"
     return plug(
         preset,
         module=module,

@@ -11,6 +11,7 @@ from typing import Any
 
 from onnx import NodeProto
 
+from onnx_multi_backend.devices import similar
 from onnx_multi_backend.errors import DeviceError
 from onnx_multi_backend.model import ModelLike
 from onnx_multi_backend.prepared import PreparedModel
@@ -89,10 +90,15 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     if device is None:
         device = _CPU
     head, colon, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
+    head = head.upper()
+    if head == "GPU":  # NVIDIA's, unless OpenVINO alone finds one
+        if not OrtCudaBackend.availability().usable and OpenvinoBackend.supports_device("GPU"):
+            return OpenvinoBackend, f"GPU.{rest}" if rest else "GPU"
+        head = "CUDA"
     if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
-            f"There is no device {device!r}. Devices: CPU, CUDA[:N], TENSORRT[:N], OPENVINO[:dev], ORT_OPENVINO[:dev]; "
-            "for another preset pass preset=NAME."
+            f"There is no device {device!r}.{similar(head, [*_ROUTES, 'GPU'])} Devices: CPU, CUDA[:N], GPU[:N], TENSORRT[:N], "
+            "OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass preset=NAME."
         )
     chosen, prefix = _ROUTES[head]
     if not prefix:

@@ -344,10 +344,11 @@ class Preset(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether the preset can run on a device here and now. Never raises."""
-        if not cls.family.knows(device):
+        written = cls.family.written(device)
+        if written is None:
             return False
         try:
-            return cls._why_unusable(Device(device), dict(cls.bound)) is None
+            return cls._why_unusable(Device(written), dict(cls.bound)) is None
         except OnnxMultiBackendError:
             return False
 

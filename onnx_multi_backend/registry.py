@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 from importlib.metadata import entry_points
 
+from onnx_multi_backend.devices import similar
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.preset import Availability, Preset
 from onnx_multi_backend.user_warnings import warn
@@ -66,7 +67,10 @@ def get_preset(name: str) -> type[Preset]:
         return _built_in(name)
     known = presets()
     if name not in known:
-        raise OptionError(f"There is no preset {name!r}. Presets: {', '.join(known)}.")
+        same = [preset for preset in known if preset.lower() == name.lower()]
+        if len(same) == 1:
+            return get_preset(same[0])
+        raise OptionError(f"There is no preset {name!r}.{similar(name, known)} Presets: {', '.join(known)}.")
     return known[name]
 
 

@@ -27,7 +27,7 @@ NVIDIA = (
 TABLE = {"OrtTensorrtInt8": {"calibration_table": {"x": 1.0}}}
 
 
-@pytest.mark.parametrize("device", ["cpu", "GPU", "CPU:1", "CUDA:0", "", " CPU", "CPU\n", "TPU", 3, b"CPU", "CPU:-1"])
+@pytest.mark.parametrize("device", ["GPU", "CPU:1", "CUDA:0", "", " CPU", "CPU\n", "TPU", 3, b"CPU", "CPU:-1"])
 def test_a_string_that_is_no_device_of_the_preset_is_refused(device: object) -> None:
     with pytest.raises(omb.DeviceError, match="OrtCpu knows no device .*'CPU'"):
         omb.OrtCpuBackend.prepare(MODEL, device)
@@ -35,7 +35,7 @@ def test_a_string_that_is_no_device_of_the_preset_is_refused(device: object) -> 
     assert omb.OrtCpuBackend.is_compatible(MODEL, device) is False
 
 
-@pytest.mark.parametrize("device", ["CUDA:", "CUDA:x", "CUDA:-1", "CUDA:1.5", "cuda:0", "GPU:0", "CPU", "CUDA:0,1"])
+@pytest.mark.parametrize("device", ["CUDA:", "CUDA:x", "CUDA:-1", "CUDA:1.5", "CPU", "CUDA:0,1"])
 @pytest.mark.parametrize("name", ["OrtCuda", "OrtTensorrtFloat"])
 def test_a_string_that_is_no_cuda_device_is_refused(name: str, device: str) -> None:
     with pytest.raises(omb.DeviceError, match="'CUDA' or 'CUDA:1'"):
@@ -43,7 +43,7 @@ def test_a_string_that_is_no_cuda_device_is_refused(name: str, device: str) -> N
 
 
 @pytest.mark.parametrize(
-    "device", ["GPU:0", "CPU.0", "gpu", "AUTO:", "AUTO:CPU,", "AUTO:TPU", "CUDA", "MULTI:CPU", "GPU."]
+    "device", ["GPU:0", "CPU.0", "AUTO:", "AUTO:CPU,", "AUTO:TPU", "CUDA", "MULTI:", "HETERO", "BATCH:CPU(x)", "GPU."]
 )
 @pytest.mark.parametrize("name", ["Openvino", "OrtOpenvino"])
 def test_a_string_that_is_no_openvino_device_is_refused(name: str, device: str) -> None:
@@ -259,3 +259,38 @@ def test_a_broken_model_is_never_compatible_and_never_raises(preset: type[omb.Pr
     assert preset.is_compatible(MODEL) is True
     answer = preset.compatibility(MODEL)
     assert (answer.ok, answer.reasons, [n.op_type for n in answer.placement]) == (True, (), ["Relu"])
+
+
+@pytest.mark.parametrize("device", ["cpu", "Cpu", "CPU", "openvino", "OpenVINO:cpu"])
+def test_a_device_may_be_written_in_any_case(
+    openvino: type[omb.Preset], ort_cpu: type[omb.Preset], device: str
+) -> None:
+    rep = omb.prepare(models.relu((3,)), device)
+    assert (rep.preset, rep.device) == ("OrtCpu" if device.lower() == "cpu" else "Openvino", "CPU")
+    assert rep.run([np.float32([-1, 0, 2])])[0].tolist() == [0, 0, 2]
+    assert ort_cpu.supports_device("cpu")
+
+
+@pytest.mark.parametrize("device", ["cuda", "gpu", "GPU:0", "Cuda:0"])
+def test_a_gpu_is_nvidias_unless_openvino_alone_has_one(ort_cpu: type[omb.Preset], device: str) -> None:
+    if omb.OrtCudaBackend.availability().usable or omb.OpenvinoBackend.supports_device("GPU"):
+        pytest.skip("there is a GPU")
+    with pytest.raises(omb.DeviceUnavailableError, match="OrtCuda cannot run on CUDA"):
+        omb.prepare(models.relu(), device)
+
+
+def test_an_unknown_name_says_what_it_may_have_meant(ort_cpu: type[omb.Preset]) -> None:
+    with pytest.raises(omb.DeviceError, match=r"no device 'openvin'\. Did you mean 'OPENVINO'\?"):
+        omb.prepare(models.relu(), "openvin")
+    with pytest.raises(omb.OptionError, match=r"no preset 'OrtCuba'\. Did you mean 'OrtCuda'\?"):
+        omb.prepare(models.relu(), preset="OrtCuba")
+    assert omb.prepare(models.relu(), preset="ortcpu").preset == "OrtCpu"
+
+
+@pytest.mark.parametrize("device", ["HETERO:CPU", "MULTI:CPU", "AUTO:CPU", "BATCH:CPU(2)", "hetero:cpu"])
+def test_devices_that_openvino_makes_of_others(openvino: type[omb.Preset], device: str) -> None:
+    assert openvino.supports_device(device)
+    rep = openvino.prepare(models.relu((2, 3)), device)
+    assert rep.device == device.upper()
+    assert rep.run([np.float32([[-1, 0, 2]] * 2)])[0].tolist() == [[0, 0, 2]] * 2
+    assert not openvino.supports_device("HETERO:GPU,CPU") or "GPU" in openvino.availability().devices

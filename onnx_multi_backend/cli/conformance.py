@@ -14,7 +14,7 @@ from onnx_multi_backend.cli import arguments, console
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.cli.conformance_files import Targets
 from onnx_multi_backend.cli.conformance_output import show_changes, show_report
-from onnx_multi_backend.cli.conformance_plan import FOLDER, make_plans
+from onnx_multi_backend.cli.conformance_plan import make_plans
 from onnx_multi_backend.cli.messages import INTERRUPTED
 from onnx_multi_backend.cli.progress import RunProgress
 from onnx_multi_backend.conformance import (
@@ -50,7 +50,7 @@ Examples:
   onnx-multi-backend conformance --merge cpu/report.json ep/report.json --out all
 """
 
-_WITH_MERGE = ("reports", "merge_reports", "out", "scoreboard_dir", "compare_with", "fail_on")
+_WITH_MERGE = ("reports", "merge_reports", "out", "scoreboard_dir", "compare_with", "fail_on", "coverage")
 
 
 def _option(*names: str, help: str, metavar: str | None = None, panel: str | None = None) -> object:
@@ -103,7 +103,7 @@ def conformance(
         _option(
             "--expectations-dir",
             metavar="DIR",
-            help=f"Files of known failures, one a preset. By default ./{FOLDER}, where that exists.",
+            help="Files of known failures, one a preset. By default those that come with the package.",
         ),
     ] = None,
     write_expectations: Annotated[
@@ -116,6 +116,12 @@ def conformance(
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="What makes the exit code 1; 'regressions' goes with --compare.")
     ] = FailOn.UNEXPECTED,
+    coverage: Annotated[
+        bool,
+        typer.Option(
+            "--coverage", help="Print the table of operators of each backend, and all that is not as expected."
+        ),
+    ] = False,
     merge_reports: Annotated[
         bool, typer.Option("--merge", help="Run nothing, and join the given reports into one.")
     ] = False,
@@ -123,7 +129,7 @@ def conformance(
     """Run ONNX's official suite on presets and other backends.
 
     Each case runs in a process that may die. It gets a label that tells how it passed (native, adapted, fallback, pass)
-    or why it did not; the operators covered follow for each backend. A known failure is an xfail; one that passes, and
+    or why it did not; --coverage prints the operators covered by each backend. A known failure is an xfail; one that passes, and
     any other failure, makes the exit code 1. With --fallback or --option a known failure may pass.
     """
     if fail_on == FailOn.REGRESSIONS and compare_with is None:
@@ -161,7 +167,7 @@ def conformance(
             with uninterrupted():
                 targets.write(report, render_changes(changes, str(compare_with)) if changes else "")
         finally:  # what cannot be written is at least shown
-            show_report(report, left_out)
+            show_report(report, left_out, coverage=coverage)
             if changes:
                 show_changes(changes, str(compare_with))
         for path in targets.written():

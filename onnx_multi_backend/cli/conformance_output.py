@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -13,18 +14,28 @@ from onnx_multi_backend.conformance import (
     Changes,
     Report,
     Tally,
+    cause_of,
+    coverage_headline,
     coverage_text,
     describe_changes,
     summarize,
     tallies,
 )
 
+#: What a refusal begins with, another model each time.
+_MODEL = re.compile(r"^\S+ cannot run (model )?'[^']*': ")
 
-def show_report(report: Report, left_out: Sequence[Choice] = ()) -> None:
-    """Print a section a backend, with its operator coverage, and the summary of all."""
+#: Lines that reasons take, all backends together, and at the most of one backend.
+_REASON_LINES = 40
+_MOST_REASONS = 10
+
+
+def show_report(report: Report, left_out: Sequence[Choice] = (), *, coverage: bool = False) -> None:
+    """Print a section a backend, with the most frequent reasons and on demand its operator coverage, and the summary of all."""
     figures = tallies(report)
+    most = max(2, min(_MOST_REASONS, _REASON_LINES // max(len(figures), 1) - 5))
     for tally in figures:
-        _show_backend(report, tally)
+        _show_backend(report, tally, most, coverage=coverage)
     _show_summary(report, figures)
     if left_out:
         console.line()
@@ -45,7 +56,7 @@ def show_changes(changes: Changes, source: str) -> None:
         console.line(text, indent=2)
 
 
-def _show_backend(report: Report, tally: Tally) -> None:
+def _show_backend(report: Report, tally: Tally, most: int, *, coverage: bool) -> None:
     run = tally.run
     options = ", ".join(f"{key}={value}" for key, value in run.options.items())
     console.heading(f"{run.name} on {', '.join(run.devices)}, {run.engine or run.path}")
@@ -55,10 +66,38 @@ def _show_backend(report: Report, tally: Tally) -> None:
     problems = [f"{r.name}: {r.unexpected}" for r in tally.unexpected] + list(run.problems)
     if problems:
         console.line(f"not as expected: {len(problems)}", indent=2)
-        for text in problems:
-            console.line(console.one_line(text), indent=4)
-    sys.stdout.write(console.harmless(coverage_text(report, run.name)))
+        for text in problems[: None if coverage else most]:
+            console.line(_short(text), indent=4)
+        if len(problems) > most and not coverage:
+            console.line(f"and {len(problems) - most} more, in the report that --out writes", indent=4)
+    _show_reasons(report, run.name, most)
+    if coverage:
+        sys.stdout.write(console.harmless(coverage_text(report, run.name)))
+    else:
+        console.line(coverage_headline(report, run.name).splitlines()[0], indent=2)
     console.line()
+
+
+def _show_reasons(report: Report, backend: str, most: int) -> None:
+    """Why cases did not pass, the most frequent reasons first."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for case in report.cases:
+        if case.backend == backend and not case.label.is_pass:
+            text = _MODEL.sub("", case.reason or case.headline)
+            reasons.setdefault((str(case.label), cause_of(text)), []).append(text)
+    frequent = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    for (label, _), texts in frequent[:most]:
+        console.line(_short(f"{len(texts):4} {label}: {texts[0]}"), indent=2)
+    if len(frequent) > most:
+        rest = sum(len(texts) for _, texts in frequent[most:])
+        console.line(f"{rest:4} for {len(frequent) - most} other reasons", indent=2)
+
+
+def _short(text: str) -> str:
+    """A text on one line of the terminal; all of it in a pipe."""
+    text = console.one_line(text)
+    width = console.width() - 5
+    return text if width <= 0 or len(text) <= width else text[: width - 1] + "…"
 
 
 def _show_summary(report: Report, figures: Sequence[Tally]) -> None:

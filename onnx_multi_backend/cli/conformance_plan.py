@@ -7,17 +7,22 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend import conformance
 from onnx_multi_backend.cli import arguments
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.conformance import STANDARD_DEVICES, BackendRef, Expectations, Plan
 from onnx_multi_backend.devices import DeviceFamily
 from onnx_multi_backend.errors import OptionError
 
-#: Where this project keeps the expectations of its presets.
-FOLDER = Path("backend_test/expectations")
+#: Presets that are run where they are named alone, and why.
+_ONLY_IF_ASKED = {"Ort": "run it with --preset Ort: with the CPU provider it repeats OrtCpu"}
+
+#: The expectations of the presets, which come with the package.
+FOLDER = Path(conformance.__file__).parent / "known"
 
 
 def make_plans(
@@ -56,17 +61,15 @@ def make_plans(
     if folder is not None and not folder.is_dir():
         raise OptionError(f"--expectations-dir {folder}: there is no such folder.")
     choices = arguments.choose(presets, device, options) if presets or not backends else []
+    if not presets:
+        choices = [replace(c, why_not=c.why_not or _ONLY_IF_ASKED.get(c.preset.name, "")) for c in choices]
     if backends:
         if options:
             raise OptionError("--option and --fallback are for presets; a --backend takes none.")
         sys.path.insert(0, os.getcwd())  # as for python -m: a backend may lie in the working directory
     names = [c.preset.name for c in choices if not c.why_not] + list(dict.fromkeys(backends or ()))
     given = _given_expectations(file, names, foreign=backends or ())
-    plans = [
-        _preset_plan(c, folder or (FOLDER if FOLDER.is_dir() else None), given, strict=not own_options)
-        for c in choices
-        if not c.why_not
-    ]
+    plans = [_preset_plan(c, folder or FOLDER, given, strict=not own_options) for c in choices if not c.why_not]
     for path in dict.fromkeys(backends or ()):
         source = given.get(path)
         known = Expectations.load(source) if source else Expectations()

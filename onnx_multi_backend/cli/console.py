@@ -26,6 +26,11 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=not on_terminal(stderr=stderr))
 
 
+def width() -> int:
+    """The columns of the terminal; 0 where no person reads it."""
+    return console().width if on_terminal() else 0
+
+
 def one_line(text: str) -> str:
     """A text with every run of white space made one space."""
     return " ".join(text.split())

@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.patience import unhurried
 from onnx_multi_backend.cli import arguments, console, facts, instructions
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
+from onnx_multi_backend.graph_walk import all_nodes
 from onnx_multi_backend.model import load
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.registry import get_preset
@@ -63,6 +64,7 @@ def inspect(
         if preset and any(a.on_openvino for a in answers):
             instructions.show()
     if not any(a.runs for a in answers):
+        checks.check(loaded, refusal=" ".join(node.op_type for node in all_nodes(loaded.proto)))
         raise typer.Exit(1)
 
 

@@ -8,7 +8,7 @@ from onnx_multi_backend.conformance.backend_ref import BackendLoadError, Backend
 from onnx_multi_backend.conformance.baseline import Baseline, BaselineError, Worse, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts, OperatorUse
 from onnx_multi_backend.conformance.cases import KINDS, STANDARD_DEVICES, Case
-from onnx_multi_backend.conformance.draft import draft_expectations
+from onnx_multi_backend.conformance.draft import cause_of, draft_expectations
 from onnx_multi_backend.conformance.expectation_file import Expectation, ExpectationError
 from onnx_multi_backend.conformance.expectations import Expectations
 from onnx_multi_backend.conformance.labels import Label
@@ -26,7 +26,7 @@ from onnx_multi_backend.conformance.report.files import write_text
 from onnx_multi_backend.conformance.report.merge import merge
 from onnx_multi_backend.conformance.report.scoreboard import write_scoreboard
 from onnx_multi_backend.conformance.report.tally import Tally, tallies
-from onnx_multi_backend.conformance.report.text import coverage_text
+from onnx_multi_backend.conformance.report.text import coverage_headline, coverage_text
 from onnx_multi_backend.conformance.report.write import write_reports
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode, summarize
 from onnx_multi_backend.conformance.run import Observer, Plan, run_conformance
@@ -67,7 +67,9 @@ __all__ = [
     "Suite",
     "Tally",
     "Worse",
+    "cause_of",
     "compare_reports",
+    "coverage_headline",
     "coverage_text",
     "describe_changes",
     "draft_expectations",

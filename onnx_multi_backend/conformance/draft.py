@@ -37,7 +37,7 @@ def draft_expectations(results: Iterable[CaseResult]) -> str:
     for result in results:
         if result.label.is_failure:
             action = "xfail" if result.label == Label.FAIL else "skip"
-            groups.setdefault((action, _cause(result)), []).append(result)
+            groups.setdefault((action, cause_of(result.headline)), []).append(result)
             count, backend = count + 1, result.backend
     tables = [
         _table(action, members)
@@ -46,9 +46,9 @@ def draft_expectations(results: Iterable[CaseResult]) -> str:
     return "\n".join([_HEAD.format(backend=backend or "a backend", count=count, groups=len(groups)), *tables])
 
 
-def _cause(result: CaseResult) -> str:
+def cause_of(message: str) -> str:
     """Reduce a message to what it has in common with others of its kind: no names, numbers, shapes, paths."""
-    return " ".join(_DETAILS.sub("…", result.headline).split())
+    return " ".join(_DETAILS.sub("…", message).split())
 
 
 def _table(action: str, members: list[CaseResult]) -> str:

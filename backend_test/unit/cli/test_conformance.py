@@ -17,14 +17,16 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
 from backend_test.unit.conformance.odd_backends import LOADS_A_FEW_TIMES
-from onnx_multi_backend.cli import conformance_files, progress
+from onnx_multi_backend.cli import conformance_files, conformance_plan, progress
 from onnx_multi_backend.conformance import Report
 
 
 @pytest.fixture
-def expectations(tmp_path: Path) -> Path:
-    folder = tmp_path / "backend_test" / "expectations"
-    folder.mkdir(parents=True)
+def expectations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the expectations that come with the package."""
+    folder = tmp_path / "expectations"
+    folder.mkdir()
+    monkeypatch.setattr(conformance_plan, "FOLDER", folder)
     return folder
 
 
@@ -37,7 +39,7 @@ BAD = ("--backend", "examples.bad_backend.BadBackend")
 
 
 def test_counts_and_coverage_are_printed(cli: Cli) -> None:
-    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node")
+    done = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node", "--coverage")
     assert done.code == 0
     engine = omb.availability()["OrtCpu"].engine
     assert done.out.startswith(f"OrtCpu on CPU, {engine}\n")
@@ -49,12 +51,22 @@ def test_counts_and_coverage_are_printed(cli: Cli) -> None:
     assert summary[1].split()[:2] == ["OrtCpu", "CPU"]
 
 
+def test_what_is_printed_fits_on_a_page(cli: Cli) -> None:
+    done = cli("conformance", "-k", "cast or string or unique or cumsum", "--kind", "node")
+    assert len(done.out.splitlines()) <= 60
+    assert "Operators (passed/loaded/total): " in done.out
+    assert "---------- onnx coverage" not in done.out
+    assert "  Ort: run it with --preset Ort: with the CPU provider it repeats OrtCpu\n" in done.out
+    if omb.OpenvinoBackend.availability().usable:
+        assert " unsupported: it lacks " in done.out
+
+
 def test_every_usable_preset_is_run_and_the_others_named_with_their_reason(cli: Cli) -> None:
     done = cli("conformance", "-k", "test_relu_cpu", "--kind", "node")
     assert done.code == 0
     summary, _, left_out = done.out.split("Summary\n")[1].partition("\nNot run\n")
     run = {line.split()[0] for line in summary.splitlines()[1:]}
-    usable = {name for name, state in omb.availability().items() if state.usable} - {"OrtTensorrtInt8"}
+    usable = {name for name, state in omb.availability().items() if state.usable} - {"OrtTensorrtInt8", "Ort"}
     assert run == usable
     named = {name for line in left_out.splitlines() for name in line.split(": ")[0].strip().split(", ")}
     assert named == set(omb.presets()) - usable

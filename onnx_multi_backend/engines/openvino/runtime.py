@@ -66,8 +66,7 @@ def why_unusable(device: Device) -> Problem | None:
     if (reason := why_missing()) is not None:
         return Problem(reason, INSTALL_HINT)
     offered = usable_devices()
-    wanted = device.text.partition(":")[2].split(",") if device.kind == "AUTO" else [device.text]
-    for name in filter(None, wanted):
+    for name in device.parts:
         if name not in offered and not any(o.startswith(f"{name}.") for o in offered):
             return Problem(
                 f"OpenVINO offers no device {name!r} on this host; it offers {', '.join(offered) or 'none'}",
