@@ -165,7 +165,8 @@ def conformance(
         changes = compare_reports(old, report) if old else None
         try:
             with uninterrupted():
-                targets.write(report, render_changes(changes, str(compare_with)) if changes else "")
+                summary = render_changes(changes, str(compare_with)) if changes else ""
+                targets.write(report, summary, selected=bool(expression or domain or operator or kind))
         finally:  # what cannot be written is at least shown
             show_report(report, left_out, coverage=coverage)
             if changes:

@@ -38,8 +38,8 @@ class Targets:
             except OSError as error:
                 raise OptionError(f"{option} {path}: nothing can be written there: {error.strerror}.") from error
 
-    def write(self, report: Report, changes: str) -> None:
-        """Write what was asked for; `changes` is Markdown for the summary.
+    def write(self, report: Report, changes: str, *, selected: bool = False) -> None:
+        """Write what was asked for; `changes` is Markdown for the summary, and `selected` tells that cases were left out.
 
         Raises
         ------
@@ -48,7 +48,7 @@ class Targets:
         if self.out:
             write_reports(report, self.out, changes)
         if self.scoreboard_dir:
-            write_scoreboard(report, self.scoreboard_dir)
+            write_scoreboard(report, self.scoreboard_dir, trend=not selected)
         if self.write_expectations:
             write_text(self.write_expectations, draft_expectations(report.cases))
 

@@ -109,7 +109,7 @@ def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compa
     assert cli("conformance", *BAD, "-k", "test_floor_cpu", "--out", str(tmp_path / "b")).code == 1
     files = {"report.json", "index.html", "summary.md", "junit.xml", "operators.json", "nodes.csv", "models.csv"}
     assert {f.name for f in (tmp_path / "a").iterdir()} == files
-    board = {"report.json", "ops.json", "trend.json", "nodes.csv", "models.csv", "metadata.csv", "pip-list.json"}
+    board = {"report.json", "ops.json", "nodes.csv", "models.csv", "metadata.csv", "pip-list.json"}
     assert {f.name for f in (tmp_path / "board").iterdir()} == board
 
     reports = [str(tmp_path / name / "report.json") for name in "ab"]

@@ -45,7 +45,7 @@ def test_several_backends_have_a_folder_each(tmp_path: Path) -> None:
     write_scoreboard(sample_report(), tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"OrtCpu", "OrtOpenvino", "onnxruntime.backend"}
     assert all({p.name for p in folder.iterdir()} == FILES for folder in tmp_path.iterdir())
-    assert (tmp_path / "OrtOpenvino" / "nodes.csv").read_text(encoding="utf-8").splitlines()[0] == "Op,OrtOpenvino"
+    assert (tmp_path / "OrtOpenvino" / "nodes.csv").read_text(encoding="utf-8").splitlines()[0] == "Op,None"
 
 
 def test_folders_are_safe_and_apart_whatever_the_names(tmp_path: Path) -> None:
@@ -198,3 +198,20 @@ def test_an_interrupted_run_is_no_point_of_the_trend(tmp_path: Path, caplog: pyt
     assert (tmp_path / "trend.json").read_bytes() == before
     assert read(tmp_path / "report.json")["passed"] == []
     assert "the run was interrupted" in caplog.text
+
+
+def test_the_scoreboards_generator_finds_the_operators(tmp_path: Path) -> None:
+    """It reads the column that ONNX's coverage report has for a backend without a name."""
+    write_scoreboard(only("OrtCpu"), tmp_path)
+    with open(tmp_path / "nodes.csv", newline="") as file:
+        read_as = {row["Op"]: row.get("None", "").replace("!", "").lower() for row in csv.DictReader(file)}
+    assert read_as["Abs"] == "passed"
+    assert read_as["Acosh"] in ("failed", "skipped")
+    assert read_as["Summary"].endswith("node tests passed")
+
+
+def test_a_run_of_some_cases_is_no_point_of_the_trend(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_scoreboard(only("OrtCpu"), tmp_path, trend=False)
+    assert not (tmp_path / "trend.json").exists()
+    assert (tmp_path / "report.json").exists()
+    assert "only some cases were run" in caplog.text

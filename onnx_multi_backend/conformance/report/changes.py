@@ -134,7 +134,9 @@ def _moved(old: BackendRun, new: BackendRun) -> str:
 def _word(change: LabelChange) -> str:
     if change.newly_failing:
         return "newly failing"
-    return "worse" if change.is_regression else "better" if change.old.is_worse_than(change.new) else "changed"
+    if change.is_regression:
+        return "worse"
+    return "better" if change.new.is_pass and not change.old.is_pass else "changed"
 
 
 def _by_case(report: Report) -> dict[tuple[str, str], CaseResult]:

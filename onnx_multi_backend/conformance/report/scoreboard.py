@@ -25,20 +25,27 @@ from onnx_multi_backend.conformance.report.tables import as_csv, write_tables
 
 logger = logging.getLogger(__name__)
 
+#: The column of a backend in the CSV files, as the generator reads it.
+#: Source: ``load_ops_csv`` in https://github.com/onnx/backend-scoreboard/blob/main/website-generator/generator.py
+_COLUMN = "None"
+
 OUTCOMES = ("failed", "passed", "skipped")
 
 
-def write_scoreboard(report: Report, folder: Path) -> None:
+def write_scoreboard(report: Report, folder: Path, *, trend: bool = True) -> None:
     """Write ``report.json``, ``trend.json``, ``ops.json``, the CSV files and ``pip-list.json``, as the scoreboard has them.
 
     Dates are those of the run. An existing ``trend.json`` is extended; it stays as it is when the run was interrupted,
-    for half a run is no point of a trend.
+    for half a run is no point of a trend. The CSV files call the backend ``None``, as ONNX's coverage report does where it is
+    not told a name: the scoreboard's generator reads that column.
 
     Parameters
     ----------
     report : Report
     folder : Path
         With one backend the files go here, with several into a folder for each, named after it. Made if it is missing.
+    trend : bool
+        Whether the run is a point of the trend; one of some cases alone is none.
 
     Raises
     ------
@@ -49,10 +56,10 @@ def write_scoreboard(report: Report, folder: Path) -> None:
     """
     folders = dict(zip(report.backends, _folders(report.backends), strict=True))
     for name, run in report.backends.items():
-        _write(report, run, folder if len(folders) == 1 else folder / folders[name])
+        _write(report, run, folder if len(folders) == 1 else folder / folders[name], trend=trend)
 
 
-def _write(report: Report, run: BackendRun, folder: Path) -> None:
+def _write(report: Report, run: BackendRun, folder: Path, *, trend: bool) -> None:
     started = datetime.fromisoformat(run.environment.started)
     started = started.astimezone(UTC) if started.tzinfo else started.replace(tzinfo=UTC)
     date = started.strftime("%m/%d/%Y %H:%M:%S")
@@ -66,11 +73,12 @@ def _write(report: Report, run: BackendRun, folder: Path) -> None:
     }
     write_text(folder / "report.json", _json({"date": date, **outcomes}))
     write_text(folder / "ops.json", _json(operators))
-    if report.interrupted:
-        logger.warning("%s: the run was interrupted, the trend stays as it is", folder / "trend.json")
+    if report.interrupted or not trend:
+        why = "the run was interrupted" if report.interrupted else "only some cases were run"
+        logger.warning("%s: %s, the trend stays as it is", folder / "trend.json", why)
     else:
         write_text(folder / "trend.json", _json(_extended(_trend(folder / "trend.json"), summary)))
-    write_tables(report, folder, [run.name])
+    write_tables(report, folder, {run.name: _COLUMN})
     write_text(folder / "metadata.csv", as_csv([["Latest Update", started.isoformat(sep=" ")]]))
     # As `pip list --format=json` prints it.
     write_text(folder / "pip-list.json", json.dumps(_packages(run.environment.packages.items())) + "\n")

@@ -21,7 +21,7 @@ from onnx_multi_backend.conformance.report.files import write_text
 PASSED, FAILED, SKIPPED = "Passed!", "Failed!", "Skipped!"
 
 
-def write_tables(report: Report, folder: Path, backends: Sequence[str] | None = None) -> None:
+def write_tables(report: Report, folder: Path, backends: Mapping[str, str] | None = None) -> None:
     """Write ``nodes.csv`` and ``models.csv``.
 
     Parameters
@@ -29,15 +29,16 @@ def write_tables(report: Report, folder: Path, backends: Sequence[str] | None = 
     report : Report
     folder : Path
         Made if it is missing; files of these names there are replaced.
-    backends : sequence of str, optional
-        The backends to write of the report's, a column each; by default all.
+    backends : mapping of str to str, optional
+        The backends to write of the report's, each with the name of its column; by default all by their own.
 
     Raises
     ------
     OSError
         A file cannot be written.
     """
-    columns = {name: _Column(report, name) for name in (report.backends if backends is None else backends)}
+    named = {name: name for name in report.backends} if backends is None else backends
+    columns = {column: _Column(report, name) for name, column in named.items()}
     write_text(folder / "nodes.csv", _nodes(columns))
     write_text(folder / "models.csv", _models(columns))
 
