@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: a Cast to 4, 8 or 16 bits that a kernel leaves wider than its type."""
+"""Rule: a Cast or CastLike to 4, 8 or 16 bits that a kernel leaves wider than its type."""
 
 from __future__ import annotations
 
@@ -17,13 +17,21 @@ _FLOATS = (_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE)
 
 def narrow_integers(site: Site) -> Iterator[ModelProto]:
     """Keep the low bits in int32, so that the Cast has nothing to cut off."""
-    x, kind = site.input(0), site.attribute("to")
+    x, kind = site.input(0), cast_to(site)
     known = site.elem_type(x) in INTEGER_BITS or (site.elem_type(x) in _FLOATS and _BITS.get(kind) == 4)
-    if not site.is_("Cast") or kind not in _BITS or not known:
+    if not site.is_("Cast", "CastLike") or kind not in _BITS or not known:
         return
     body = Body(site, site.opsets) if _BITS[kind] == 4 else Body(site)  # 4 bits are younger than bodies
     value = body.cast(x, _T.INT32) if site.elem_type(x) != _T.INT32 else x
     yield body.finish(body.cast(_low_bits(body, value, kind), kind))
+
+
+def cast_to(site: Site) -> int:
+    """The element type that a Cast or a CastLike makes."""
+    if site.op_type == "CastLike":
+        return site.elem_type(site.input(1))
+    to: int = site.attribute("to", 0)
+    return to
 
 
 def _low_bits(body: Body, value: str, kind: int) -> str:

@@ -13,6 +13,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.values import SMALL, Value, arithmetic
 from onnx_multi_backend.adapt.widths import SATURATES
@@ -21,7 +22,7 @@ _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
 _WIDE = frozenset({_T.INT32, _T.INT64, _T.UINT32, _T.UINT64})
 _NARROW = _EIGHT | _SIXTEEN
-_CUT = {_T.INT4: (-8, 7), _T.UINT4: (0, 15), _T.INT16: (-(2**15), 2**15 - 1), _T.UINT16: (0, 2**16 - 1)}
+_CUT: Mapping[int, tuple[int, int]] = {_T.INT4: (-8, 7), _T.UINT4: (0, 15), _T.INT16: (-(2**15), 2**15 - 1), _T.UINT16: (0, 2**16 - 1)}
 _FLOATS = frozenset({_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE})
 
 #: Operators whose results are limited (8 bits) or not cut back (16 bits).
@@ -54,8 +55,9 @@ _UNTYPED = _SUMS | _PRODUCTS | {"CumSum", "Pow", "PRelu"}
 def suspects(node: NodeProto, read: list[Value]) -> bool:
     """Whether `find` may know something of a node that reads these values."""
     kind = node.op_type
-    if kind == "Cast":
-        to = next((a.i for a in node.attribute if a.name == "to"), 0)
+    if kind in ("Cast", "CastLike"):
+        like = read[1].elem_type if len(read) > 1 else 0
+        to = next((a.i for a in node.attribute if a.name == "to"), like)
         given = read[0].elem_type if read else 0
         return _is_cut(given, to) or (to == _T.BOOL and given == _T.INT32)
     if kind in _LIMITED and read and read[0].elem_type in _LIMITED[kind]:
@@ -80,7 +82,7 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
     if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32) for v in constants):
         return Doubt("a constant is beyond what int32 holds", wrong=True)
-    if site.op_type == "Cast":
+    if site.op_type in ("Cast", "CastLike"):
         return _cast(site, kind)
     if kind in _LIMITED.get(site.op_type, ()):
         if site.op_type.startswith("Scatter") and site.attribute("reduction", "none") not in ("add", "mul"):
@@ -97,7 +99,7 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
 
 
 def _cast(site: Site, kind: int) -> Doubt | None:
-    to, x = site.attribute("to"), site.value(site.input(0))
+    to, x = cast_to(site), site.value(site.input(0))
     if _is_cut(kind, to) and not x.within(*_CUT[to]):
         return Doubt("the result is not cut back to the type's bits", wrong=True)
     if to == _T.BOOL and kind == _T.INT32 and not x.within(-(2**31) + 1, 2**31):
