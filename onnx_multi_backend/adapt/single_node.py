@@ -109,6 +109,10 @@ def reads(node: NodeProto) -> list[str]:
     return list(dict.fromkeys([*(name for name in node.input if name), *captured]))
 
 
+#: Since this version of the IR an initializer need not be an input of the graph.
+_FREE_INITIALIZERS = 4
+
+
 def single_node_model(
     node: NodeProto,
     scope: Scope,
@@ -151,7 +155,7 @@ def single_node_model(
         value = graph.output.add(name=short)
         if name in scope.types:
             value.type.CopyFrom(scope.types[name])
-    return ModelProto(ir_version=ir_version, graph=graph, opset_import=opsets)
+    return ModelProto(ir_version=max(ir_version, _FREE_INITIALIZERS), graph=graph, opset_import=opsets)
 
 
 def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) -> None:

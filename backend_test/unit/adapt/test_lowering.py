@@ -16,6 +16,7 @@ from backend_test.unit import models
 from backend_test.unit.adapt.forced import Picky, computed, expected, rewritten
 from onnx_multi_backend.adapt import adapt
 from onnx_multi_backend.adapt.lowering import lower
+from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.graph_walk import all_nodes
 
@@ -157,3 +158,25 @@ def test_a_local_function_runs_on_an_engine_that_reads_none(engine: type[omb.Pre
     prepared = engine.prepare(model)
     assert [a.pass_name for a in prepared.adaptations] == (["inline_functions"] if engine.name == "Openvino" else [])
     np.testing.assert_array_equal(prepared.run(X)[0], X + X)
+
+
+def test_a_constant_operand_of_an_old_model_costs_no_hope(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below IR 4 an initializer has to be an input: a node that is asked about alone, with a constant, has none."""
+    lost: list[str] = []
+    monkeypatch.setattr(Patience, "lose", lambda self, operator="": lost.append(operator))
+    model = models.model(
+        [
+            models.node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(np.float32([[2, 3]]))),
+            models.node("Mul", ["c", "x"], ["m"]),
+            models.node("Sub", ["x", "m"], ["y"]),
+        ],
+        [models.tensor("x", [1, 2])],
+        [models.tensor("y", [1, 2])],
+        opsets={"": 6},
+        ir_version=3,
+    )
+    x = np.float32([[1, 5]])
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run([x])[0], x - x * np.float32([[2, 3]]))
+    assert not lost

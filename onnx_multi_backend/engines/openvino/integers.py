@@ -22,7 +22,12 @@ _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
 _WIDE = frozenset({_T.INT32, _T.INT64, _T.UINT32, _T.UINT64})
 _NARROW = _EIGHT | _SIXTEEN
-_CUT: Mapping[int, tuple[int, int]] = {_T.INT4: (-8, 7), _T.UINT4: (0, 15), _T.INT16: (-(2**15), 2**15 - 1), _T.UINT16: (0, 2**16 - 1)}
+_CUT: Mapping[int, tuple[int, int]] = {
+    _T.INT4: (-8, 7),
+    _T.UINT4: (0, 15),
+    _T.INT16: (-(2**15), 2**15 - 1),
+    _T.UINT16: (0, 2**16 - 1),
+}
 _FLOATS = frozenset({_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE})
 
 #: Operators whose results are limited (8 bits) or not cut back (16 bits).
