@@ -24,6 +24,7 @@ from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import official_cases
 from onnx_multi_backend.conformance.run import run_conformance
 from onnx_multi_backend.conformance.workers.worker import fork_workers
+from onnx_multi_backend.errors import DeviceUnavailableError
 from onnx_multi_backend.preset import Availability
 from onnx_multi_backend.registry import get_preset
 
@@ -123,7 +124,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--adapted", action="store_true")
     given = parser.parse_args(arguments[1:])
-    return int(run_suite(given.cases, given.out, given.preset, adapted=given.adapted) > 0)
+    try:
+        return int(run_suite(given.cases, given.out, given.preset, adapted=given.adapted) > 0)
+    except DeviceUnavailableError as error:
+        print(error, flush=True)
+        return 1
 
 
 if __name__ == "__main__":
