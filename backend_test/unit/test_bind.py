@@ -196,3 +196,26 @@ def test_types_that_numpy_lacks_come_to_the_host_unadapted(ort_cpu: type[omb.Pre
     made = models.one_node("Identity", [models.tensor("x", (1, 3), kind)], [models.tensor("y", (1, 3), kind)])
     x = A.astype(ml_dtypes.bfloat16)
     np.testing.assert_array_equal(ort_cpu.prepare(made, adapt=False).run(x, output_device="CPU")[0], x)
+
+
+def test_an_output_that_is_declared_with_a_wrong_rank(ort_cpu: type[omb.Preset]) -> None:
+    """The shape of the first run counts, as `run` has it; exported recognition models declare such outputs."""
+    model = models.one_node(
+        "Reshape",
+        [models.tensor("x", [2, 3]), models.tensor("s", ["k"], TensorProto.INT64)],
+        [models.tensor("y", ["N"])],
+        opset=13,
+    )
+    x, shape = np.arange(6, dtype=np.float32).reshape(2, 3), np.int64([3, 2])
+    rep = ort_cpu.prepare(model)
+    buffer = np.zeros((3, 2), np.float32)
+    for outputs in (None, {"y": buffer}):
+        bound = rep.bind({"x": x.copy(), "s": shape.copy()}, outputs)
+        for factor in (1, 2):
+            bound.inputs["x"][...] = x * factor
+            bound.run()
+            np.testing.assert_array_equal(bound.outputs["y"], (x * factor).reshape(3, 2))
+    np.testing.assert_array_equal(buffer, (x * 2).reshape(3, 2))
+    bound.inputs["s"][...] = [6, 1]
+    with pytest.raises(omb.RunError, match=r"\(6, 1\) by now"):
+        bound.run()

@@ -12,6 +12,7 @@ import numpy as np
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
+from onnx_multi_backend.errors import RunError
 
 
 class Binding:
@@ -32,9 +33,16 @@ class Binding:
         self._alive = (native, dict(inputs), dict(outputs))
         for name, value in inputs.items():
             self._bind_input(name, value)
-        for name, value in outputs.items():
+        declared = {output.name: output.shape for output in native.get_outputs()}
+        self._copied: list[tuple[int, str, np.ndarray[Any, Any]]] = []
+        for place, (name, value) in enumerate(outputs.items()):
             if isinstance(value, Device):
                 self._io.bind_output(name, _ort_device(value))
+            elif isinstance(value, np.ndarray) and _is_wrong(declared.get(name) or [], value.shape):
+                self._io.bind_output(
+                    name, self._cpu
+                )  # ONNX Runtime refuses a buffer that the model does not declare so
+                self._copied.append((place, name, value))
             elif isinstance(value, DeviceArray):
                 self._io.bind_ortvalue_output(name, value.native)
             else:
@@ -52,17 +60,36 @@ class Binding:
     @property
     def call(self) -> Callable[[], None]:
         """The fastest way to `run` again and again."""
-        return self.run if self._again else functools.partial(self._run, self._io, None)
+        return self.run if self._again or self._copied else functools.partial(self._run, self._io, None)
 
     def run(self, options: Any = None) -> None:
         """Run once."""
         for name, value in self._again:
             self._bind_input(name, value)
+        for _, name, _ in self._copied:  # what the last run made would be written into again
+            self._io.bind_output(name, self._cpu)
         self._run(self._io, options)
+        made = self._io.get_outputs() if self._copied else ()
+        for place, name, buffer in self._copied:
+            result = made[place].numpy()
+            if result.shape != buffer.shape:
+                raise RunError(
+                    f"Output {name!r} has shape {result.shape} by now, and its buffer {buffer.shape}. Bind again, or use run."
+                )
+            buffer[...] = result
 
     def results(self) -> Sequence[DeviceArray]:
         """The outputs of the last run, where they lie."""
         return [DeviceArray(value) for value in self._io.get_outputs()]
+
+
+def _is_wrong(declared: Sequence[Any], shape: Sequence[int]) -> bool:
+    """Whether a model declares an output otherwise than it comes out; an empty list tells no rank."""
+    if not declared:
+        return False
+    return len(declared) != len(shape) or any(
+        isinstance(size, int) and size != made for size, made in zip(declared, shape, strict=True)
+    )
 
 
 def _ort_device(device: Device) -> Any:
