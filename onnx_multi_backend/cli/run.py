@@ -10,7 +10,8 @@ import typer
 
 from onnx_multi_backend import backend
 from onnx_multi_backend.cli import arguments, console, inputs, outputs, random_inputs
-from onnx_multi_backend.errors import InputError
+from onnx_multi_backend.errors import InputError, RunError
+from onnx_multi_backend.model import load
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.registry import get_preset
 
@@ -37,7 +38,10 @@ def run(
         ),
     ] = None,
     random: Annotated[
-        bool, typer.Option("--random", help="Draw the inputs that no file gives: floats in [0, 1), integers below 10.")
+        bool,
+        typer.Option(
+            "--random", help="Draw the inputs that no file gives: floats in [0, 1), small integers, masks of ones."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="For --random.")] = 0,
     dim: Annotated[
@@ -45,7 +49,7 @@ def run(
         typer.Option(
             "--dim",
             metavar="NAME=SIZE",
-            help="For --random: the size of a symbolic dimension; 1 unless given. Repeat it for several.",
+            help="For --random: the size of a dimension, by its name or by INPUT:AXIS. Repeat it for several.",
             show_default=False,
         ),
     ] = None,
@@ -82,10 +86,19 @@ def run(
     values = inputs.read(files, infos)
     missing = [info for info in infos if info.name not in values]
     if random:
-        values.update(random_inputs.draw(missing, seed, random_inputs.parse_dims(dim or (), infos)))
+        sizes = random_inputs.parse_dims(dim or (), infos)
+        values.update(random_inputs.draw(missing, seed, sizes, random_inputs.tables(load(model).proto)))
     elif missing and not files:
         raise InputError(f"Give the inputs with --input NAME=FILE, or --random. {'; '.join(map(str, missing))}.")
-    results = prepared.run(values)
+    try:
+        results = prepared.run(values)
+    except RunError as error:
+        if not random:
+            raise
+        drawn = ", ".join(f"{info.name}: {random_inputs.shape_of(info, sizes)}" for info in missing)
+        raise RunError(
+            f"{error} The inputs were drawn at random ({drawn}); give what the model needs with --input NAME=FILE or --dim."
+        ) from error
     named = dict(zip((info.name for info in prepared.get_outputs()), results, strict=True))
     if save is not None:
         outputs.save(save, named)

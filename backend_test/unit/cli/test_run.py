@@ -226,7 +226,8 @@ def test_the_preset_and_its_options_can_be_chosen(cli: Cli, relu: Path) -> None:
         (["--input", "a=elsewhere.pb"], "'elsewhere.pb' points to data in another file, which is not read."),
         (["--input", "a=ints.npy", "--random"], "dtype int64 given, the model wants float32"),
         (["--random", "--dim", "M=2"], "--dim M=2: no input has a dimension 'M'. The symbolic dimensions: N."),
-        (["--random", "--dim", "N=x"], "--dim is written NAME=SIZE"),
+        (["--random", "--dim", "N=x"], "--dim is written NAME=SIZE or INPUT:AXIS=SIZE"),
+        (["--random", "--dim", "a:1=2"], "By input and axis: a:0, b:0."),
         (["--dim", "N=2"], "--dim goes with --random."),
         (["--random", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--random", "--save", "out.txt"], "--save out.txt: the file's name ends with .npz."),
@@ -269,3 +270,47 @@ def test_a_device_that_is_not_there_is_an_error_with_its_cure(cli: Cli, relu: Pa
     error = cli("run", relu, "--random", "--device", "CUDA:0").error()
     assert error.startswith("OrtCuda cannot run on CUDA:0: ")
     assert "Install" in error
+
+
+def test_random_inputs_are_what_models_take(cli: Cli, saved: Save) -> None:
+    """Token ids fit the table, masks are ones, lengths fit, and an image is one."""
+    made = models.model(
+        [
+            models.node("Gather", ["table", "ids"], ["words"]),
+            models.node("Cast", ["attention_mask"], ["kept"], to=models.FLOAT),
+            models.node("ReduceSum", ["words"], ["s"]),
+            models.node("ReduceMin", ["kept"], ["k"], keepdims=0),
+            models.node("Shape", ["image"], ["size"]),
+            models.node("Identity", ["seq_lengths"], ["n"]),
+            models.node("Identity", ["past_mask"], ["p"], name="copy"),
+        ],
+        [
+            models.tensor("ids", ["batch", "sequence"], TensorProto.INT64),
+            models.tensor("attention_mask", ["batch", "sequence"], TensorProto.INT64),
+            models.tensor("seq_lengths", ["batch"], TensorProto.INT64),
+            models.tensor("image", [None, 3, None, None]),
+            models.tensor("past_mask", ["batch", "sequence + 1"], TensorProto.INT64),
+        ],
+        [models.tensor(name, None, kind) for name, kind in (("s", 1), ("k", 1), ("size", 7), ("n", 7), ("p", 7))],
+        initializers={"table": np.float32([[1], [2]])},
+        opsets={"": 13},
+    )
+    path = saved(made)
+    done = cli("run", path, "--random", "--save", "out.npz", "--dim", "sequence=5", "--dim", "image:2=64")
+    assert done.code == 0, done.err
+    with np.load("out.npz") as results:
+        assert results["k"] == 1
+        assert results["size"].tolist() == [1, 3, 64, 224]
+        assert results["n"].tolist() == [224]
+        assert results["p"].shape == (1, 6)
+
+
+def test_what_was_drawn_is_told_where_it_does_not_fit(cli: Cli, saved: Save) -> None:
+    made = models.one_node(
+        "Add", [models.tensor("a", ["x", 3]), models.tensor("b", [2, "y"])], [models.tensor("c", None)]
+    )
+    error = cli("run", saved(made), "--random").error()
+    assert (
+        "drawn at random (a: [1, 3], b: [2, 16]); give what the model needs with --input NAME=FILE or --dim." in error
+    )
+    assert cli("run", saved(made), "--random", "--dim", "y=3").code == 0
