@@ -22,7 +22,7 @@ _MOST = 1 << 20
 
 _SIGNED = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64})
 _NUMBERS = _SIGNED | {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
-_LOOKED_AT = _NUMBERS | {TensorProto.FLOAT, TensorProto.DOUBLE}
+_LOOKED_AT = _NUMBERS | {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.BOOL}
 
 
 def overflowing_quotient(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
@@ -60,6 +60,14 @@ def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | N
     """Col2Im with a known block of no size."""
     blocks = constants[2] if len(constants) > 2 else None
     return "a block without elements ends the process" if blocks is not None and not blocks.all() else None
+
+
+def nothing_chosen(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Compress with a known condition that chooses nothing."""
+    condition = constants[1] if len(constants) > 1 else None
+    return (
+        "a condition that chooses nothing ends the process" if condition is not None and not condition.any() else None
+    )
 
 
 def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
     no_stride,
+    nothing_chosen,
     overflowing_quotient,
     quotient_by_zero,
     range_without_end,
@@ -30,6 +31,7 @@ FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(FOLDED, (ov
 OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
     "Range": (range_without_end,),
     "Col2Im": (empty_blocks,),
+    "Compress": (nothing_chosen,),
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (no_stride,)),
 }
 

@@ -170,6 +170,8 @@ class OrtEngine:
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
+        if dead := self.deadly(model):
+            return dead[0][1]
         words = self._complaint(model)
         if words is None or not self.loses_empty_inputs:
             return words
