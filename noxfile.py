@@ -209,9 +209,8 @@ def bare(session: nox.Session) -> None:
     install(session, wheel, "pytest-xdist")
     elsewhere = session.create_tmp()
     shutil.copy(ROOT / "examples" / "toy_backend.py", elsewhere)
-    (Path(elsewhere) / "pytest.ini").write_text(
-        "[pytest]\n", encoding="utf-8"
-    )  # a project of its own, not a part of this one
+    # A project of its own, not a part of this one.
+    (Path(elsewhere) / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     with session.chdir(elsewhere):  # away from the source tree
         session.run("python", "-c", BARE_CHECK)
         session.run("onnx-multi-backend", "--help", silent=True)

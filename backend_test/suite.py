@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend import conformance
+from onnx_multi_backend.cli.conformance_plan import FOLDER
 from onnx_multi_backend.conformance.pytest_suite import plug
 from onnx_multi_backend.preset import Availability
 from onnx_multi_backend.registry import get_preset
@@ -46,7 +46,7 @@ def plug_preset(
     preset = get_preset(name)
     state = preset.availability()
     stem = module.rpartition(".")[2].removeprefix("test_")
-    expectations = Path(conformance.__file__).parent / "known" / f"{stem}.toml"
+    expectations = FOLDER / f"{stem}.toml"
     return plug(
         preset,
         module=module,

@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
 from onnx_multi_backend.external_data import has_external_data
-from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical, nodes_in, operator_name
+from onnx_multi_backend.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, nodes_in, operator_name
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.plausible import expands_too_far, implausible
 from onnx_multi_backend.tensors import numpy_dtype
@@ -25,9 +25,6 @@ _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 #: What the checker says where an engine may know better.
 _LEFT_TO_ENGINES = re.compile(r"No Op registered for \w+ with domain_version|in initializer but not in graph input")
 _UNKNOWN_DOMAIN = "omb.unknown"
-
-#: Since this version of the IR an initializer need not be an input of the graph.
-_FREE_INITIALIZERS = 4
 
 #: The other name of the default domain, which engines take for it and the checker does not.
 _ALIAS = "ai.onnx"
@@ -127,7 +124,7 @@ def _leniently(model: ModelProto) -> ModelProto:
     """A copy in which the operators that onnx does not know belong to a domain of which the checker expects nothing."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    copy.ir_version = max(model.ir_version, _FREE_INITIALIZERS)
+    copy.ir_version = max(model.ir_version, FREE_INITIALIZERS)
     for node in _unknown_operators(copy):
         node.domain = _UNKNOWN_DOMAIN
     for opsets in (copy.opset_import, *(function.opset_import for function in copy.functions)):

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
+#: Since this version of the IR an initializer need not be an input of the graph.
+FREE_INITIALIZERS = 4
+
 _GRAPH, _GRAPHS, _TENSOR = AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR
 _PLAIN = frozenset(getattr(AttributeProto, name) for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 

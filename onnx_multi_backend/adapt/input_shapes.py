@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
+from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.graph_walk import all_nodes, defaults_of
@@ -29,7 +30,8 @@ def with_input_shapes(
     """
     copy = ModelProto()
     copy.CopyFrom(model)
-    inputs = {value.name: value for value in copy.graph.input if value.name not in defaults_of(copy.graph)}
+    defaults = defaults_of(copy.graph)
+    inputs = {value.name: value for value in copy.graph.input if value.name not in defaults}
     if unknown := [name for name in wanted if name not in inputs]:
         raise OptionError(
             f"input_shapes: {label} has no input {', '.join(map(repr, unknown))}; it has {', '.join(map(repr, inputs)) or 'none'}."
@@ -41,7 +43,7 @@ def with_input_shapes(
         text = ", ".join("?" if size is None else str(size) for size in shape)
         changes.append(Adaptation("input_shapes", f"input {name}", f"has shape [{text}]", "input_shapes asks for it"))
     if named:
-        for graph in (copy.graph, *(a.g for node in all_nodes(copy) for a in node.attribute if a.HasField("g"))):
+        for graph in (copy.graph, *(inner for node in all_nodes(copy) for inner in subgraphs(node))):
             _replace(graph, named)
     return copy, tuple(changes)
 

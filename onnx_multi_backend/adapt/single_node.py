@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.ranges import Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
-from onnx_multi_backend.graph_walk import all_nodes, all_tensors, canonical, tensors_of
+from onnx_multi_backend.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, tensors_of
 from onnx_multi_backend.tensors import is_whole
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
@@ -109,10 +109,6 @@ def reads(node: NodeProto) -> list[str]:
     return list(dict.fromkeys([*(name for name in node.input if name), *captured]))
 
 
-#: Since this version of the IR an initializer need not be an input of the graph.
-_FREE_INITIALIZERS = 4
-
-
 def single_node_model(
     node: NodeProto,
     scope: Scope,
@@ -155,7 +151,7 @@ def single_node_model(
         value = graph.output.add(name=short)
         if name in scope.types:
             value.type.CopyFrom(scope.types[name])
-    return ModelProto(ir_version=max(ir_version, _FREE_INITIALIZERS), graph=graph, opset_import=opsets)
+    return ModelProto(ir_version=max(ir_version, FREE_INITIALIZERS), graph=graph, opset_import=opsets)
 
 
 def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) -> None:

@@ -89,8 +89,10 @@ def with_own_session_options(preset: str, given: Any, own: Mapping[str, Any] | N
     OptionError
         They contradict each other, or the preset's cannot be added to the user's object.
     """
-    if given is None or not own:
-        return given if own is None or given is not None else dict(own)
+    if given is None:
+        return own
+    if not own:
+        return given
     if not isinstance(given, Mapping):
         raise OptionError(
             f"{preset} sets {', '.join(own)} itself, which would alter your onnxruntime.SessionOptions. Pass session_options as a "

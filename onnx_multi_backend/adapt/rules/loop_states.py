@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
 
+from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.adapt.site import Body, Site
 
 
@@ -28,8 +29,8 @@ def loop_states(site: Site) -> Iterator[ModelProto]:
     for place in unread:
         old, new = graph.input[2 + place], graph.output[1 + place]
         chosen = f"state/{new.name}"
-        branches = (_branch(name, f"{chosen}/{kind}", new) for name, kind in ((old.name, "old"), (new.name, "new")))
-        then_branch, else_branch = branches
+        then_branch = _branch(old.name, f"{chosen}/old", new)
+        else_branch = _branch(new.name, f"{chosen}/new", new)
         graph.node.append(
             helper.make_node("If", ["state/before"], [chosen], then_branch=then_branch, else_branch=else_branch)
         )
@@ -60,14 +61,12 @@ def _needed(graph: GraphProto) -> set[str]:
     for node in reversed(graph.node):
         if needed.isdisjoint(node.output) or node.op_type in _OF_SHAPES:
             continue
-        inner = {}
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                inner[attribute.name] = attribute.g
-                needed |= _needed(attribute.g) - _made(attribute.g)
         read = list(node.input)
-        if node.op_type == "Loop":
-            body = inner["body"]
+        bodies = list(subgraphs(node))
+        for body in bodies:
+            needed |= _needed(body) - _made(body)
+        if node.op_type == "Loop" and len(bodies) == 1:
+            (body,) = bodies
             inside = _needed(body)
             states = zip(node.input[2:], body.input[2:], strict=False)
             read = [*node.input[:2], *(name for name, before in states if before.name in inside)]

@@ -10,11 +10,13 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import subgraphs
-from onnx_multi_backend.graph_walk import all_nodes, canonical, defaults_of
+from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.graph_walk import all_tensors, canonical, defaults_of
+from onnx_multi_backend.tensors import numpy_dtype
 
 _T = TensorProto
-_TYPES = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, _T.INT8, _T.INT16, _T.INT32, _T.INT64})
-_UNSIGNED = frozenset({_T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64})
+#: What ConstantOfShape makes in each of its opsets.
+_TYPES = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
 
 #: The first opset with ConstantOfShape.
 _OLDEST = 9
@@ -39,9 +41,7 @@ _PARAMETERS = frozenset(
 
 def has_empty_constants(model: ModelProto) -> bool:
     """Whether a tensor that a model holds has no elements, and its shape matters."""
-    return any(_is_empty(t) for t in model.graph.initializer) or any(
-        _is_empty(tensor) for node in all_nodes(model) for tensor in _value(node)
-    )
+    return any(_is_empty(tensor) for tensor in all_tensors(model))
 
 
 def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
@@ -89,8 +89,7 @@ def _put(nodes: MutableSequence[NodeProto], place: int, name: str, tensor: Tenso
     """Make a tensor of this name at a place, and have those read the constant itself that take it for left out."""
     _redirect(nodes, name)
     dims = numpy_helper.from_array(np.array(list(tensor.dims), np.int64))
-    zero = TensorProto(data_type=tensor.data_type, dims=[1], raw_data=bytes(8))
-    zero.raw_data = zero.raw_data[: numpy_helper.to_array(tensor).itemsize]
+    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(tensor.data_type)))
     made = helper.make_node("ConstantOfShape", [f"{name}/omb_dims"], [name], value=zero)
     nodes.insert(place, helper.make_node("Constant", [], [f"{name}/omb_dims"], value=dims))
     nodes.insert(place + 1, made)
@@ -132,4 +131,4 @@ def _value(node: NodeProto) -> Iterator[TensorProto]:
 
 
 def _is_empty(tensor: TensorProto) -> bool:
-    return 0 in tensor.dims and tensor.data_type in _TYPES | _UNSIGNED
+    return 0 in tensor.dims and tensor.data_type in _TYPES
