@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -157,6 +158,29 @@ def test_a_native_session_options_object_works(ort_cpu: type[omb.Preset]) -> Non
 def test_a_wrong_openvino_property_is_refused(openvino: type[omb.Preset], options: dict[str, Any]) -> None:
     with pytest.raises(omb.OptionError, match=next(iter(options))):
         openvino.prepare(MODEL, **options)
+
+
+def _rewritten(hidden_size: int) -> ModelProto:
+    """A model that OpenVINO computes wrongly as it stands."""
+    rnn = models.node("RNN", ["x", "w", "r"], ["y", ""], hidden_size=hidden_size, layout=1)
+    weights = {name: np.ones((1, hidden_size, n), np.float32) for name, n in (("w", 4), ("r", hidden_size))}
+    return models.model([rnn], [models.tensor("x", (2, 3, 4))], [models.tensor("y", None)], initializers=weights)
+
+
+def test_a_wrong_property_is_named_where_the_model_must_be_rewritten_and_leaves_nothing_behind(
+    openvino: type[omb.Preset],
+) -> None:
+    model = _rewritten(5)  # a size that no other test asks OpenVINO about
+    with pytest.raises(omb.OptionError, match="INFERENCE_NUM_THREADS"):
+        openvino.prepare(model, INFERENCE_NUM_THREADS="many")
+    assert openvino.prepare(model).adaptations
+
+
+def test_a_wrong_option_of_the_execution_provider_leaves_nothing_behind(openvino_ep: type[omb.Preset]) -> None:
+    model = _rewritten(6)
+    with pytest.raises(omb.OptionError, match="num_streams"):
+        openvino_ep.prepare(model, fallback="full", provider_options={"num_streams": "many"})
+    assert openvino_ep.prepare(model, fallback="full").run(np.ones((2, 3, 4), np.float32))
 
 
 def test_openvino_properties_reach_the_compiled_model(openvino: type[omb.Preset]) -> None:

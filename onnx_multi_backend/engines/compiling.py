@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, distrust
 from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
-from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.placement import MisplacedError
 from onnx_multi_backend.plausible import expands_too_far, implausible
 
@@ -50,6 +50,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
     if doubts:
         session = None
         if lowering:
+            target.check_options()  # wrong ones would look like nodes that the engine lacks
             session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
         if session is not None:
             return session
@@ -95,6 +96,8 @@ def _lowered(
         for lowered in lower(payload.adapted, asked, within, complaint=complaint, patience=payload.patience):
             try:
                 session = target.build(replace(payload, adapted=lowered))
+            except OptionError:
+                raise
             except (RefusedError, OnnxMultiBackendError):
                 continue
             if _wrong(doubtful(lowered.proto, target, target.suspects, integers=True), session):

@@ -136,6 +136,14 @@ class Target(Engine, Protocol):
             The engine took the model as it is, and runs no node of it where it was asked to.
         """
 
+    def check_options(self) -> None:
+        """See that the engine compiles anything at all with its options.
+
+        Raises
+        ------
+        OptionError
+        """
+
     def build(self, payload: Payload) -> Session:
         """Compile a model as it is; see `compiling.compile_model`.
 

@@ -42,6 +42,7 @@ from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
 from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
+from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import leads_out
 from onnx_multi_backend.graph_walk import defaults_of
@@ -105,10 +106,8 @@ class OpenvinoTarget:
         except OnnxMultiBackendError:
             raise
         except runtime.all_errors() as error:
+            self.check_options()
             words = runtime.first_line(error)
-            if self._options_refused():
-                known = ", ".join(runtime.settable_properties(self.device))
-                raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.") from error
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise RefusedError(words, lacks_kernel=lacks) from error
 
@@ -172,8 +171,9 @@ class OpenvinoTarget:
 
     @property
     def identity(self) -> Hashable:
-        """The device decides what is accepted."""
-        return folding.PROVIDER, self.device.text
+        """The device and the properties decide what is accepted."""
+        properties = tuple(sorted((name, repr(value)) for name, value in self.properties.items()))
+        return folding.PROVIDER, self.device.text, properties
 
     def suspects(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `distrusts` may have something to say about a node."""
@@ -219,15 +219,11 @@ class OpenvinoTarget:
             words = runtime.first_line(error)
             return None if _UNKNOWN_RANK in words else words  # in its place, the node may get a rank
 
-    def _options_refused(self) -> bool:
-        """Whether the properties are to blame: then the simplest model is refused too."""
-        ov = runtime.load()
-        value = ov.opset8.parameter([1], ov.Type.f32)
-        try:
-            self._compile(ov.Model([ov.opset8.relu(value)], [value], "probe"), None)
-        except runtime.all_errors():
-            return True
-        return False
+    def check_options(self) -> None:
+        """Raise OptionError where OpenVINO compiles nothing with these properties."""
+        if (words := why_none(self)) is not None:
+            known = ", ".join(runtime.settable_properties(self.device))
+            raise OptionError(f"{self.preset}: {words.rstrip('.')}. {self.device} has {known}.")
 
     def _compile(
         self, read: Any, shapes: Mapping[str, tuple[int, ...]] | None, extra: Mapping[str, Any] | None = None

@@ -90,8 +90,10 @@ class OrtEngine:
 
     @property
     def identity(self) -> Hashable:
-        """Providers and the device decide what is accepted."""
-        return self.requested, self.device.text, self.strict, self.library
+        """Providers, their options, the device and custom operators decide what is accepted."""
+        options = tuple(tuple(sorted(given.items())) for _, given in self.providers)
+        custom = repr(of_custom_operators(self.session_options))
+        return self.requested, options, self.device.text, self.strict, self.library, custom
 
     def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested.

@@ -21,9 +21,9 @@ from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
-from onnx_multi_backend.engines.ort.simplest import compiles
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
+from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import (
     CacheWarning,
     DeviceUnavailableError,
@@ -80,12 +80,7 @@ class OrtTarget(OrtEngine):
                     CacheWarning,
                 )
                 return session
-            if any(given for _, given in self.providers) and not compiles(self.providers, self.device, self.accepts):
-                options = {name: dict(given) for name, given in self.providers}
-                raise OptionError(
-                    f"{self.preset}: not even a Relu can be prepared with these options, {options}: "
-                    f"{errors.first_line(error)}. Correct the name or the value of the option."
-                ) from error
+            self.check_options()
             if self.fallback == "full" and self.requested != (providers.CPU,):
                 return self._on_cpu(payload, error)
             raise _refused(error) from error
@@ -106,6 +101,16 @@ class OrtTarget(OrtEngine):
         if payload.keep_in is not None:
             session.keep()
         return session
+
+    def check_options(self) -> None:
+        """Raise OptionError where ONNX Runtime builds no session with these options."""
+        make_session_options(self.session_options)
+        if any(given for _, given in self.providers) and (words := why_none(self)) is not None:
+            options = {name: dict(given) for name, given in self.providers}
+            raise OptionError(
+                f"{self.preset}: not even a Relu can be prepared with these options, {options}: {words.rstrip('.')}. Correct the "
+                "name or the value of the option."
+            )
 
     def _check_packed_outputs(self, session: OrtSession) -> None:
         """Refuse what an execution provider computes wrongly without a word: it returns zeros."""
