@@ -7,7 +7,6 @@ import functools
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from onnx.backend.base import BackendRep
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.binding import bind, output_buffers
 from onnx_multi_backend.bound import BoundRun
+from onnx_multi_backend.by_shape import SessionsByShape
 from onnx_multi_backend.engines.session import Session, Target, Value
 from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
 from onnx_multi_backend.feeds import FeedMaker
@@ -31,9 +31,6 @@ from onnx_multi_backend.verifying import Unchanged, VerifyingBinder, VerifyingFe
 from onnx_multi_backend.warm import CachingSessionMaker
 
 logger = logging.getLogger("onnx_multi_backend")
-
-#: Sessions that an engine for fixed shapes keeps at once; the one unused longest goes first.
-KEPT_SHAPES = 4
 
 _ARRAYS = np.ndarray
 
@@ -112,10 +109,10 @@ class PreparedModel(BackendRep):
         )  # what its own _make comes to, without a call between
         self._lock = threading.Lock()
         self._label = signature.label
-        self._by_shape: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Session] | None = None
+        self._by_shape: SessionsByShape | None = None
         self._session: Session
         if fixed_shapes and signature.dynamic:
-            self._by_shape = OrderedDict()
+            self._by_shape = SessionsByShape(functools.partial(self._compiled, target))
             self._session = make(target) if input_example is None else self._for_shapes(self._feeds(input_example))
         else:
             self._session = make(target)
@@ -297,18 +294,13 @@ class PreparedModel(BackendRep):
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
         assert self._by_shape is not None
         shapes = {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
-        key = tuple(sorted(shapes.items()))  # a mapping may come in any order
-        with self._lock:
-            session = self._by_shape.get(key)
-            if session is None:
-                started = time.perf_counter_ns()
-                session = self._make(self._target, shapes)
-                milliseconds = (time.perf_counter_ns() - started) / 1e6
-                logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
-                self._by_shape[key] = session
-                while len(self._by_shape) > KEPT_SHAPES:
-                    self._by_shape.popitem(last=False)
-            self._by_shape.move_to_end(key)
+        return self._by_shape.get(shapes)
+
+    def _compiled(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Session:
+        started = time.perf_counter_ns()
+        session = self._make(target, shapes)
+        milliseconds = (time.perf_counter_ns() - started) / 1e6
+        logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
         return session
 
     def get_inputs(self) -> list[TensorInfo]:
@@ -369,12 +361,13 @@ class PreparedModel(BackendRep):
         session = self._make(target)
         with self._lock:
             self._target, self._session, self.provider = target, session, target.requested[0]
+            self.adaptations = session.adaptations
             self._many = None
             self._feeds = self._feed_maker(target)
             self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]
             self.device = target.device.text or None  # type: ignore[attr-defined]
             if self._by_shape is not None:
-                self._by_shape.clear()
+                self._by_shape = SessionsByShape(functools.partial(self._compiled, target))
 
     def _ort_session(self) -> Any:
         if not hasattr(self._target, "providers"):

@@ -229,6 +229,8 @@ class Preset(Backend):
             With ``isolate=True``: the engine ended its process.
         """
         parsed, settings = cls._settle(device, options)
+        if not settings["isolate"]:  # else the other process looks
+            cls._require(parsed, settings)
         seen = given(model)
         recipe = Recipe(
             cls.prepare, seen.source, parsed.text or None, {k: v for k, v in options.items() if k in settings}
@@ -245,7 +247,6 @@ class Preset(Backend):
                 checks.check_versions(loaded)
                 if settings["adapt"]:
                     checks.check(loaded)
-                cls._require(parsed, settings)
                 target = cls._target(settings, parsed, loaded)
                 make = SessionMaker(
                     loaded,
@@ -286,8 +287,6 @@ class Preset(Backend):
     @classmethod
     def _kept_target(cls, settings: Mapping[str, Any], device: Device) -> Target | None:
         """The engine set up for these settings, if its sessions can be kept in a cache."""
-        if cls._why_unusable(device, settings) is not None:
-            return None
         target = cls._target(settings, device, None)
         return target if target.keeping() is not None else None
 

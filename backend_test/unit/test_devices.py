@@ -227,6 +227,11 @@ def test_ort_takes_the_openvino_ep_by_name_with_its_options(openvino_ep: type[om
     assert [n.provider for n in rep.placement()] == ["OpenVINOExecutionProvider"]
 
 
+def test_a_device_that_is_not_there_is_told_before_the_model_is_read(no_gpu: None) -> None:
+    with pytest.raises(omb.DeviceUnavailableError):
+        omb.OrtCudaBackend.prepare("nowhere.onnx")
+
+
 def test_set_providers_prepares_the_model_again(openvino_ep: type[omb.Preset]) -> None:
     rep = omb.OrtCpuBackend(MODEL)
     rep.set_providers(["OpenVINOExecutionProvider"])
@@ -234,6 +239,17 @@ def test_set_providers_prepares_the_model_again(openvino_ep: type[omb.Preset]) -
     np.testing.assert_array_equal(rep.run(X)[0], np.maximum(X, 0))
     rep.set_providers(["CPUExecutionProvider"])
     assert [n.provider for n in rep.placement()] == ["CPUExecutionProvider"]
+
+
+def test_set_providers_tells_of_the_new_session_what_was_adapted(openvino_ep: type[omb.Preset]) -> None:
+    # OpenVINO ignores the zero.
+    made = models.one_node("HardSigmoid", [models.tensor("x")], [models.tensor("y")], alpha=0.0)
+    rep = openvino_ep.prepare(made)
+    assert rep.adaptations
+    rep.set_providers(["CPUExecutionProvider"])
+    assert rep.adaptations == ()
+    rep.set_providers(["OpenVINOExecutionProvider"])
+    assert rep.adaptations
 
 
 def test_set_providers_refuses_and_leaves_the_model_as_it_was(ort_cpu: type[omb.Preset]) -> None:
