@@ -40,8 +40,7 @@ def test_a_table_of_onnx_runtimes_own_writer_is_read(ort_cpu: type[omb.Preset], 
     for given in (path, str(path)):
         read = calibration_table.read("calibration_table", given)
         assert set(read) == set(RANGES)
-        assert all(value >= 0 for value in read.values())
-        assert read["xw"] == pytest.approx(3.5)
+        assert (read["xw"], read["y"]) == (pytest.approx(3.5), pytest.approx(6.0))
     # Its writer keeps max(high, low) with the sign; the table has lost the -12.5 of x for good.
     assert read["x"] == pytest.approx(7.25)
 
@@ -81,6 +80,14 @@ def test_a_wrong_table_is_refused(name: str) -> None:
     given, error, message = WRONG[name]
     with pytest.raises(error, match=message):
         omb.OrtTensorrtInt8Backend(models.linear(), given)
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf"])
+def test_a_range_in_a_file_is_a_finite_number(ort_cpu: type[omb.Preset], tmp_path: Path, word: str) -> None:
+    path = _written_by_onnx_runtime(tmp_path, {**RANGES, "xw": (float(word), float(word))})
+    assert _read_by_onnx_runtime(path)["xw"] == word
+    with pytest.raises(omb.CalibrationTableError, match=f"gives tensor 'xw' the range {word}"):
+        calibration_table.read("calibration_table", path)
 
 
 def test_a_missing_table_or_a_folder_is_refused(tmp_path: Path) -> None:

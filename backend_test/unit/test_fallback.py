@@ -135,6 +135,6 @@ def test_openvino_without_onnx_runtime_refuses_what_it_lacks_and_names_it(openvi
 
 def test_every_node_of_a_model_is_placed_once(preset: type[omb.Preset]) -> None:
     rep = preset.prepare(models.linear(16, 16))
-    assert rep.placement()
     assert {n.provider for n in rep.placement()} == {rep.provider}
-    assert {"MatMul", "Add"} >= {n.op_type for n in rep.placement()} or {n.op_type for n in rep.placement()} == {"Gemm"}
+    placed = sorted(n.op_type for n in rep.placement())
+    assert placed in (["Add", "MatMul"], ["Gemm"]), placed  # ONNX Runtime makes one node of the two

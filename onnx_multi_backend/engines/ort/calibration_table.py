@@ -88,11 +88,18 @@ def _read_file(path: Path) -> dict[str, float]:
     try:
         table = TrtTable.GetRootAs(data, 0)
         entries = [table.Dict(i) for i in range(_plausible(table.DictLength(), data))]
-        return {e.Key().decode(): abs(float(e.Value().decode())) for e in entries}
+        ranges = {e.Key().decode(): float(e.Value().decode()) for e in entries}
     except (struct.error, IndexError, TypeError, ValueError, AttributeError) as error:
         raise CalibrationTableError(
             f"The calibration table '{path}' is damaged or of another format: it is no FlatBuffers TrtTable. {_HOW}"
         ) from error
+    for name, magnitude in ranges.items():
+        if not math.isfinite(magnitude):
+            raise CalibrationTableError(
+                f"The calibration table '{path}' gives tensor {name!r} the range {magnitude}. Calibrate the model again, on inputs "
+                "that do not make it infinite or NaN."
+            )
+    return {name: abs(magnitude) for name, magnitude in ranges.items()}
 
 
 def _plausible(length: int, data: bytes) -> int:
