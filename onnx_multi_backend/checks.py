@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
+from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, shortened
 from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, nodes_in, operator_name
 from onnx_multi_backend.model import LoadedModel
@@ -101,7 +101,7 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
         known = _leniently(skeleton)
         error = _fault(known, known, full=full)
     if error is not None:
-        words = " ".join(str(error).split())[:600]
+        words = shortened(" ".join(str(error).split()))
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
 
 

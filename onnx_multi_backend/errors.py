@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+#: Characters of an engine's words that a message repeats: lists of operators fit, dumps of a model do not.
+_MOST_CHARACTERS = 4000
+
+
+def shortened(words: str) -> str:
+    """An engine's words, without what goes beyond a sensible length."""
+    return words if len(words) <= _MOST_CHARACTERS else words[:_MOST_CHARACTERS] + " ..."
+
 
 class OnnxMultiBackendError(Exception):
     """Base of every error that this package raises on purpose."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError
+from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, shortened
 
 #: What stands behind the first four bytes of such a file. Source: onnxruntime/core/flatbuffers/schema/ort.fbs.
 _IDENTIFIER = b"ORTM"
@@ -53,7 +53,7 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
         try:
             ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except _errors() as error:
-            words = " ".join(str(error).split())[:600]
+            words = shortened(" ".join(str(error).split()))
             raise InvalidModelError(
                 f"{where} is in ONNX Runtime's own format, and ONNX Runtime {ort.__version__}: {words}"
             ) from error

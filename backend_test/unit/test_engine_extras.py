@@ -136,3 +136,19 @@ def test_what_onnx_runtimes_own_format_is_where_nothing_reads_it(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(omb.UnsupportedModelError, match=r"own format \(\.ort\).*is not installed. Install"):
         openvino.prepare(b"\x14\0\0\0ORTM and so on")
+
+
+def test_every_operator_that_is_unknown_is_named_not_only_the_first(engine: type[omb.Preset]) -> None:
+    unknown = [f"Mystery{i}" for i in range(12)]
+    nodes = [
+        models.node(op, ["x" if i == 0 else f"v{i - 1}"], [f"v{i}"], domain="my.domain") for i, op in enumerate(unknown)
+    ]
+    made = models.model(
+        [*nodes, models.node("Relu", ["v11"], ["y"])],
+        [models.tensor("x")],
+        [models.tensor("y")],
+        opsets={"": models.OPSET, "my.domain": 1},
+    )
+    with pytest.raises(omb.UnsupportedModelError) as raised:
+        engine.prepare(made)
+    assert raised.value.operators == tuple(f"my.domain.{name}" for name in unknown)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import onnx
-from onnx import ModelProto, NodeProto, TypeProto
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Limits, adapt
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.adapt.single_node import infer, opset_versions, scope_of, single_node_model
+from onnx_multi_backend.adapt.single_node import Scope, infer, opset_versions, reads, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
 from onnx_multi_backend.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
@@ -39,6 +39,7 @@ _WHERE = {
     "ai.onnx.contrib": ", which onnxruntime_extensions.get_library_path() tells (pip install onnxruntime-extensions)"
 }
 _MOST_REASONS = 20
+_ANYTHING = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
 
 
 def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limits, who: str) -> UnsupportedModelError:
@@ -128,7 +129,42 @@ def _refused_nodes(
         words = answers[key]
         if words is not None:
             found[place] = node, words
+    found.update(_as_unknown(model, found, accepts))
     return [found[place] for place in sorted(found)]
+
+
+def _as_unknown(
+    model: ModelProto, found: Mapping[int, tuple[NodeProto, str]], accepts: Accepts
+) -> Iterator[tuple[int, tuple[NodeProto, str]]]:
+    """The nodes behind an operator that the engine does not know, which it knows as little.
+
+    Their types are not known, so they are tried with any: that counts where the engine says of an operator that onnx does not
+    know, word for word, what it said of the first.
+    """
+    said = {_without_name(words, node) for node, words in found.values() if not _has_schema(node, model)}
+    answers: dict[tuple[str, str], str | None] = {}
+    for place, node in enumerate(model.graph.node) if said else ():
+        operator = node.domain, node.op_type
+        if place in found or _has_schema(node, model) or (operator not in answers and len(answers) >= _MOST_PROBES):
+            continue
+        if operator not in answers:
+            anything = Scope(dict.fromkeys(reads(node), _ANYTHING), {})
+            single = single_node_model(node, anything, model.opset_import, model.ir_version)
+            answers[operator] = None if single is None else accepts(single)
+        words = answers[operator]
+        if words is not None and _without_name(words, node) in said:
+            yield place, (node, words)
+
+
+def _without_name(words: str, node: NodeProto) -> str:
+    return re.sub(rf"\b{re.escape(node.op_type)}\b", "", words)
+
+
+def _has_schema(node: NodeProto, model: ModelProto) -> bool:
+    """Whether onnx or the model itself says what a node is."""
+    if any((f.domain, f.name) == (node.domain, node.op_type) for f in model.functions):
+        return True
+    return onnx.defs.has(node.op_type, node.domain)
 
 
 def _named_nodes(model: ModelProto, complaint: str) -> Iterator[tuple[NodeProto, str]]:

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from onnx_multi_backend.devices import Device, Problem
-from onnx_multi_backend.errors import EngineNotInstalledError
+from onnx_multi_backend.errors import EngineNotInstalledError, shortened
 
 INSTALL_HINT = "Install OpenVINO: pip install openvino (every extra of onnx-multi-backend brings it)"
 
@@ -85,4 +85,4 @@ def first_line(error: BaseException) -> str:
     """OpenVINO's message without its source positions."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if line and not line.startswith(("Exception from", "Check '"))]
-    return " ".join(told)[:500] if told else (lines[-1][:500] if lines else type(error).__name__)
+    return shortened(" ".join(told) or (lines[-1] if lines else "") or type(error).__name__)

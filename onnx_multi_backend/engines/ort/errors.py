@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from onnx_multi_backend.engines.ort import runtime
+from onnx_multi_backend.errors import shortened
 
 
 @functools.cache
@@ -46,4 +47,4 @@ def first_line(error: BaseException) -> str:
     text = _SIGNATURE.sub("", text)
     text = re.sub(r"Exception from src/\S+:\d+:", "", text)
     told = [line.strip() for line in text.splitlines() if not _NOISE.match(line.strip())]
-    return " ".join(" ".join(told).split())[:500].rstrip(". ") or type(error).__name__
+    return shortened(" ".join(" ".join(told).split()).rstrip(". ")) or type(error).__name__
