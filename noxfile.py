@@ -54,10 +54,12 @@ PROVEN_ELSEWHERE = {
         "test_ort.py",
         *(f"unit/{folder}" for folder in ("adapt", "cache", "cli", "conformance", "search", "special_values")),
         "unit/test_isolation.py",
+        "unit/test_third_engine.py",
     ],
     "openvino-ep": [
         "test_openvino.py",
         "unit/search",
+        "unit/test_third_engine.py",
         *(f"unit/cli/test_{name}.py" for name in ("cache", "command", "conformance", "odd_files")),
         *(f"unit/conformance/test_{name}.py" for name in ("html", "merge", "pytest_suite", "workers")),
     ],

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 
-from onnx_multi_backend.engines.session import Session
+from onnx_multi_backend.engines.session import Built
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -28,12 +28,12 @@ class SessionsByShape:
         Makes the session for a set of shapes.
     """
 
-    def __init__(self, compile_for: Callable[[Shapes], Session]) -> None:
+    def __init__(self, compile_for: Callable[[Shapes], Built]) -> None:
         self._compile_for = compile_for
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Future[Session]] = OrderedDict()
+        self._sessions: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Future[Built]] = OrderedDict()
 
-    def get(self, shapes: Shapes) -> Session:
+    def get(self, shapes: Shapes) -> Built:
         """The session for these shapes: a new one where the shapes are new."""
         key = tuple(sorted(shapes.items()))  # a mapping may come in any order
         while True:
@@ -53,9 +53,7 @@ class SessionsByShape:
             except CancelledError:
                 continue  # the thread that compiled it failed: this one tries too, and gets an error of its own
 
-    def _compile(
-        self, key: tuple[tuple[str, tuple[int, ...]], ...], shapes: Shapes, session: Future[Session]
-    ) -> Session:
+    def _compile(self, key: tuple[tuple[str, tuple[int, ...]], ...], shapes: Shapes, session: Future[Built]) -> Built:
         made = None
         try:
             made = self._compile_for(shapes)

@@ -11,7 +11,7 @@ import onnx
 from onnx import ModelProto, NodeProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Limits
-from onnx_multi_backend.engines.session import Target
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InputError, InvalidModelError
 from onnx_multi_backend.graph_walk import nodes_in, operator_name
 from onnx_multi_backend.tensors import OBJECT, numpy_dtype

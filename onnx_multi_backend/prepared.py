@@ -18,17 +18,17 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.binding import bind, output_buffers
 from onnx_multi_backend.bound import BoundRun
 from onnx_multi_backend.by_shape import SessionsByShape
-from onnx_multi_backend.engines.session import Session, Target, Value
+from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
 from onnx_multi_backend.feeds import FeedMaker
 from onnx_multi_backend.outputs import outputs_type
 from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.sessions import Maker
 from onnx_multi_backend.signature import ModelMetadata
 from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
 from onnx_multi_backend.verifying import Unchanged, VerifyingBinder, VerifyingFeedMaker
-from onnx_multi_backend.warm import CachingSessionMaker
 
 logger = logging.getLogger("onnx_multi_backend")
 
@@ -83,7 +83,7 @@ class PreparedModel(BackendRep):
         self,
         preset: str,
         target: Target,
-        make: SessionMaker | CachingSessionMaker,
+        make: Maker,
         recipe: Recipe,
         *,
         fixed_shapes: bool,
@@ -110,13 +110,13 @@ class PreparedModel(BackendRep):
         self._lock = threading.Lock()
         self._label = signature.label
         self._by_shape: SessionsByShape | None = None
-        self._session: Session
         if fixed_shapes and signature.dynamic:
             self._by_shape = SessionsByShape(functools.partial(self._compiled, target))
-            self._session = make(target) if input_example is None else self._for_shapes(self._feeds(input_example))
+            built = make(target) if input_example is None else self._by_shape.get(_shapes(self._feeds(input_example)))
         else:
-            self._session = make(target)
-        self.adaptations: tuple[Adaptation, ...] = self._session.adaptations
+            built = make(target)
+        self._session: Session = built.session
+        self.adaptations: tuple[Adaptation, ...] = built.adaptations
         if verify:
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
@@ -287,21 +287,20 @@ class PreparedModel(BackendRep):
         with self._lock:
             if self._many is None:
                 target = self._target.for_throughput()
-                self._many = self._session if target == self._target else self._make(target)
+                self._many = self._session if target == self._target else self._make(target).session
             return self._many
 
-    def _for_shapes(self, feeds: Mapping[str, Value]) -> Session:
+    def _for_shapes(self, feeds: Feeds) -> Session:
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
         assert self._by_shape is not None
-        shapes = {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
-        return self._by_shape.get(shapes)
+        return self._by_shape.get(_shapes(feeds)).session
 
-    def _compiled(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Session:
+    def _compiled(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Built:
         started = time.perf_counter_ns()
-        session = self._make(target, shapes)
+        built = self._make(target, shapes)
         milliseconds = (time.perf_counter_ns() - started) / 1e6
         logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
-        return session
+        return built
 
     def get_inputs(self) -> list[TensorInfo]:
         """The inputs that every run needs, as the model declares them."""
@@ -323,7 +322,7 @@ class PreparedModel(BackendRep):
         OptionError
             The model does not run on ONNX Runtime.
         """
-        return str(self._ort_session().end_profiling())
+        return self._session.end_profiling()
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node runs; nodes that the engine folded away while it loaded the model do not appear."""
@@ -331,13 +330,12 @@ class PreparedModel(BackendRep):
 
     def get_providers(self) -> list[str]:
         """The execution providers that the session holds, by priority, as ONNX Runtime's session has it."""
-        native = self._ort_session()
-        return list(native.get_providers())
+        return self._session.get_providers()
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of each execution provider: what the preset and the user set, and what ONNX Runtime reports."""
-        options: dict[str, dict[str, str]] = {n: dict(o) for n, o in self._ort_session().get_provider_options().items()}
-        for name, given in getattr(self._target, "providers", ()):
+        options = self._session.get_provider_options()
+        for name, given in self._target.chosen_providers:
             options.setdefault(name, {}).update(given)
         return options
 
@@ -356,23 +354,17 @@ class PreparedModel(BackendRep):
         DeviceUnavailableError
             A provider cannot be used here; the model stays as it was.
         """
-        self._ort_session()
-        target: Target = self._target.with_providers(names, options)  # type: ignore[attr-defined]
-        session = self._make(target)
+        target = self._target.with_providers(names, options)
+        built = self._make(target)
         with self._lock:
-            self._target, self._session, self.provider = target, session, target.requested[0]
-            self.adaptations = session.adaptations
+            self._target, self._session, self.provider = target, built.session, target.requested[0]
+            self.adaptations = built.adaptations
             self._many = None
             self._feeds = self._feed_maker(target)
-            self._recipe = replace(self._recipe, providers=target.providers)  # type: ignore[attr-defined]
-            self.device = target.device.text or None  # type: ignore[attr-defined]
+            self._recipe = replace(self._recipe, providers=target.chosen_providers)
+            self.device = target.device_text
             if self._by_shape is not None:
                 self._by_shape = SessionsByShape(functools.partial(self._compiled, target))
-
-    def _ort_session(self) -> Any:
-        if not hasattr(self._target, "providers"):
-            raise OptionError(f"{self.preset} does not run on ONNX Runtime, so it has no execution providers.")
-        return self._session.native  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(map(str, self._inputs)), ", ".join(map(str, self._outputs))
@@ -386,6 +378,10 @@ class PreparedModel(BackendRep):
                     f"whose content cannot be read back. Pass {name} as a mapping of names to values."
                 )
         return _prepare_again, (self._recipe,)
+
+
+def _shapes(feeds: Feeds) -> dict[str, tuple[int, ...]]:
+    return {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
 
 
 def _prepare_again(recipe: Recipe) -> PreparedModel:

@@ -16,7 +16,7 @@ from onnx.backend.base import Backend
 from onnx_multi_backend import cache, checks, node_model
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device, DeviceFamily, Problem
-from onnx_multi_backend.engines.session import Target
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import (
     DeviceUnavailableError,
     FallbackWarning,
@@ -159,8 +159,8 @@ class Preset(Backend):
         raise NotImplementedError
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> Target:
-        """The engine set up for these settings."""
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> Target:
+        """The engine set up for these settings; `loaded` is None where no model is at hand."""
         raise NotImplementedError
 
     @classmethod
@@ -178,16 +178,17 @@ class Preset(Backend):
         return cls.fixed_shapes
 
     @classmethod
-    def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
-        """None when the preset can run on the device here."""
+    def why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
+        """None when the preset can run on the device here, else the cause and the cure; imports no engine if it can."""
         raise NotImplementedError
 
     @classmethod
-    def _usable_devices(cls) -> tuple[str, ...]:
-        raise NotImplementedError
+    def usable_devices(cls) -> tuple[str, ...]:
+        """The devices of this host that it can run on, the default first."""
+        return (cls.family.default,)
 
     @classmethod
-    def _engine(cls) -> str:
+    def engine_version(cls) -> str:
         """The engine's package and version, without importing it."""
         raise NotImplementedError
 
@@ -195,7 +196,7 @@ class Preset(Backend):
     def _kept_by_engine(cls, root: Path, kind: str, loaded: LoadedModel, *parts: object) -> Path | None:
         """A folder in which an engine keeps what it compiled, by itself; None where it cannot be had."""
         store = cache.Store.at(root)
-        engine = cls._engine()
+        engine = cls.engine_version()
         key = cache.make_key(cache.fingerprint_model(loaded, store).text, engine, cls.name, *parts)
         return store.engine_folder(kind, key, {"preset": cls.name, "engine": engine, "model": loaded.label})
 
@@ -247,7 +248,7 @@ class Preset(Backend):
                 checks.check_versions(loaded)
                 if settings["adapt"]:
                     checks.check(loaded)
-                target = cls._target(settings, parsed, loaded)
+                target = cls.make_target(settings, parsed, loaded)
                 make = SessionMaker(
                     loaded,
                     target.limits,
@@ -287,7 +288,7 @@ class Preset(Backend):
     @classmethod
     def _kept_target(cls, settings: Mapping[str, Any], device: Device) -> Target | None:
         """The engine set up for these settings, if its sessions can be kept in a cache."""
-        target = cls._target(settings, device, None)
+        target = cls.make_target(settings, device, None)
         return target if target.keeping() is not None else None
 
     @classmethod
@@ -336,7 +337,7 @@ class Preset(Backend):
         """
         parsed, settings = cls._settle(device, options)
         cls._require(parsed, settings)
-        target = cls._target(settings, parsed, None)
+        target = cls.make_target(settings, parsed, None)
         model, feeds = node_model.build(node, inputs, outputs_info, opset_version, target)
         return cls.prepare(model, device, **options).run(feeds)
 
@@ -347,18 +348,18 @@ class Preset(Backend):
         if written is None:
             return False
         try:
-            return cls._why_unusable(Device(written), dict(cls.bound)) is None
+            return cls.why_unusable(Device(written), dict(cls.bound)) is None
         except OnnxMultiBackendError:
             return False
 
     @classmethod
     def availability(cls) -> Availability:
         """Whether the preset can be used here, on which devices, and if not why."""
-        problem = cls._why_unusable(Device(cls.family.default), dict(cls.bound))
-        devices = cls._usable_devices() if problem is None else ()
+        problem = cls.why_unusable(Device(cls.family.default), dict(cls.bound))
+        devices = cls.usable_devices() if problem is None else ()
         if problem is None:
-            return Availability(True, devices, cls._engine())
-        return Availability(False, (), cls._engine(), problem.reason, problem.cure)
+            return Availability(True, devices, cls.engine_version())
+        return Availability(False, (), cls.engine_version(), problem.reason, problem.cure)
 
     @classmethod
     def _settle(cls, device: str | None, options: Mapping[str, Any]) -> tuple[Device, dict[str, Any]]:
@@ -371,7 +372,7 @@ class Preset(Backend):
 
     @classmethod
     def _require(cls, device: Device, settings: Mapping[str, Any]) -> None:
-        problem = cls._why_unusable(device, settings)
+        problem = cls.why_unusable(device, settings)
         if problem is not None:
             raise DeviceUnavailableError(f"{cls.name} cannot run on {device.text or 'this host'}: {problem}")
 

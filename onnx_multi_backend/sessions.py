@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from onnx import ModelProto
 
@@ -15,10 +16,24 @@ from onnx_multi_backend.adapt.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
-from onnx_multi_backend.engines.session import Payload, Session, Target
+from onnx_multi_backend.engines.session import Built, Payload
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.external_data import external_files
 from onnx_multi_backend.model import LoadedModel, load
 from onnx_multi_backend.signature import Signature, signature
+
+
+class Maker(Protocol):
+    """What makes the sessions of one model."""
+
+    signature: Signature
+
+    @property
+    def origin(self) -> LoadedModel:
+        """The model's files by their stamps; it has no graph."""
+
+    def __call__(self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Built:
+        """Make one, for fixed input shapes where they are given."""
 
 
 class SessionMaker:
@@ -74,7 +89,7 @@ class SessionMaker:
 
     def __call__(
         self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None, *, keep_in: Path | None = None
-    ) -> Session:
+    ) -> Built:
         """Compile the model, for fixed input shapes where they are given.
 
         Parameters
@@ -98,13 +113,12 @@ class SessionMaker:
             payload.loaded.check_unchanged()
         else:
             self._payload = None
-        session = compile_model(target, replace(payload, shapes=shapes, keep_in=keep_in))
-        session.adaptations = (*payload.adapted.changes, *session.adaptations)
+        built = compile_model(target, replace(payload, shapes=shapes, keep_in=keep_in))
         if self._origin.beside:
             self._origin = self._origin.linked()
             if self._keep and self._payload is not None:
                 self._payload = replace(self._payload, loaded=self._payload.loaded.linked())
-        return session
+        return built.after(payload.adapted.changes)
 
     def _make(self, loaded: LoadedModel) -> Payload:
         fixed: tuple[Adaptation, ...] = ()

@@ -13,7 +13,8 @@ from onnx_multi_backend import signature
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache import Fingerprint, Store, fingerprint_bytes, fingerprint_files, hash_model, make_key
 from onnx_multi_backend.engines.bounded import bounded
-from onnx_multi_backend.engines.session import Keeping, RefusedError, Session, Target
+from onnx_multi_backend.engines.session import Built, Keeping, RefusedError
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
 from onnx_multi_backend.model import Given, LoadedModel, label_of
 from onnx_multi_backend.sessions import SessionMaker
@@ -68,7 +69,7 @@ class CachingSessionMaker:
         self._fingerprint: Fingerprint | None = None
         with contextlib.suppress(OSError):  # loading it says better what is wrong with a file
             self._fingerprint = self._identify(model)
-        self._first: tuple[Target, Session] | None = None
+        self._first: tuple[Target, Built] | None = None
         self.signature: Signature
         found = None if fixed_shapes else self._find(target, None)
         if found is not None:
@@ -78,7 +79,7 @@ class CachingSessionMaker:
                 self._cold = load(model)
             self.signature = self._cold.signature
 
-    def __call__(self, target: Target, shapes: Shapes | None = None) -> Session:
+    def __call__(self, target: Target, shapes: Shapes | None = None) -> Built:
         """A session from the cache, or else a new one; see `SessionMaker`."""
         first, self._first = self._first, None
         if first is not None and first[0] is target and shapes is None:
@@ -116,7 +117,7 @@ class CachingSessionMaker:
         fixed = sorted(shapes.items()) if shapes is not None else None
         return keeping, make_key(self._fingerprint.text, keeping.engine, keeping.parts, self._for_all, fixed)
 
-    def _find(self, target: Target, shapes: Shapes | None) -> tuple[Session, Signature] | None:
+    def _find(self, target: Target, shapes: Shapes | None) -> tuple[Built, Signature] | None:
         place = self._place(target, shapes)
         if place is None:
             return None
@@ -127,8 +128,11 @@ class CachingSessionMaker:
                 self._useless.add(key)
                 return None
             try:
-                session = target.restore(entry, facts["session"])
-                session = bounded(session, facts["session"].get("bounds", {}), label_of(self._model.path, ""))
+                built = Built(
+                    target.restore(entry, facts["session"]),
+                    tuple(Adaptation(*change) for change in facts["adaptations"]),
+                )
+                built = bounded(built, facts["session"].get("bounds", {}), label_of(self._model.path, ""))
             except RefusedError as error:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue
@@ -140,11 +144,10 @@ class CachingSessionMaker:
                 self._store.remove(entry)
                 self._useless.add(key)
                 return None
-            session.adaptations = tuple(Adaptation(*change) for change in facts["adaptations"])
-            return session, signature.from_json(facts["signature"], self._model.path)
+            return built, signature.from_json(facts["signature"], self._model.path)
         return None
 
-    def _make(self, target: Target, shapes: Shapes | None) -> Session:
+    def _make(self, target: Target, shapes: Shapes | None) -> Built:
         cold = self._cold
         if cold is None:
             cold = self._cold = self._load_again()
@@ -157,16 +160,16 @@ class CachingSessionMaker:
             if key in self._useless:
                 draft.keep({"useless": True}, about)
                 return cold(target, shapes)
-            session = cold(target, shapes, keep_in=draft.folder)
+            built = cold(target, shapes, keep_in=draft.folder)
             assert self._fingerprint is not None
-            if session.facts is not None and self._fingerprint.still_holds():  # else it is of another model by now
+            if built.facts is not None and self._fingerprint.still_holds():  # else it is of another model by now
                 facts = {
                     "signature": signature.to_json(cold.signature),
-                    "adaptations": session.adaptations,
-                    "session": session.facts,
+                    "adaptations": built.adaptations,
+                    "session": built.facts,
                 }
                 draft.keep(facts, about)
-        return session
+        return built
 
     def _load_again(self) -> SessionMaker:
         cold = self._load(self._model)

@@ -15,7 +15,7 @@ from onnx_multi_backend.presets.ort_cuda import CUDA_PROVIDER_OPTIONS
 
 def _options(device: str | None = None, **options: object) -> dict[str, str]:
     parsed, settings = omb.OrtCudaBackend._settle(device, options)
-    ((_, chosen),) = omb.OrtCudaBackend._target(settings, parsed, load(models.relu())).providers
+    ((_, chosen),) = omb.OrtCudaBackend.make_target(settings, parsed, load(models.relu())).providers
     return dict(chosen)
 
 

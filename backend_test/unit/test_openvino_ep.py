@@ -49,7 +49,7 @@ def settings_of(name: str, *, device: str | None = None, **options: Any) -> tupl
     parsed, settings = preset._settle(device, options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", omb.PresetWarning)
-        target = preset._target(settings, parsed, load(models.relu()))
+        target = preset.make_target(settings, parsed, load(models.relu()))
     ((_, chosen),) = target.providers
     return dict(chosen), dict(target.session_options or {})
 
@@ -120,7 +120,7 @@ def test_two_precisions_that_contradict_each_other_are_refused(built_in_ep: None
 def test_openvino_without_onnx_runtime_takes_the_same_words(openvino: type[omb.Preset]) -> None:
     def properties(**options: Any) -> dict[str, Any]:
         device, settings = omb.OpenvinoBackend._settle(None, options)
-        return dict(omb.OpenvinoBackend._target(settings, device, None).properties)
+        return dict(omb.OpenvinoBackend.make_target(settings, device, None).properties)
 
     assert properties()["INFERENCE_PRECISION_HINT"] == "f32"
     assert "INFERENCE_PRECISION_HINT" not in properties(precision="default")

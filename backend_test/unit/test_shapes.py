@@ -55,8 +55,8 @@ def _fixed(base: type[omb.Preset]) -> tuple[type[omb.Preset], list[Any]]:
         fixed_shapes = True
 
         @classmethod
-        def _target(cls, settings: Any, device: Any, loaded: Any) -> Any:
-            made = super()._target(settings, device, loaded)
+        def make_target(cls, settings: Any, device: Any, loaded: Any) -> Any:
+            made = super().make_target(settings, device, loaded)
             return Recorder(**{f: getattr(made, f) for f in made.__dataclass_fields__})
 
     return Fixed, compiled

@@ -53,8 +53,8 @@ def preset(ort_cpu: type[omb.Preset], gate: Gate) -> type[omb.Preset]:
         fixed_shapes = True
 
         @classmethod
-        def _target(cls, settings: Any, device: Any, loaded: Any) -> Any:
-            made = super()._target(settings, device, loaded)
+        def make_target(cls, settings: Any, device: Any, loaded: Any) -> Any:
+            made = super().make_target(settings, device, loaded)
             return Slow(**{f: getattr(made, f) for f in made.__dataclass_fields__})
 
     return Fixed

@@ -29,7 +29,7 @@ def options_of(name: str, *, device: str | None = None, model: Any = None, **opt
     """What a preset sets on its provider, fixed shapes included."""
     preset = omb.presets()[name]
     parsed, settings = preset._settle(device, {**PRESETS[name], **options})
-    target = preset._target(settings, parsed, load(model or models.linear()))
+    target = preset.make_target(settings, parsed, load(model or models.linear()))
     ((provider, chosen),) = target.providers
     assert provider == TENSORRT
     return {**chosen, **target.shape_options({"x": (2, 3), "scalar": ()})}

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 
+class Limits:
+    """The limits of one engine; here of one that has none.
 
-class Limits(Protocol):
-    """The limits of one engine. Each answer may cost a probe of the engine, so a pass asks only when it has to."""
+    Each answer may cost a probe of the engine, so a pass asks only when it has to.
+    """
 
     def max_ir_version(self) -> int | None:
         """Highest IR version that the engine accepts; None: it accepts any."""
+        return None
 
     def max_opset(self, domain: str) -> int | None:
         """Highest opset of a domain that the engine accepts; None: it accepts any."""
+        return None
 
     def boundary_type(self, elem_type: int) -> int:
         """The element type in which arrays of an element type pass the engine's boundary; itself where they pass as they are."""
+        return elem_type
 
     def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """Whether the engine needs a narrow type carried in a wider one.
@@ -29,6 +33,8 @@ class Limits(Protocol):
         saturate : bool
             All that do, with ``saturate=1``.
         """
+        return False
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         """Whether the engine casts this element type to its boundary type (`out`) or from it, at this opset."""
+        return True

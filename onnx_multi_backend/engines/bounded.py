@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from onnx_multi_backend.adapt.widths import Bound
-from onnx_multi_backend.engines.session import Feeds, Session, Value
+from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.errors import InputError
+from onnx_multi_backend.placement import NodePlacement
 
 
-class BoundedSession:
+class BoundedSession(Session):
     """Checks the inputs of each run, and hands it to the session behind.
 
     Only inputs with bounds are looked at, each once: models without them have no such session.
@@ -22,25 +24,10 @@ class BoundedSession:
     def __init__(self, session: Session, bounds: Mapping[str, Bound], label: str) -> None:
         self._session = session
         self._run = session.run
-        self._bounds = dict(bounds)
         self._checks = [(name, Check(name, bound, label)) for name, bound in bounds.items()]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
-
-    @property
-    def adaptations(self) -> Any:
-        return self._session.adaptations
-
-    @adaptations.setter
-    def adaptations(self, changes: Any) -> None:
-        self._session.adaptations = changes
-
-    @property
-    def facts(self) -> Mapping[str, Any] | None:
-        """Those of the session behind, and the bounds."""
-        facts = self._session.facts
-        return None if facts is None else {**facts, "bounds": self._bounds}
 
     @property
     def in_flight(self) -> int:
@@ -77,8 +64,17 @@ class BoundedSession:
 
         return bound
 
-    def placement(self) -> Any:
+    def placement(self) -> tuple[NodePlacement, ...]:
         return self._session.placement()
+
+    def get_providers(self) -> list[str]:
+        return self._session.get_providers()
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return self._session.get_provider_options()
+
+    def end_profiling(self) -> str:
+        return self._session.end_profiling()
 
 
 class Check:
@@ -123,8 +119,10 @@ class Check:
         )
 
 
-def bounded(session: Any, bounds: Mapping[str, Iterable[Any]], label: str) -> Any:
-    """The session, held to bounds where there are any."""
-    return (
-        BoundedSession(session, {name: Bound(*bound) for name, bound in bounds.items()}, label) if bounds else session
-    )
+def bounded(built: Built, bounds: Mapping[str, Iterable[Any]], label: str) -> Built:
+    """The session, held to bounds where there are any; its facts tell them too."""
+    if not bounds:
+        return built
+    held = BoundedSession(built.session, {name: Bound(*bound) for name, bound in bounds.items()}, label)
+    facts = None if built.facts is None else {**built.facts, "bounds": dict(bounds)}
+    return replace(built, session=held, facts=facts)

@@ -13,13 +13,14 @@ from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, distrust
-from onnx_multi_backend.engines.session import Payload, RefusedError, Session, Target
+from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.placement import MisplacedError
 from onnx_multi_backend.plausible import expands_too_far, implausible
 
 
-def compile_model(target: Target, payload: Payload) -> Session:
+def compile_model(target: Target, payload: Payload) -> Built:
     """Compile a model, rewriting what the engine lacks where the payload allows it.
 
     A model that the engine takes, and computes rightly, goes to it untouched. One that it would compute wrongly, and
@@ -37,46 +38,46 @@ def compile_model(target: Target, payload: Payload) -> Session:
     proto = payload.adapted.proto
     plain = implausible(proto) is None and not expands_too_far(proto)
     found = widths.look(target, payload) if plain else Study()
-    session = _compiled(target, payload, plain=plain, integers=found.in_doubt)
-    return widths.held(target, payload, session, found)
+    built = _compiled(target, payload, plain=plain, integers=found.in_doubt)
+    return widths.held(target, payload, built, found)
 
 
-def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) -> Session:
+def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) -> Built:
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(proto)):
         raise distrust(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain
     doubts = doubtful(proto, target, target.suspects, integers=integers) if payload.lowering else []
     if doubts:
-        session = None
+        built = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
-            session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
-        if session is not None:
-            return session
+            built = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
+        if built is not None:
+            return built
         lowering = False  # it would come to nothing again
         if wrong := [d for d in doubts if d.doubt.wrong and not d.doubt.provider]:
             checks.check(payload.loaded, full=True)
             raise _distrust(target, payload, wrong)
     try:
         with payload.patience.engine_asked():
-            session = target.build(payload)
+            built = target.build(payload)
     except (RefusedError, MisplacedError) as error:
         if isinstance(error, RefusedError) and not error.lacks_kernel:
             # An invalid model explains a refusal, and is not to be rewritten.
             checks.check(payload.loaded, full=True, refusal=error.words)
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
-        session = _lowered(target, payload, taken=taken, complaint=words) if lowering else None
-        if session is not None:
-            return session
+        rewritten = _lowered(target, payload, taken=taken, complaint=words) if lowering else None
+        if rewritten is not None:
+            return rewritten
         if isinstance(error, RefusedError):
             told = target.explain(payload, error) if plain else as_told(payload, error.words, who=target.preset)
             raise told from error.__cause__
         raise
-    if wrong := _wrong(doubts, session):
+    if wrong := _wrong(doubts, built.session):
         raise _distrust(target, payload, wrong)
-    return session
+    return built
 
 
 def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> UnsupportedModelError:
@@ -85,7 +86,7 @@ def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> Unsupp
 
 def _lowered(
     target: Target, payload: Payload, *, taken: bool, trusting: bool = False, complaint: str = ""
-) -> Session | None:
+) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
@@ -95,15 +96,14 @@ def _lowered(
         asked = Trusting(engine) if trusting else engine
         for lowered in lower(payload.adapted, asked, within, complaint=complaint, patience=payload.patience):
             try:
-                session = target.build(replace(payload, adapted=lowered))
+                built = target.build(replace(payload, adapted=lowered))
             except OptionError:
                 raise
             except (RefusedError, OnnxMultiBackendError):
                 continue
-            if _wrong(doubtful(lowered.proto, target, target.suspects, integers=True), session):
+            if _wrong(doubtful(lowered.proto, target, target.suspects, integers=True), built.session):
                 continue
-            session.adaptations = (*lowered.changes[len(payload.adapted.changes) :], *session.adaptations)
-            return session
+            return built.after(lowered.changes[len(payload.adapted.changes) :])
     return None
 
 

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every engine gives back once it has compiled a model."""
+"""What an engine gets, and what it gives back once it has compiled a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from onnx import ModelProto, NodeProto, TypeProto
+from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted
-from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.adapt.single_node import Facts
-from onnx_multi_backend.cache import Entry
-from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.devices import CPU
+from onnx_multi_backend.errors import DeviceError, OptionError, RunError
+from onnx_multi_backend.external_data import with_values
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
 
 #: One value at the boundary: an array, a list (sequence), a dict (map), or None (an empty optional).
 Value = Any
 Feeds = Mapping[str, Value]
+
+_NO_PROVIDERS = "Only presets on ONNX Runtime have execution providers and profiles, and this one is not. Choose OrtCpu, for example."
 
 
 class RefusedError(Exception):
@@ -41,22 +42,19 @@ class RefusedError(Exception):
         self.lacks_kernel = lacks_kernel
 
 
-class Session(Protocol):
+class Session:
     """A compiled model. Safe from several threads; what `run` returns belongs to the caller.
 
-    Attributes
-    ----------
-    adaptations : tuple of Adaptation
-        What was changed in the model while it was compiled.
-    facts : mapping of str to JSON value, or None
-        What `Target.restore` needs beside the files that were written for it; None where none were.
+    An engine has `run` and `placement` to write. The rest is right for one whose results lie in the host's memory.
     """
-
-    adaptations: tuple[Adaptation, ...]
-    facts: Mapping[str, Any] | None
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run once; the results stand in the order of the graph's outputs."""
+        raise NotImplementedError
+
+    def placement(self) -> tuple[NodePlacement, ...]:
+        """Where each node that was not folded runs."""
+        raise NotImplementedError
 
     def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
         """Run once, and leave the results on a device; None: bring them to the host.
@@ -66,6 +64,11 @@ class Session(Protocol):
         DeviceError
             The session cannot leave results there.
         """
+        if not CPU.knows(device):
+            raise DeviceError(
+                f"output_device={device!r}: the results of this engine lie on the CPU. Leave output_device out."
+            )
+        return self.run(feeds, run_options)
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run that reads these arrays and writes those, for one thread at a time.
@@ -76,12 +79,61 @@ class Session(Protocol):
             C-contiguous, one an output, of the dtypes and shapes that `run` returns; None for those not to write.
         """
 
+        def bound() -> None:
+            for buffer, result in zip(outputs, self.run(inputs, None), strict=True):
+                if buffer is not None:
+                    if buffer.shape != result.shape:
+                        raise RunError(
+                            f"An output has shape {result.shape} by now, and its buffer {buffer.shape}. Bind again, or use run."
+                        )
+                    buffer[...] = result
+
+        return bound
+
     @property
     def in_flight(self) -> int:
         """How many runs at once serve throughput best."""
+        return 1
 
-    def placement(self) -> tuple[NodePlacement, ...]:
-        """Where each node that was not folded runs."""
+    def get_providers(self) -> list[str]:
+        """ONNX Runtime's execution providers, by priority.
+
+        Raises
+        ------
+        OptionError
+            The session is none of ONNX Runtime's.
+        """
+        raise OptionError(_NO_PROVIDERS)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Their options, as ONNX Runtime reports them; raises as `get_providers`."""
+        raise OptionError(_NO_PROVIDERS)
+
+    def end_profiling(self) -> str:
+        """End ONNX Runtime's profile, and return the name of its file; raises as `get_providers`."""
+        raise OptionError(_NO_PROVIDERS)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A session, and how it came about.
+
+    Attributes
+    ----------
+    session : Session
+    adaptations : tuple of Adaptation
+        What was changed in the model while it was compiled.
+    facts : mapping of str to JSON value, or None
+        What `Target.restore` needs beside the files that were written for it; None where none were.
+    """
+
+    session: Session
+    adaptations: tuple[Adaptation, ...] = ()
+    facts: Mapping[str, Any] | None = None
+
+    def after(self, changes: Sequence[Adaptation]) -> Built:
+        """The same session of a model that was changed before it was compiled."""
+        return replace(self, adaptations=(*changes, *self.adaptations))
 
 
 class Keeping(NamedTuple):
@@ -100,84 +152,6 @@ class Keeping(NamedTuple):
     kind: str
     engine: str
     parts: tuple[object, ...]
-
-
-class Target(Engine, Protocol):
-    """One engine, set up for one device and one set of options; it compiles models."""
-
-    @property
-    def requested(self) -> tuple[str, ...]:
-        """Providers that the user asked for, by the names that `NodePlacement` uses; the first is the main one."""
-
-    @property
-    def preset(self) -> str:
-        """The preset's name, for messages."""
-
-    @property
-    def narrows(self) -> bool:
-        """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
-
-    @property
-    def precision_policy(self) -> str:
-        """``"warn"`` or ``"strict"``: what happens where they are."""
-
-    def suspects(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `distrusts` may have something to say about a node; told from the node alone."""
-
-    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
-        """The nodes that end the engine's process, as far as constants tell, and why."""
-
-    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
-        """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place.
-
-        Parameters
-        ----------
-        taken : bool
-            The engine took the model as it is, and runs no node of it where it was asked to.
-        """
-
-    def check_options(self) -> None:
-        """See that the engine compiles anything at all with its options.
-
-        Raises
-        ------
-        OptionError
-        """
-
-    def build(self, payload: Payload) -> Session:
-        """Compile a model as it is; see `compiling.compile_model`.
-
-        Raises
-        ------
-        RefusedError
-            The engine refuses the model.
-        UnsupportedModelError
-            The model's placement breaks the ``fallback`` policy.
-        """
-
-    def keeping(self) -> Keeping | None:
-        """How its sessions are kept; None: they cannot be."""
-
-    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> Session:
-        """Make a session of what an earlier one wrote.
-
-        Raises
-        ------
-        RefusedError
-            The engine does not take it.
-        """
-
-    def explain(self, payload: Payload, refused: RefusedError) -> OnnxMultiBackendError:
-        """Say which nodes the engine lacks, and why."""
-
-    def adopt(self, value: Any) -> Any:
-        """Take over an array that lies on a device where this engine can read it; None for any other."""
-
-    def for_throughput(self) -> Target:
-        """The same target, tuned for many runs at once; itself where there is nothing to tune."""
-
-    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
-        """The type that the engine itself infers for an output without one; None: it cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +187,11 @@ class Payload:
         if self.loaded.path is None or self.adapted.changes or (self.loaded.external and not self.loaded.mapped):
             return None
         return str(self.loaded.path)
+
+    def whole(self) -> ModelProto:
+        """The model with all its weights, those in other files too: for an engine that takes one piece."""
+        model = self.loaded.whole(self.adapted.proto)
+        return model if self.loaded.path is None else with_values(model, self.loaded.path.parent, copied=False)
 
     def bytes(self) -> bytes:
         """The serialized model; what lies in other files than its own stays there."""

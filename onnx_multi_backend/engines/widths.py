@@ -10,7 +10,8 @@ from onnx import AttributeProto, TensorProto
 from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.diagnosis import distrust
-from onnx_multi_backend.engines.session import Payload, Session, Target
+from onnx_multi_backend.engines.session import Built, Payload
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
 from onnx_multi_backend.graph_walk import all_nodes, operator_name
 from onnx_multi_backend.user_warnings import warn
@@ -41,7 +42,7 @@ def _has_integers(payload: Payload) -> bool:
     )
 
 
-def held(target: Target, payload: Payload, session: Session, found: Study) -> Session:
+def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     """The session, once what the engine computes of the model is known to be right, told or checked.
 
     Raises
@@ -50,8 +51,8 @@ def held(target: Target, payload: Payload, session: Session, found: Study) -> Se
         A constant or a result is beyond what the engine computes in; or float64 is, and ``precision_policy`` is strict.
     """
     if not (found.bounds or found.constants or found.overflows or found.doubles):
-        return session
-    concerned = _concerned(target, session)
+        return built
+    concerned = _concerned(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
     own = payload.adapted.inserted
     doubles = [c for c in found.doubles if concerned(c.node.op_type) and c.node.name not in own]
@@ -66,16 +67,16 @@ def held(target: Target, payload: Payload, session: Session, found: Study) -> Se
         for name, bound in found.bounds.items()
         if any(concerned(operator) for operator in found.readers.get(name, ()))
     }
-    return bounded(session, bounds, payload.loaded.label)  # type: ignore[no-any-return]
+    return bounded(built, bounds, payload.loaded.label)
 
 
-def _concerned(target: Target, session: Session) -> Callable[[str], bool]:
+def _concerned(target: Target, built: Built) -> Callable[[str], bool]:
     """Whether nodes of an operator run where wide types are narrowed; those that were folded or rewritten count too."""
-    placed = session.placement()
+    placed = built.session.placement()
     narrow = {node.op_type for node in placed if node.provider in target.requested and node.provider != _CPU}
     others = {node.op_type for node in placed} - narrow
     if narrow:  # what took a node's place need not be of its operator
-        others -= {change.node.partition(" ")[0] for change in session.adaptations}
+        others -= {change.node.partition(" ")[0] for change in built.adaptations}
     return lambda operator: operator not in others
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend.engines.session import Feeds, Session, Target, Value
+from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError
 from onnx_multi_backend.isolation.host import Host
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel, Recipe
-from onnx_multi_backend.sessions import SessionMaker
 
 #: Options that are settled in the user's process, not in the one that runs the model.
 _OWN = ("isolate", "time_limit")
@@ -35,8 +35,8 @@ class IsolatedModel(PreparedModel):
         facts = host.facts
         super().__init__(
             preset,
-            cast(Target, _Elsewhere(facts.provider)),
-            cast(SessionMaker, _Maker(host)),
+            _Elsewhere(preset, facts.provider),
+            _Maker(host),
             recipe,
             fixed_shapes=False,
             input_example=None,
@@ -73,7 +73,8 @@ class IsolatedModel(PreparedModel):
     def set_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Prepare the model again on other execution providers; see `PreparedModel.set_providers`."""
         facts = self._host.set_providers(names, options)
-        self.provider, self.device, self._placement = facts.provider, facts.device, None
+        self.provider, self.device, self.adaptations = facts.provider, facts.device, facts.adaptations
+        self._placement = None
         self._recipe = replace(self._recipe, providers=facts.providers)
 
     def close(self) -> None:
@@ -87,15 +88,11 @@ class IsolatedModel(PreparedModel):
         self.close()
 
 
-class _Session:
+class _Session(Session):
     """A session whose engine is in another process."""
-
-    facts: Mapping[str, Any] | None = None
-    in_flight = 1
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.adaptations = host.facts.adaptations
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         return self._host.run(feeds, run_options, _copies)
@@ -146,23 +143,19 @@ class _Maker:
     def origin(self) -> LoadedModel:
         return self._host.facts.origin
 
-    def __call__(self, target: Target, shapes: Any = None) -> Session:
-        return cast(Session, _Session(self._host))
+    def __call__(self, target: Target, shapes: Any = None) -> Built:
+        return Built(_Session(self._host), self._host.facts.adaptations)
 
 
-class _Elsewhere:
-    """Stands for the target that is in the other process."""
+@dataclass(frozen=True)
+class _Elsewhere(Target):
+    """Stands for the target that is in the other process: one that shares the host's memory and serves one run at a time."""
 
-    def __init__(self, provider: str) -> None:
-        self.requested = (provider,)
+    provider: str
 
-    def adopt(self, value: Any) -> Any:
-        """Only the host's memory is shared."""
-        return None
-
-    def for_throughput(self) -> _Elsewhere:
-        """One process serves one run at a time."""
-        return self
+    @property
+    def requested(self) -> tuple[str, ...]:
+        return (self.provider,)
 
 
 def _check_travels(preset: str, recipe: Recipe) -> None:

@@ -70,7 +70,7 @@ class OpenvinoBackend(Preset):
         return precision.hint(cls.name, settings, [(f"{precision.HINT}={value!r}", word(value)) for value in given])
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
         properties = {
             **cls._hint(settings),
             "PERFORMANCE_HINT": str(settings["performance_hint"]),
@@ -89,13 +89,13 @@ class OpenvinoBackend(Preset):
         return cls.fixed_shapes or device.kind == "NPU"
 
     @classmethod
-    def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
+    def why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
         return runtime.why_unusable(device)
 
     @classmethod
-    def _usable_devices(cls) -> tuple[str, ...]:
+    def usable_devices(cls) -> tuple[str, ...]:
         return runtime.usable_devices()
 
     @classmethod
-    def _engine(cls) -> str:
+    def engine_version(cls) -> str:
         return runtime.describe()

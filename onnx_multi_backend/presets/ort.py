@@ -54,7 +54,7 @@ class OrtPreset(Preset):
         return None
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         return OrtTarget(
             cls.name,
             ((cls.provider, cls._provider_options(settings, device, loaded)),),
@@ -69,15 +69,15 @@ class OrtPreset(Preset):
             check_session_options(settings["session_options"])
 
     @classmethod
-    def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
+    def why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
         return providers.why_unusable(cls.provider, device)
 
     @classmethod
-    def _usable_devices(cls) -> tuple[str, ...]:
+    def usable_devices(cls) -> tuple[str, ...]:
         return providers.usable_devices(cls.provider)
 
     @classmethod
-    def _engine(cls) -> str:
+    def engine_version(cls) -> str:
         return providers.describe(cls.provider)
 
 
@@ -171,7 +171,7 @@ class OrtBackend(OrtPreset):
         cls._plugin(settings)
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         names, options = settings["provider_name"], settings["provider_options"]
         plugin = cls._plugin(settings)
         by_provider = options if isinstance(options, list) else [options, *({} for _ in names[1:])]
@@ -196,7 +196,7 @@ class OrtBackend(OrtPreset):
         return settled_device(cls.name, device, parsed, known.device_option, given, by_index=known.device_by_index)
 
     @classmethod
-    def _why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
+    def why_unusable(cls, device: Device, settings: Mapping[str, Any]) -> Problem | None:
         names = settings.get("provider_name") or (_usual_provider(device),)
         if device.text and not providers.family(names[0]).knows(device.text):
             return Problem(f"{names[0]} knows no device {device.text!r}", "Name one of the provider's own devices")
@@ -211,14 +211,14 @@ class OrtBackend(OrtPreset):
         return None
 
     @classmethod
-    def _usable_devices(cls) -> tuple[str, ...]:
+    def usable_devices(cls) -> tuple[str, ...]:
         found: list[str] = []
         for name in (providers.CPU, providers.CUDA, providers.OPENVINO):
             found += [d for d in providers.usable_devices(name) if d not in found]
         return tuple(found)
 
     @classmethod
-    def _engine(cls) -> str:
+    def engine_version(cls) -> str:
         return runtime.describe()
 
 

@@ -140,8 +140,8 @@ class OrtOpenvinoBackend(OrtPreset):
         return {**chosen, **_with_config(cls.name, given, device, hint)}
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
-        target = super()._target(settings, device, loaded)
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
+        target = super().make_target(settings, device, loaded)
         ((name, chosen),) = target.providers
         return replace(
             target,
@@ -175,14 +175,14 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
     options = (_EXAMPLE, *_ORT_THREADS, _OPENVINO_THREADS, precision.OPTION, precision.POLICY)
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         if loaded is not None and not any(n.op_type == "QuantizeLinear" for n in all_nodes(loaded.proto)):
             warn(
                 f"{cls.name}: {loaded.label} has no QuantizeLinear nodes, so nothing of it runs in int8. Quantize it "
                 "first (onnxruntime.quantization.quantize_static), or use OrtOpenvinoFloat.",
                 PresetWarning,
             )
-        return super()._target(settings, device, loaded)
+        return super().make_target(settings, device, loaded)
 
     @classmethod
     def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

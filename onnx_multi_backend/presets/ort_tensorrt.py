@@ -75,8 +75,8 @@ class OrtTensorrtBackend(OrtPreset):
         return ()
 
     @classmethod
-    def _target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
-        return dataclasses.replace(super()._target(settings, device, loaded), shape_options=profile_shapes)
+    def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
+        return dataclasses.replace(super().make_target(settings, device, loaded), shape_options=profile_shapes)
 
 
 class OrtTensorrtFloatBackend(OrtTensorrtBackend):

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnx_multi_backend.adapt.limits import Limits
+
 _T = TensorProto
 _LACKING = frozenset({_T.FLOAT8E4M3FNUZ, _T.FLOAT8E5M2FNUZ, _T.INT2, _T.UINT2})
 _NOT_SATURATING = frozenset({_T.FLOAT8E4M3FN, _T.FLOAT8E5M2, _T.FLOAT4E2M1})
 
 
-class OpenvinoLimits:
+class OpenvinoLimits(Limits):
     """`onnx_multi_backend.adapt.Limits` of OpenVINO.
 
     Its ONNX frontend reads every IR version and every opset (it takes the newest form of an operator that it knows), and

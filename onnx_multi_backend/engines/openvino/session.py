@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.devices import CPU
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.request import Port, Request
 from onnx_multi_backend.engines.openvino.values import is_packed
-from onnx_multi_backend.engines.session import Feeds, Value
-from onnx_multi_backend.errors import DeviceError, OptionError, RunError, UnsupportedModelError
+from onnx_multi_backend.engines.session import Feeds, Session, Value
+from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
 from onnx_multi_backend.placement import NodePlacement
 
 _RESULT = "/sink_port_0"
@@ -58,18 +56,13 @@ def _together(compiled: Sequence[Any], read: Sequence[Any]) -> Iterator[set[str]
         yield port.names | read[i].names if same else port.names
 
 
-class OpenvinoSession:
+class OpenvinoSession(Session):
     """Wraps one CompiledModel and a pool of InferRequests, since a request serves one thread at a time.
 
     Attributes
     ----------
     native : openvino.CompiledModel
-    adaptations : tuple of Adaptation
-        What was changed in the model while it was compiled.
     names : PortNames
-    facts : mapping of str to JSON value, or None
-    memory : object
-        What the compiled model's weights lie in, where that is not OpenVINO's own.
     """
 
     def __init__(
@@ -79,13 +72,11 @@ class OpenvinoSession:
         inputs: frozenset[str],
         outputs: Sequence[tuple[str, np.dtype[Any] | None]],
         placement: Callable[[], tuple[NodePlacement, ...]],
-        adaptations: tuple[Adaptation, ...] = (),
         defaults: frozenset[str] = frozenset(),
+        memory: object = None,
     ) -> None:
         self.native = native
-        self.adaptations = adaptations
-        self.facts: Mapping[str, Any] | None = None
-        self.memory: object = None
+        self._memory = memory
         self._find_placement = placement
         self._placement: tuple[NodePlacement, ...] | None = None
         # OpenVINO drops inputs that nothing uses and puts the others in an order of its own.
@@ -136,12 +127,6 @@ class OpenvinoSession:
             raise _run_error(error) from error
         self._idle.append(request)
         return results
-
-    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
-        """OpenVINO's results lie in the host's memory."""
-        if not CPU.knows(device):
-            raise DeviceError(f"output_device={device!r}: OpenVINO's results lie on the CPU. Leave output_device out.")
-        return self.run(feeds, run_options)
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers, with a request of its own."""

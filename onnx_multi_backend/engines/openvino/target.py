@@ -6,23 +6,22 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from onnx import ModelProto, NodeProto, TypeProto
+from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
-from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.openvino import (
     defects,
     exports,
@@ -41,8 +40,9 @@ from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identit
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
-from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
+from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.external_data import leads_out
 from onnx_multi_backend.graph_walk import defaults_of
@@ -57,13 +57,11 @@ _NO_WORK = ("Input", "Output", "Const", "Reorder", "MemoryInput", "MemoryOutput"
 
 
 @dataclass(frozen=True)
-class OpenvinoTarget:
+class OpenvinoTarget(Target):
     """Compiles models on OpenVINO.
 
     Attributes
     ----------
-    preset : str
-        For messages.
     device : Device
     properties : mapping of str to value
         OpenVINO's own names, for example ``INFERENCE_PRECISION_HINT``.
@@ -71,15 +69,18 @@ class OpenvinoTarget:
         What happens to float64, which is computed in float32.
     """
 
-    preset: str
     device: Device
     properties: Mapping[str, Any]
-    limits: OpenvinoLimits = field(default_factory=OpenvinoLimits)
     requested: tuple[str, ...] = (folding.PROVIDER,)
     precision_policy: str = "warn"
     narrows: bool = True
 
-    def build(self, payload: Payload) -> OpenvinoSession:
+    @property
+    def limits(self) -> OpenvinoLimits:
+        """What OpenVINO accepts."""
+        return OpenvinoLimits()
+
+    def build(self, payload: Payload) -> Built:
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
@@ -96,13 +97,13 @@ class OpenvinoTarget:
                 placement = functools.partial(tuple, placement())
             inputs = frozenset(v.name for v in proto.graph.input)
             names = port_names(compiled, model)
-            session = OpenvinoSession(compiled, names, inputs, outputs, placement, extra, defaults_of(proto.graph))
-            session.memory = memory
+            session = OpenvinoSession(compiled, names, inputs, outputs, placement, defaults_of(proto.graph), memory)
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
+            facts = None
             if payload.keep_in is not None:
-                self._keep(session, payload, payload.keep_in, extra_properties)
-            return session
+                facts = self._keep(session, payload, payload.keep_in, extra_properties)
+            return Built(session, extra, facts)
         except OnnxMultiBackendError:
             raise
         except runtime.all_errors() as error:
@@ -111,11 +112,14 @@ class OpenvinoTarget:
             lacks = re.search(r"does not support the following ONNX operations: (.*)", str(error)) is not None
             raise RefusedError(words, lacks_kernel=lacks) from error
 
-    def _keep(self, session: OpenvinoSession, payload: Payload, folder: Path, properties: Mapping[str, Any]) -> None:
+    def _keep(
+        self, session: OpenvinoSession, payload: Payload, folder: Path, properties: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """Write a compiled model into a folder, and tell what `restore` needs; None where it cannot be kept."""
         graph = payload.adapted.proto.graph
         if others := exports.unproven(session.native):
             logger.info("%s: %s is not kept, for its layers %s", self.preset, payload.loaded.label, ", ".join(others))
-            return
+            return None
         try:
             keeping.write_into(session.native, folder)
         except (OSError, RuntimeError) as error:
@@ -123,8 +127,8 @@ class OpenvinoTarget:
                 f"{self.preset}: the compiled model of {payload.loaded.label} cannot be kept: {runtime.first_line(error)}",
                 CacheWarning,
             )
-            return
-        session.facts = {
+            return None
+        return {
             "inputs": [value.name for value in graph.input],
             "outputs": [(value.name, onnx_type_string(value.type)) for value in graph.output],
             "defaults": sorted(defaults_of(graph)),
@@ -139,35 +143,24 @@ class OpenvinoTarget:
         parts = keeping.parts_of(self.device, self.properties)
         return None if parts is None else Keeping("openvino", runtime.describe(), (self.preset, *parts))
 
-    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OpenvinoSession:
+    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> Session:
         """Import a compiled model."""
         failures: tuple[type[Exception], ...] = (OnnxMultiBackendError, *runtime.all_errors())
         try:
             native = keeping.restored(entry, self.device, {**facts["properties"], **self.properties})
             if (words := keeping.other_ports(native, facts)) is not None:
                 raise RefusedError(words, lacks_kernel=False)
-            session = OpenvinoSession(
+            return OpenvinoSession(
                 native,
                 PortNames(*facts["names"]),
                 frozenset(facts["inputs"]),
                 [(name, dtype_of(kind)) for name, kind in facts["outputs"]],
                 functools.partial(tuple, [NodePlacement(*node) for node in facts["placement"]]),
-                (),
                 frozenset(facts["defaults"]),
+                memory=entry,
             )
         except failures as error:
             raise RefusedError(runtime.first_line(error), lacks_kernel=False) from error
-        session.memory = entry
-        return session
-
-    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
-        """OpenVINO compiles a model whole or not at all."""
-        return [(self, self)]
-
-    @property
-    def any_opset(self) -> bool:
-        """OpenVINO's frontend reads every opset as it is."""
-        return True
 
     @property
     def identity(self) -> Hashable:
@@ -193,21 +186,9 @@ class OpenvinoTarget:
         found = known or integers.find(site, written=written)
         return found or (special_values.find(site) if written else None)
 
-    def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
-        """Say which nodes OpenVINO lacks, and why."""
-        return refusal(payload, refused.words, functools.partial(answer, self), limits=self.limits, who=self.preset)
-
-    def adopt(self, value: Any) -> Any:
-        """OpenVINO reads the host's memory only."""
-        return None
-
     def for_throughput(self) -> OpenvinoTarget:
         """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""
         return replace(self, properties={**self.properties, "PERFORMANCE_HINT": "THROUGHPUT"})
-
-    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
-        """OpenVINO knows no operator that onnx does not."""
-        return None
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""

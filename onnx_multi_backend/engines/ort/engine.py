@@ -27,18 +27,17 @@ from onnx_multi_backend.engines.ort.options import make_session_options, of_cust
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.placement import Fallback
 from onnx_multi_backend.tensors import type_from_string
 
 
 @dataclass(frozen=True)
-class OrtEngine:
+class OrtEngine(Target):
     """ONNX Runtime with some execution providers, as it is asked about one node at a time.
 
     Attributes
     ----------
-    preset : str
-        For messages.
     providers : tuple of (str, dict of str to str)
         Execution providers by priority with their options.
     device : Device
@@ -55,7 +54,6 @@ class OrtEngine:
         What happens to float64 that a provider computes in float32.
     """
 
-    preset: str
     providers: tuple[tuple[str, Mapping[str, str]], ...]
     device: Device
     fallback: Fallback = "partial"

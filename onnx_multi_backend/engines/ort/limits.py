@@ -56,7 +56,7 @@ def _can_cast(elem_type: int, opset: int, out: bool) -> bool:
     return _accepts(_tiny(_max_ir_version(), {"": opset}, (elem_type, wider) if out else (wider, elem_type)))
 
 
-class OrtLimits:
+class OrtLimits(Limits):
     """`onnx_multi_backend.adapt.Limits` of the installed ONNX Runtime; every answer is probed once a process.
 
     Parameters

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend import devices
-from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
-from onnx_multi_backend.engines.session import Feeds, Value
+from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
 from onnx_multi_backend.placement import NodePlacement
 
@@ -28,7 +27,7 @@ _KEPT = 32
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
 
 
-class OrtSession:
+class OrtSession(Session):
     """Wraps one InferenceSession.
 
     Attributes
@@ -36,11 +35,9 @@ class OrtSession:
     native : onnxruntime.InferenceSession
     """
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: Any, placement: tuple[NodePlacement, ...] | None = None) -> None:
         self.native = native
-        self.adaptations: tuple[Adaptation, ...] = ()
-        self.facts: Mapping[str, Any] | None = None
-        self._placement: tuple[NodePlacement, ...] | None = None
+        self._placement = placement
         self._outputs = [o.name for o in native.get_outputs()]
         # ONNX Runtime 1.24 hands the caller's own array back where a graph input is a graph output too.
         # An output that is listed twice is one array too, and a sequence may hold the memory of its inputs.
@@ -140,6 +137,18 @@ class OrtSession:
                 "leave output_device out."
             )
 
+    def get_providers(self) -> list[str]:
+        """The execution providers that the session holds, by priority."""
+        return list(self.native.get_providers())
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Their options, as ONNX Runtime reports them."""
+        return {name: dict(options) for name, options in self.native.get_provider_options().items()}
+
+    def end_profiling(self) -> str:
+        """End the profile, and return the name of its file."""
+        return str(self.native.end_profiling())
+
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node that was not folded runs, in ONNX Runtime's own order."""
         if self._placement is not None:
@@ -150,20 +159,12 @@ class OrtSession:
             for node in subgraph.get_nodes()
         )
 
-    def keep(self) -> None:
-        """Tell what makes the session again from the optimized model, whose nodes are no longer those of the model."""
-        self.facts = {"placement": self.placement()}
-
-    def restore(self, facts: Mapping[str, Any]) -> None:
-        """Undo `keep`."""
-        self._placement = tuple(NodePlacement(*node) for node in facts["placement"])
-
 
 class ExoticOrtSession(OrtSession):
     """One that exchanges types which numpy lacks, as OrtValues, byte by byte: exact and slow."""
 
-    def __init__(self, native: Any) -> None:
-        super().__init__(native)
+    def __init__(self, native: Any, placement: tuple[NodePlacement, ...] | None = None) -> None:
+        super().__init__(native, placement)
         self._exotic = {i.name: t for i in _inputs(native) if (t := exotic_type(i.type)) is not None}
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
@@ -203,10 +204,10 @@ def _plain_memory(feeds: Feeds) -> Feeds:
     }
 
 
-def make_session(native: Any) -> OrtSession:
-    """Wrap an InferenceSession by the types it exchanges."""
+def make_session(native: Any, placement: tuple[NodePlacement, ...] | None = None) -> OrtSession:
+    """Wrap an InferenceSession by the types it exchanges; `placement` where the session itself cannot tell it."""
     exotic = any(exotic_type(v.type) is not None for v in [*_inputs(native), *native.get_outputs()])
-    return ExoticOrtSession(native) if exotic else OrtSession(native)
+    return ExoticOrtSession(native, placement) if exotic else OrtSession(native, placement)
 
 
 def _inputs(native: Any) -> list[Any]:

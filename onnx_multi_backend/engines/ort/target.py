@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onnx_multi_backend.adapt.engine import answer
 from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
-from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.ort import errors, keeping, providers, runtime
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
@@ -22,7 +19,7 @@ from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
-from onnx_multi_backend.engines.session import Keeping, Payload, RefusedError
+from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import (
     CacheWarning,
@@ -34,7 +31,7 @@ from onnx_multi_backend.errors import (
     UnsupportedModelError,
 )
 from onnx_multi_backend.external_data import leads_out, without_links
-from onnx_multi_backend.placement import judge
+from onnx_multi_backend.placement import NodePlacement, judge
 from onnx_multi_backend.tensors import PACKED_BITS
 from onnx_multi_backend.user_warnings import warn
 
@@ -43,7 +40,7 @@ from onnx_multi_backend.user_warnings import warn
 class OrtTarget(OrtEngine):
     """Compiles models on ONNX Runtime."""
 
-    def build(self, payload: Payload) -> OrtSession:
+    def build(self, payload: Payload) -> Built:
         """Build a session and hold its placement to the ``fallback`` policy."""
         if not payload.lowering and (words := why_deadly(payload.adapted.proto)) is not None:
             raise UnsupportedModelError(f"{self.preset} cannot run {payload.loaded.label}: {words}.")
@@ -54,15 +51,14 @@ class OrtTarget(OrtEngine):
             if not changes:
                 raise
             try:
-                session = self._build(filled)
+                built = self._build(filled)
             except RefusedError:
-                session = None
-            if session is None:
+                built = None
+            if built is None:
                 raise
-            session.adaptations = (*changes, *session.adaptations)
-            return session
+            return built.after(changes)
 
-    def _build(self, payload: Payload) -> OrtSession:
+    def _build(self, payload: Payload) -> Built:
         miscounted = any(known.miscounts_inputs for known in self.records)
         payload, changes = unused_last(payload) if miscounted else (payload, ())
         if payload.lowering and any(known.drops_cast_pairs for known in self.records):
@@ -74,15 +70,15 @@ class OrtTarget(OrtEngine):
             raise
         except errors.all_errors() as error:
             if payload.keep_in is not None:  # it may be the writing that failed
-                session = self.build(replace(payload, keep_in=None))
+                built = self.build(replace(payload, keep_in=None))
                 warn(
                     f"{self.preset}: the optimized model of {payload.loaded.label} cannot be kept: {errors.first_line(error)}",
                     CacheWarning,
                 )
-                return session
+                return built
             self.check_options()
             if self.fallback == "full" and self.requested != (providers.CPU,):
-                return self._on_cpu(payload, error)
+                return Built(self._on_cpu(payload, error))
             raise _refused(error) from error
         if (words := self.unsafe(payload.adapted.proto, session)) is not None:
             if self.fallback != "full":
@@ -97,10 +93,9 @@ class OrtTarget(OrtEngine):
             preset=self.preset,
         )
         self._check_packed_outputs(session)
-        session.adaptations = changes
-        if payload.keep_in is not None:
-            session.keep()
-        return session
+        # The nodes of an optimized model are no longer those of the model.
+        facts = {"placement": session.placement()} if payload.keep_in is not None else None
+        return Built(session, changes, facts)
 
     def check_options(self) -> None:
         """Raise OptionError where ONNX Runtime builds no session with these options."""
@@ -136,9 +131,17 @@ class OrtTarget(OrtEngine):
         except errors.all_errors() as error:
             raise _refused(error) from error
         native._model_bytes = None
-        session = make_session(native)
-        session.restore(facts)
-        return session
+        return make_session(native, tuple(NodePlacement(*node) for node in facts["placement"]))
+
+    @property
+    def chosen_providers(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+        """The providers with their options."""
+        return self.providers
+
+    @property
+    def device_text(self) -> str | None:
+        """Where the first provider runs."""
+        return self.device.text or None
 
     def with_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None) -> OrtTarget:
         """The same target on other providers.
@@ -235,10 +238,6 @@ class OrtTarget(OrtEngine):
             FallbackWarning,
         )
         return session
-
-    def explain(self, payload: Payload, refused: RefusedError) -> UnsupportedModelError:
-        """Say which nodes ONNX Runtime lacks, and why."""
-        return refusal(payload, refused.words, functools.partial(answer, self), limits=self.limits, who=self.preset)
 
 
 def _refused(error: Exception) -> RefusedError:

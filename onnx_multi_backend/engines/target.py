@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine is to this package: two methods to write, and answers that may be given better."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import ModelProto, NodeProto, TypeProto
+
+from onnx_multi_backend.adapt import Limits
+from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.pipeline import untouched
+from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.values import Value
+from onnx_multi_backend.cache import Entry
+from onnx_multi_backend.engines.diagnosis import refusal
+from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
+from onnx_multi_backend.engines.simplest import why_none
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+from onnx_multi_backend.model import LoadedModel
+
+
+@dataclass(frozen=True)
+class Target(Engine):
+    """One engine, set up for one device and one set of options; it compiles models.
+
+    An engine has `build` to write. Every other answer is right for an engine that runs a model whole or refuses it, computes what
+    it takes rightly, and keeps nothing. Subclasses are frozen dataclasses: their fields are what they are set up for.
+
+    Attributes
+    ----------
+    preset : str
+        The preset's name, for messages.
+    """
+
+    preset: str
+
+    def build(self, payload: Payload) -> Built:
+        """Compile a model as it is; see `compiling.compile_model`.
+
+        Raises
+        ------
+        RefusedError
+            The engine refuses the model.
+        UnsupportedModelError
+            The model's placement breaks the ``fallback`` policy.
+        """
+        raise NotImplementedError
+
+    # What it takes.
+
+    @property
+    def limits(self) -> Limits:
+        """The versions and types that it takes."""
+        return Limits()
+
+    @property
+    def identity(self) -> Hashable:
+        """Targets of one identity take the same nodes."""
+        return repr(self)
+
+    @property
+    def any_opset(self) -> bool:
+        """Whether another opset is not worth a try."""
+        return True
+
+    def accepts(self, model: ModelProto) -> str | None:
+        """None when it takes a model of one node, else its complaint."""
+        loaded = LoadedModel(model, None, model.SerializeToString())
+        try:
+            self.build(Payload(loaded, untouched(model)))
+        except RefusedError as error:
+            return error.words
+        return None
+
+    def check_options(self) -> None:
+        """See that the engine compiles anything at all with its options.
+
+        Raises
+        ------
+        OptionError
+        """
+        if (words := why_none(self)) is not None:
+            raise OptionError(f"{self.preset} compiles nothing with these options: {words}. Correct them.")
+
+    def explain(self, payload: Payload, refused: RefusedError) -> OnnxMultiBackendError:
+        """Say which nodes the engine lacks, and why."""
+        return refusal(payload, refused.words, functools.partial(answer, self), limits=self.limits, who=self.preset)
+
+    # Where it runs.
+
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """Providers that the user asked for, by the names that `NodePlacement` uses; the first is the main one."""
+        return (self.preset,)
+
+    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
+        """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place.
+
+        Parameters
+        ----------
+        taken : bool
+            The engine took the model as it is, and runs no node of it where it was asked to.
+        """
+        return [(self, self)]
+
+    def adopt(self, value: Any) -> Any:
+        """Take over an array that lies on a device where this engine can read it; None for any other."""
+        return None
+
+    def for_throughput(self) -> Target:
+        """The same target, tuned for many runs at once; itself where there is nothing to tune."""
+        return self
+
+    def with_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None) -> Target:
+        """The same target on other execution providers of ONNX Runtime.
+
+        Raises
+        ------
+        OptionError
+            The engine has none.
+        """
+        raise OptionError(f"{self.preset} does not run on ONNX Runtime, so it has no execution providers.")
+
+    @property
+    def chosen_providers(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+        """ONNX Runtime's execution providers with the options that were chosen for them."""
+        return ()
+
+    @property
+    def device_text(self) -> str | None:
+        """The device, as one writes it; None where there is none to choose."""
+        return None
+
+    # What it computes wrongly.
+
+    def suspects(self, node: NodeProto, facts: Facts) -> bool:
+        """Whether `distrusts` may have something to say about a node; told from the node alone."""
+        return False
+
+    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+        """The same, because of the integers that it reads."""
+        return False
+
+    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+        """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
+        return None
+
+    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+        """The nodes that end the engine's process, as far as constants tell, and why."""
+        return []
+
+    @property
+    def narrows(self) -> bool:
+        """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
+        return False
+
+    @property
+    def precision_policy(self) -> str:
+        """``"warn"`` or ``"strict"``: what happens where they are."""
+        return "warn"
+
+    def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
+        """The type that the engine itself infers for an output without one; None: it cannot tell."""
+        return None
+
+    # What it keeps.
+
+    def keeping(self) -> Keeping | None:
+        """How its sessions are kept; None: they cannot be."""
+        return None
+
+    def restore(self, entry: Entry, facts: Mapping[str, Any]) -> Session:
+        """Make a session of what an earlier one wrote.
+
+        Raises
+        ------
+        RefusedError
+            The engine does not take it.
+        """
+        raise RefusedError(f"{self.preset} keeps no sessions", lacks_kernel=False)
