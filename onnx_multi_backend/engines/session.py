@@ -22,7 +22,7 @@ from onnx_multi_backend.placement import NodePlacement
 Value = Any
 Feeds = Mapping[str, Value]
 
-_NO_PROVIDERS = "Only presets on ONNX Runtime have execution providers and profiles, and this one is not. Choose OrtCpu, for example."
+_NO_PROVIDERS = "This preset does not run on ONNX Runtime, so it has no execution providers and no profile. Choose OrtCpu, for example."
 
 
 class RefusedError(Exception):
