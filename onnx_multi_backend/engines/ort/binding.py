@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.devices import Device
-from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
+from onnx_multi_backend.engines.ort.native import bound_run_of
 from onnx_multi_backend.errors import RunError
 
 
@@ -27,9 +27,8 @@ class Binding:
     """
 
     def __init__(self, native: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        self._io = native.io_binding()._iobinding
-        self._run = native._sess.run_with_iobinding
-        self._cpu = _ort_device(Device("CPU"))
+        self._io = native.io_binding()
+        self._run = bound_run_of(native, self._io)
         self._alive = (native, dict(inputs), dict(outputs))
         for name, value in inputs.items():
             self._bind_input(name, value)
@@ -37,16 +36,14 @@ class Binding:
         self._copied: list[tuple[int, str, np.ndarray[Any, Any]]] = []
         for place, (name, value) in enumerate(outputs.items()):
             if isinstance(value, Device):
-                self._io.bind_output(name, _ort_device(value))
+                self._io.bind_output(name, value.kind.lower(), value.index)
             elif isinstance(value, np.ndarray) and _is_wrong(declared.get(name) or [], value.shape):
-                self._io.bind_output(
-                    name, self._cpu
-                )  # ONNX Runtime refuses a buffer that the model does not declare so
+                self._io.bind_output(name)  # ONNX Runtime refuses a buffer that the model does not declare so
                 self._copied.append((place, name, value))
             elif isinstance(value, DeviceArray):
                 self._io.bind_ortvalue_output(name, value.native)
             else:
-                self._io.bind_output(name, self._cpu, value.dtype.type, list(value.shape), value.ctypes.data)
+                self._io.bind_output(name, "cpu", 0, value.dtype.type, list(value.shape), value.ctypes.data)
         # Of host memory a session on another device takes a copy when it is bound.
         elsewhere = native.get_providers()[0] in ("CUDAExecutionProvider", "TensorrtExecutionProvider")
         self._again = [(n, v) for n, v in inputs.items() if elsewhere and isinstance(v, np.ndarray)]
@@ -55,20 +52,20 @@ class Binding:
         if isinstance(value, DeviceArray):
             self._io.bind_ortvalue_input(name, value.native)
         else:
-            self._io.bind_input(name, self._cpu, value.dtype.type, list(value.shape), value.ctypes.data)
+            self._io.bind_input(name, "cpu", 0, value.dtype.type, list(value.shape), value.ctypes.data)
 
     @property
     def call(self) -> Callable[[], None]:
         """The fastest way to `run` again and again."""
-        return self.run if self._again or self._copied else functools.partial(self._run, self._io, None)
+        return self.run if self._again or self._copied else functools.partial(self._run, None)
 
     def run(self, options: Any = None) -> None:
         """Run once."""
         for name, value in self._again:
             self._bind_input(name, value)
         for _, name, _ in self._copied:  # what the last run made would be written into again
-            self._io.bind_output(name, self._cpu)
-        self._run(self._io, options)
+            self._io.bind_output(name)
+        self._run(options)
         made = self._io.get_outputs() if self._copied else ()
         for place, name, buffer in self._copied:
             result = made[place].numpy()
@@ -90,7 +87,3 @@ def _is_wrong(declared: Sequence[Any], shape: Sequence[int]) -> bool:
     return len(declared) != len(shape) or any(
         isinstance(size, int) and size != made for size, made in zip(declared, shape, strict=True)
     )
-
-
-def _ort_device(device: Device) -> Any:
-    return runtime.load().OrtDevice.make(device.kind.lower(), device.index)._get_c_device()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.engines.ort import errors
+from onnx_multi_backend.engines.ort.native import dlpack_of, value_from_dlpack
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.errors import InputError
 from onnx_multi_backend.tensors import numpy_dtype, type_from_string
@@ -30,7 +31,7 @@ class DeviceArray:
     __slots__ = ("_owner", "dtype", "native", "shape")
 
     def __init__(self, native: Any, owner: Any = None) -> None:
-        #: ONNX Runtime's own OrtValue, of its native module.
+        #: ONNX Runtime's OrtValue.
         self.native = native
         self._owner = owner
         self.shape = tuple(native.shape())
@@ -49,12 +50,10 @@ class DeviceArray:
         InputError
             ONNX Runtime cannot take it: not contiguous, or of a type that it does not read from DLPack.
         """
-        from onnxruntime.capi import _pybind_state
-
         refusals: tuple[type[Exception], ...] = (*errors.all_errors(), BufferError, TypeError, ValueError)
         boolean = "bool" in str(getattr(value, "dtype", ""))
         try:
-            return cls(_pybind_state.OrtValue.from_dlpack(value.__dlpack__(), boolean), value)
+            return cls(value_from_dlpack(value, boolean=boolean), value)
         except refusals as error:
             raise InputError(
                 f"ONNX Runtime cannot read this {type(value).__name__} through DLPack: {errors.first_line(error)}. Make it "
@@ -72,7 +71,7 @@ class DeviceArray:
         return np.array(self.native.numpy())
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        kind, index = self.native.__dlpack_device__()
+        kind, index = dlpack_of(self.native).__dlpack_device__()
         return int(kind), int(index)
 
     def __dlpack__(
@@ -80,7 +79,7 @@ class DeviceArray:
     ) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("A DeviceArray is exchanged where it lies. Copy it with numpy(), or in your library.")
-        return self.native.__dlpack__(stream)
+        return dlpack_of(self.native).__dlpack__(stream=stream)
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.dtype}{list(self.shape)} on {self.device}>"

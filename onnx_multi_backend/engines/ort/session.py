@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
+from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
@@ -47,8 +48,7 @@ class OrtSession(Session):
             for i, (name, output) in enumerate(zip(self._outputs, native.get_outputs(), strict=True))
             if name in names or name in self._outputs[:i] or not output.type.startswith("tensor")
         ]
-        # The native method: the Python wrapper around it would repeat checks that are done before.
-        self._native_run = native._sess.run
+        self._native_run = run_of(native)
         self._errors = errors.all_errors()
         #: Bindings for small models of fixed shapes, and how to make one; that is known after the first run.
         self._idle: deque[Buffered] = deque(maxlen=_KEPT)

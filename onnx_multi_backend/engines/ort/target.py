@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_d
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.input_order import unused_last
+from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
@@ -130,7 +131,7 @@ class OrtTarget(OrtEngine):
             native = keeping.restored(entry, self.session_options)
         except errors.all_errors() as error:
             raise _refused(error) from error
-        native._model_bytes = None
+        let_go_of_bytes(native)
         return make_session(native, tuple(NodePlacement(*node) for node in facts["placement"]))
 
     @property
@@ -216,7 +217,7 @@ class OrtTarget(OrtEngine):
         else:
             self.add_providers(options, wanted, payload.shapes)
             native = ort.InferenceSession(source, options, enable_fallback=0)
-        native._model_bytes = None  # kept for its own set_providers, it would hold the weights a second time
+        let_go_of_bytes(native)
         held = native.get_providers()
         for name, _ in wanted:
             if name not in held:

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of ONNX Runtime's Python classes is not public, and the public way for when it is gone: slower, and as right."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from onnx_multi_backend.engines.ort import runtime
+
+
+def run_of(session: Any) -> Callable[..., Any]:
+    """The session's ``run``, without the Python around it, which repeats checks that are done before."""
+    inner = getattr(session, "_sess", None)
+    method: Callable[..., Any] = session.run if inner is None else inner.run
+    return method
+
+
+def bound_run_of(session: Any, binding: Any) -> Callable[[Any], None]:
+    """Runs a session on a binding; takes the run options."""
+    inner, bound = getattr(session, "_sess", None), getattr(binding, "_iobinding", None)
+    if inner is None or bound is None:
+        return functools.partial(session.run_with_iobinding, binding)
+    return functools.partial(inner.run_with_iobinding, bound)
+
+
+def let_go_of_bytes(session: Any) -> None:
+    """Drop the model that a session keeps for its own ``set_providers``: its weights, a second time."""
+    if hasattr(session, "_model_bytes"):
+        session._model_bytes = None
+
+
+def dlpack_of(value: Any) -> Any:
+    """What of an OrtValue speaks DLPack: before ONNX Runtime 1.31 the native value alone."""
+    return value if hasattr(value, "__dlpack__") else value._ortvalue
+
+
+def value_from_dlpack(array: Any, *, boolean: bool) -> Any:
+    """An OrtValue that shares the memory of anything that speaks DLPack."""
+    ort_value = runtime.load().OrtValue
+    if hasattr(ort_value, "from_dlpack"):
+        return ort_value.from_dlpack(array)
+    from onnxruntime.capi import _pybind_state  # before ONNX Runtime 1.31
+
+    return ort_value(_pybind_state.OrtValue.from_dlpack(array.__dlpack__(), boolean))
