@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 from onnx_multi_backend.errors import OptionError
@@ -30,13 +29,9 @@ _UNITS = {
 
 def user_cache_dir() -> Path:
     """The user's cache folder for this package, by the platform's custom."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "onnx_multi_backend"
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("onnx_multi_backend", appauthor=False))
 
 
 def resolve(cache_dir: str | bool | None, *, slow_builds: bool) -> Path | None:
