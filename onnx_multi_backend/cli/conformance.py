@@ -25,7 +25,6 @@ from onnx_multi_backend.conformance import (
     Selection,
     compare_reports,
     merge,
-    render_changes,
     run_conformance,
 )
 from onnx_multi_backend.conformance.interrupts import one_interrupt, uninterrupted
@@ -165,8 +164,8 @@ def conformance(
         changes = compare_reports(old, report) if old else None
         try:
             with uninterrupted():
-                summary = render_changes(changes, str(compare_with)) if changes else ""
-                targets.write(report, summary, selected=bool(expression or domain or operator or kind))
+                chosen = bool(expression or domain or operator or kind)
+                targets.write(report, changes, str(compare_with), selected=chosen)
         finally:  # what cannot be written is at least shown
             show_report(report, left_out, coverage=coverage)
             if changes:

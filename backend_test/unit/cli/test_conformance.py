@@ -119,9 +119,12 @@ def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compa
 
     worse = tmp_path / "old.json"
     worse.write_text(Path(reports[1]).read_text().replace('"label": "fail"', '"label": "pass"'), encoding="utf-8")
-    done = cli("conformance", "--merge", reports[1], "--compare", str(worse), "--fail-on", "regressions")
+    compared = ("--compare", str(worse), "--fail-on", "regressions", "--out", str(tmp_path / "compared"))
+    done = cli("conformance", "--merge", reports[1], *compared)
     assert done.code == 1
-    assert "1 worse, 0 other changes" in done.out
+    assert "1 worse, 0 better, 0 other changes" in done.out
+    for file in ("index.html", "summary.md"):
+        assert "1 worse, 0 better, 0 other changes" in (tmp_path / "compared" / file).read_text(encoding="utf-8")
     assert f"newly failing: {BAD[1]} test_floor_cpu: pass -> fail: AssertionError" in done.out
     done = cli("conformance", "--merge", reports[1], "--compare", reports[1], "--fail-on", "regressions")
     assert done.code == 0
