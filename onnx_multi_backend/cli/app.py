@@ -9,8 +9,7 @@ import typer
 
 import onnx_multi_backend
 from onnx_multi_backend.cli import cache, conformance, inspect, messages, presets, run
-
-PROGRAM = "onnx-multi-backend"
+from onnx_multi_backend.early_interrupt import PROGRAM
 
 EXAMPLES = """\b
 Start with:

@@ -28,6 +28,7 @@ from onnx_multi_backend.conformance import (
     run_conformance,
 )
 from onnx_multi_backend.conformance.interrupts import one_interrupt, uninterrupted
+from onnx_multi_backend.conformance.workers.memory import parse_memory
 from onnx_multi_backend.errors import OptionError
 
 Kind = enum.StrEnum("Kind", {kind.replace("-", "_"): kind for kind in KINDS})  # type: ignore[misc]
@@ -86,6 +87,9 @@ def conformance(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="What a case may take.")
     ] = TIMEOUT,
+    memory: Annotated[
+        str | None, _option("--memory", metavar="SIZE", help="What a process may hold, as 2GiB; on Linux.")
+    ] = None,
     out: Annotated[
         Path | None, _option("--out", metavar="DIR", help="Write the reports here: report.json, index.html, and more.")
     ] = None,
@@ -135,6 +139,7 @@ def conformance(
         raise OptionError("--fail-on regressions goes with --compare OLD.json.")
     targets = Targets(out, scoreboard_dir, write_expectations)
     targets.check()
+    limit = parse_memory(memory) if memory is not None else None
     old = Report.read(compare_with) if compare_with else None
     left_out: list[Choice] = []
     with one_interrupt():
@@ -158,7 +163,7 @@ def conformance(
             selection = Selection(expression, tuple(domain or ()), tuple(operator or ()), tuple(map(str, kind or ())))
             progress = RunProgress()
             try:
-                report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, observer=progress)
+                report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, memory=limit, observer=progress)
             finally:
                 progress.collected()
         changes = compare_reports(old, report) if old else None

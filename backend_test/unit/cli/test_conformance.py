@@ -218,7 +218,7 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to catch")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)])
 def test_a_run_that_is_stopped_writes_what_is_known(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: signal.Signals
 ) -> None:
