@@ -22,7 +22,6 @@ Start with:
 
 app = typer.Typer(
     name=PROGRAM,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
