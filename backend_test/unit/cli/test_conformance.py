@@ -217,6 +217,23 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
     assert "\x1b" not in err
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process holds")
+def test_a_case_beyond_the_memory_fails(cli: Cli) -> None:
+    hoards = ("--backend", "backend_test.unit.conformance.odd_backends.Hoards")
+    done = cli("conformance", *hoards, "-k", "test_abs_cpu or test_sub_cpu", "--memory", "3GiB")
+    assert done.code == 1
+    assert "1 fail: more memory is needed than the 3,072 MiB that a process may have" in done.out
+    assert "2 cases, 1 passed" in done.out
+
+
+def test_a_backend_is_shown_with_the_version_that_it_says(cli: Cli) -> None:
+    done = cli(
+        "conformance", "--backend", "backend_test.unit.conformance.odd_backends.SaysItsVersion", "-k", "test_abs_cpu"
+    )
+    assert done.code == 0
+    assert "odd_backends.SaysItsVersion on CPU, Odd Engine 1.2 beta\n" in done.out
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to catch")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)])
 def test_a_run_that_is_stopped_writes_what_is_known(
@@ -325,6 +342,11 @@ def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Pa
         (["report.json"], "report.json: reports are given with --merge."),
         (["--merge"], "--merge needs the report.json"),
         (["--merge", "nowhere.json"], "'nowhere.json': No such file"),
+        (
+            [*BAD, "--expectations", "nowhere.toml"],
+            "--expectations nowhere.toml: there is no such file. --write-expectations",
+        ),
+        ([*BAD, "--memory", "lots"], "A limit of memory is a size such as 2GiB or 800MB, not 'lots'."),
         (["--merge", "a.json", "--domain", "ai.onnx"], "--domain is for a run, and --merge runs nothing."),
         (["--merge", "a.json", "--jobs", "2"], "--jobs is for a run, and --merge runs nothing."),
         (["--compare", "nowhere.json"], "'nowhere.json': No such file"),

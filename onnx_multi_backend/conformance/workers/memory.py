@@ -22,9 +22,9 @@ def parse_memory(text: str) -> int:
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?|)b?", text.strip().lower())
     size = int(float(parts[1]) * _UNITS[parts[2]]) if parts else 0
     if not size:
-        raise OptionError(f"a limit of memory is a size such as 2GiB or 800MB, not {text!r}.")
+        raise OptionError(f"A limit of memory is a size such as 2GiB or 800MB, not {text!r}.")
     if not sys.platform.startswith("linux"):
-        raise OptionError(f"a limit of memory needs Linux; {sys.platform} does not count what a process holds.")
+        raise OptionError(f"A limit of memory needs Linux; {sys.platform} does not count what a process holds.")
     return size
 
 
