@@ -60,8 +60,14 @@ PROVEN_ELSEWHERE = {
         "test_openvino.py",
         "unit/search",
         "unit/test_third_engine.py",
-        *(f"unit/cli/test_{name}.py" for name in ("cache", "command", "conformance", "odd_files")),
-        *(f"unit/conformance/test_{name}.py" for name in ("html", "merge", "pytest_suite", "workers")),
+        *(
+            f"unit/cli/test_{name}.py"
+            for name in ("cache", "command", "completion", "conformance", "interrupts", "odd_files")
+        ),
+        *(
+            f"unit/conformance/test_{name}.py"
+            for name in ("html", "html_axe", "html_finding", "merge", "pytest_suite", "workers", "workflow")
+        ),
     ],
 }
 

@@ -47,6 +47,9 @@ class ToyRep(BackendRep):
 class ToyBackend(Backend):
     """Runs models on `onnx.reference.ReferenceEvaluator`, on the CPU."""
 
+    name = "the toy, on ONNX's reference evaluator"
+    version = onnx.__version__
+
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Tell whether the backend runs on a device; any string gets an answer."""

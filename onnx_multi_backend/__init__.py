@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way to run an ONNX model on ONNX Runtime or OpenVINO, behind `onnx.backend.base`."""
 
+from onnx_multi_backend import early_interrupt  # noqa: F401  (before all else)
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.backend import (
     OpenvinoBackend,

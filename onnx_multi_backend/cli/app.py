@@ -9,8 +9,7 @@ import typer
 
 import onnx_multi_backend
 from onnx_multi_backend.cli import cache, conformance, inspect, messages, presets, run
-
-PROGRAM = "onnx-multi-backend"
+from onnx_multi_backend.early_interrupt import PROGRAM
 
 EXAMPLES = """\b
 Start with:
@@ -23,7 +22,6 @@ Start with:
 
 app = typer.Typer(
     name=PROGRAM,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -33,9 +33,21 @@ SUPPLIED: Mapping[str, Mapping[str, Any]] = {"Ort": {"provider_name": "CPUExecut
 Fallback = enum.StrEnum("Fallback", {word: word for word in FALLBACKS})  # type: ignore[misc]
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="An .onnx file.", show_default=False)]
+
+
+def _complete_preset(incomplete: str) -> list[str]:
+    return [name for name in all_presets() if name.startswith(incomplete)]
+
+
 PresetNames = Annotated[
     list[str] | None,
-    typer.Option("--preset", metavar="NAME", help="Only this preset; repeat it for several.", show_default=False),
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Only this preset; repeat it for several.",
+        show_default=False,
+        autocompletion=_complete_preset,
+    ),
 ]
 DeviceName = Annotated[
     str | None,

@@ -25,10 +25,10 @@ from onnx_multi_backend.conformance import (
     Selection,
     compare_reports,
     merge,
-    render_changes,
     run_conformance,
 )
 from onnx_multi_backend.conformance.interrupts import one_interrupt, uninterrupted
+from onnx_multi_backend.conformance.workers.memory import parse_memory
 from onnx_multi_backend.errors import OptionError
 
 Kind = enum.StrEnum("Kind", {kind.replace("-", "_"): kind for kind in KINDS})  # type: ignore[misc]
@@ -87,6 +87,9 @@ def conformance(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="What a case may take.")
     ] = TIMEOUT,
+    memory: Annotated[
+        str | None, _option("--memory", metavar="SIZE", help="What a process may hold, as 2GiB; on Linux.")
+    ] = None,
     out: Annotated[
         Path | None, _option("--out", metavar="DIR", help="Write the reports here: report.json, index.html, and more.")
     ] = None,
@@ -136,6 +139,7 @@ def conformance(
         raise OptionError("--fail-on regressions goes with --compare OLD.json.")
     targets = Targets(out, scoreboard_dir, write_expectations)
     targets.check()
+    limit = parse_memory(memory) if memory is not None else None
     old = Report.read(compare_with) if compare_with else None
     left_out: list[Choice] = []
     with one_interrupt():
@@ -159,14 +163,14 @@ def conformance(
             selection = Selection(expression, tuple(domain or ()), tuple(operator or ()), tuple(map(str, kind or ())))
             progress = RunProgress()
             try:
-                report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, observer=progress)
+                report = run_conformance(plans, selection, jobs=jobs, timeout=timeout, memory=limit, observer=progress)
             finally:
                 progress.collected()
         changes = compare_reports(old, report) if old else None
         try:
             with uninterrupted():
-                summary = render_changes(changes, str(compare_with)) if changes else ""
-                targets.write(report, summary, selected=bool(expression or domain or operator or kind))
+                chosen = bool(expression or domain or operator or kind)
+                targets.write(report, changes, str(compare_with), selected=chosen)
         finally:  # what cannot be written is at least shown
             show_report(report, left_out, coverage=coverage)
             if changes:

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from onnx_multi_backend.conformance import Report, draft_expectations, write_reports, write_scoreboard, write_text
+from onnx_multi_backend.conformance import (
+    Changes,
+    Report,
+    draft_expectations,
+    write_reports,
+    write_scoreboard,
+    write_text,
+)
 from onnx_multi_backend.errors import OptionError
 
 
@@ -38,15 +45,17 @@ class Targets:
             except OSError as error:
                 raise OptionError(f"{option} {path}: nothing can be written there: {error.strerror}.") from error
 
-    def write(self, report: Report, changes: str, *, selected: bool = False) -> None:
-        """Write what was asked for; `changes` is Markdown for the summary, and `selected` tells that cases were left out.
+    def write(
+        self, report: Report, changes: Changes | None = None, against: str = "", *, selected: bool = False
+    ) -> None:
+        """Write what was asked for; `changes` are those since the report `against`, `selected` tells that cases were left out.
 
         Raises
         ------
         OSError
         """
         if self.out:
-            write_reports(report, self.out, changes)
+            write_reports(report, self.out, changes, against)
         if self.scoreboard_dir:
             write_scoreboard(report, self.scoreboard_dir, trend=not selected)
         if self.write_expectations:

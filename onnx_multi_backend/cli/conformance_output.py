@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 
@@ -14,16 +13,13 @@ from onnx_multi_backend.conformance import (
     Changes,
     Report,
     Tally,
-    cause_of,
     coverage_headline,
     coverage_text,
     describe_changes,
+    frequent_reasons,
     summarize,
     tallies,
 )
-
-#: What a refusal begins with, another model each time.
-_MODEL = re.compile(r"^\S+ cannot run (model )?'[^']*': ")
 
 #: Lines that reasons take, all backends together, and at the most of one backend.
 _REASON_LINES = 40
@@ -50,8 +46,7 @@ def show_report(report: Report, left_out: Sequence[Choice] = (), *, coverage: bo
 def show_changes(changes: Changes, source: str) -> None:
     """Print what changed, what was lost first."""
     console.line()
-    better = len(changes.labels) - len(changes.regressions)
-    console.heading(f"Against {source}: {len(changes.regressions)} worse, {better} other changes")
+    console.heading(f"Against {source}: {changes.counts}")
     for text in describe_changes(changes):
         console.line(text, indent=2)
 
@@ -70,7 +65,7 @@ def _show_backend(report: Report, tally: Tally, most: int, *, coverage: bool) ->
             console.line(_short(text), indent=4)
         if len(problems) > most and not coverage:
             console.line(f"and {len(problems) - most} more, in the report that --out writes", indent=4)
-    _show_reasons(report, run.name, most)
+    _show_reasons(tally, most)
     if coverage:
         sys.stdout.write(console.harmless(coverage_text(report, run.name)))
     else:
@@ -78,19 +73,14 @@ def _show_backend(report: Report, tally: Tally, most: int, *, coverage: bool) ->
     console.line()
 
 
-def _show_reasons(report: Report, backend: str, most: int) -> None:
+def _show_reasons(tally: Tally, most: int) -> None:
     """Why cases did not pass, the most frequent reasons first."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for case in report.cases:
-        if case.backend == backend and not case.label.is_pass:
-            text = _MODEL.sub("", case.reason or case.headline)
-            reasons.setdefault((str(case.label), cause_of(text)), []).append(text)
-    frequent = sorted(reasons.items(), key=lambda item: -len(item[1]))
-    for (label, _), texts in frequent[:most]:
-        console.line(_short(f"{len(texts):4} {label}: {texts[0]}"), indent=2)
-    if len(frequent) > most:
-        rest = sum(len(texts) for _, texts in frequent[most:])
-        console.line(f"{rest:4} for {len(frequent) - most} other reasons", indent=2)
+    reasons = frequent_reasons(tally.results)
+    for reason in reasons[:most]:
+        console.line(_short(str(reason)), indent=2)
+    if len(reasons) > most:
+        rest = sum(reason.count for reason in reasons[most:])
+        console.line(f"{rest} for {len(reasons) - most} other reasons", indent=2)
 
 
 def _short(text: str) -> str:

@@ -82,11 +82,13 @@ def _given_expectations(file: str | None, names: Sequence[str], *, foreign: Sequ
     if file is None:
         return {}
     name, equals, rest = file.partition("=")
-    if equals and name in names:
-        return {name: Path(rest)}
     owners = list(dict.fromkeys(foreign)) or list(names)
+    if equals and name in names:
+        owners, file = [name], rest
     if len(owners) != 1:
         raise OptionError(f"--expectations {file}: write NAME=FILE, with NAME one of {', '.join(owners)}.")
+    if not Path(file).exists():
+        raise OptionError(f"--expectations {file}: there is no such file. --write-expectations {file} drafts one.")
     return {owners[0]: Path(file)}
 
 

@@ -11,8 +11,10 @@ from typing import NoReturn
 
 import typer
 
+from onnx_multi_backend import early_interrupt
 from onnx_multi_backend.cli import messages
-from onnx_multi_backend.cli.app import PROGRAM, app
+from onnx_multi_backend.cli.app import app
+from onnx_multi_backend.early_interrupt import PROGRAM
 from onnx_multi_backend.errors import OnnxMultiBackendError
 
 WRONG = 2
@@ -26,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     arguments : sequence of str, optional
         Those of the process when None.
     """
+    early_interrupt.tell()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # no name costs a report because a terminal cannot write it
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -24,6 +24,7 @@ from onnx_multi_backend.conformance.report.coverage import Operator, OperatorCov
 from onnx_multi_backend.conformance.report.document import BackendRun, Report, ReportError
 from onnx_multi_backend.conformance.report.files import write_text
 from onnx_multi_backend.conformance.report.merge import merge
+from onnx_multi_backend.conformance.report.reasons import Reason, frequent_reasons
 from onnx_multi_backend.conformance.report.scoreboard import write_scoreboard
 from onnx_multi_backend.conformance.report.tally import Tally, tallies
 from onnx_multi_backend.conformance.report.text import coverage_headline, coverage_text
@@ -61,6 +62,7 @@ __all__ = [
     "OperatorUse",
     "PlacedNode",
     "Plan",
+    "Reason",
     "Report",
     "ReportError",
     "Selection",
@@ -73,6 +75,7 @@ __all__ = [
     "coverage_text",
     "describe_changes",
     "draft_expectations",
+    "frequent_reasons",
     "merge",
     "operator_coverage",
     "protocol_suite",

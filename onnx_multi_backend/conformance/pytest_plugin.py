@@ -22,6 +22,7 @@ from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import find_case
+from onnx_multi_backend.conformance.foreign import sound
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.processor_facts import difference
 from onnx_multi_backend.conformance.pytest_suite import NO_BACKEND, Options, check_chosen
@@ -64,8 +65,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Put what is known of a case on the report of its setup, and its result on that of its call."""
     report = yield
+    about = getattr(getattr(item, "obj", None), "onnx_about", None)
+    if about:  # what a foreign backend logs and prints may be what pytest-xdist cannot carry
+        report.sections = [(name, sound(text)) for name, text in report.sections]
     if call.when == "setup":
-        about = getattr(getattr(item, "obj", None), "onnx_about", None)
         vars(report)["onnx_about"] = about and about()
     elif call.when == "call":
         vars(report)["onnx_result"] = getattr(getattr(item, "instance", None), "onnx_result", None)

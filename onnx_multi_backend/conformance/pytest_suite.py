@@ -23,6 +23,7 @@ from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import STOCK_CLASSES, Case
 from onnx_multi_backend.conformance.expectation_file import ExpectationError
 from onnx_multi_backend.conformance.expectations import Expectations
+from onnx_multi_backend.conformance.foreign import versions_told
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.processor_facts import difference
 from onnx_multi_backend.conformance.results import CaseResult
@@ -162,7 +163,7 @@ def plug(
             "path": ref.path,
             "devices": list(ref.devices),
             "options": ref.options_as_json,
-            "versions": {name: installed_version(name) or "" for name in engines},
+            "versions": {name: installed_version(name) or "" for name in engines} or versions_told(backend, ref.path),
             "expectations": str(expectations) if expectations else "",
             "problems": stale,
         },

@@ -42,7 +42,8 @@ class Plan:
     preset : str
         The preset's name; empty for a backend that is none.
     versions : mapping of str to str, optional
-        Of the packages that compute; by default of the distribution that the backend's module comes from.
+        Of the packages that compute; by default what the backend says of itself (`versions_told`), or else of the
+        distribution that its module comes from.
     """
 
     backend: BackendRef
@@ -72,6 +73,7 @@ def run_conformance(
     *,
     jobs: int | None = None,
     timeout: float = TIMEOUT,
+    memory: int | None = None,
     observer: Observer | None = None,
 ) -> Report:
     """Run the official suite on backends, one after the other, each case in a worker process.
@@ -89,6 +91,8 @@ def run_conformance(
         Processes at once; the cores that this process may use when None.
     timeout : float
         Seconds that a case may take.
+    memory : int, optional
+        Bytes that a process may hold, on Linux. A case that needs more fails or crashes, as its backend takes it.
     observer : Observer, optional
 
     Returns
@@ -118,16 +122,16 @@ def run_conformance(
     try:
         facts = describe_cases()
         chosen = [_choose(plan, facts, selection) for plan in plans]
-        with _loaded(plans, timeout) as first:
+        with _loaded(plans, timeout, memory) as (first, told):
             for plan, known in zip(plans, chosen, strict=True):
                 models |= known
-                backends[plan.backend.name] = _describe(plan, facts, environment)
+                backends[plan.backend.name] = _describe(plan, told[plan.backend.name], facts, environment)
                 found: dict[str, CaseResult] = {}
                 observer.started(plan, len(known))
                 try:
                     cases = [Case(name, case.kind) for name, case in known.items()]
                     worker = first if plan is plans[0] else None
-                    for result in _results(plan, cases, jobs or environment.cores, timeout, worker):
+                    for result in _results(plan, cases, jobs or environment.cores, timeout, memory, worker):
                         found[result.name] = result
                         observer.result(result)
                 finally:
@@ -145,15 +149,19 @@ def _choose(plan: Plan, facts: Mapping[str, CaseFacts], selection: Selection) ->
 
 
 @contextlib.contextmanager
-def _loaded(plans: Sequence[Plan], timeout: float) -> Generator[Worker | None]:
-    """Load each backend once, and keep the worker of the first: it is used next."""
+def _loaded(
+    plans: Sequence[Plan], timeout: float, memory: int | None
+) -> Generator[tuple[Worker | None, dict[str, Mapping[str, str]]]]:
+    """Load each backend once, keep the worker of the first, which is used next, and what each says of its version."""
     first = None
+    told: dict[str, Mapping[str, str]] = {}
     try:
         for plan in reversed(plans):
             if first:
                 first.end()
-            first = load_worker(plan.backend, timeout)
-        yield first
+            first = load_worker(plan.backend, timeout, memory)
+            told[plan.backend.name] = first.versions
+        yield first, told
     finally:
         with uninterrupted():
             if first:
@@ -161,7 +169,7 @@ def _loaded(plans: Sequence[Plan], timeout: float) -> Generator[Worker | None]:
 
 
 def _results(
-    plan: Plan, cases: Sequence[Case], jobs: int, timeout: float, first: Worker | None
+    plan: Plan, cases: Sequence[Case], jobs: int, timeout: float, memory: int | None, first: Worker | None
 ) -> Iterator[CaseResult]:
     to_run = []
     for case in cases:
@@ -170,17 +178,19 @@ def _results(
             yield skipped
         else:
             to_run.append(case)
-    for result in run_in_workers(plan.backend, to_run, jobs=jobs, timeout=timeout, first=first):
+    for result in run_in_workers(plan.backend, to_run, jobs=jobs, timeout=timeout, memory=memory, first=first):
         yield plan.expectations.judge(result, strict=plan.strict)
 
 
-def _describe(plan: Plan, facts: Mapping[str, CaseFacts], environment: Environment) -> BackendRun:
+def _describe(
+    plan: Plan, told: Mapping[str, str], facts: Mapping[str, CaseFacts], environment: Environment
+) -> BackendRun:
     devices = {*STANDARD_DEVICES, *plan.backend.devices}
     known = [case_name(name, device) for name in facts for device in devices]
     return BackendRun.of(
         plan.backend,
         environment,
-        versions=plan.versions,
+        versions=plan.versions or told,
         preset=plan.preset,
         expectations=plan.source,
         problems=plan.expectations.stale(known) if plan.strict else (),

@@ -31,7 +31,7 @@ from onnx_multi_backend.conformance.cases import (
     official_cases,
 )
 from onnx_multi_backend.conformance.compare import assert_similar
-from onnx_multi_backend.conformance.foreign import describe_error, message_of
+from onnx_multi_backend.conformance.foreign import describe_error, message_of, sound
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
 from onnx_multi_backend.errors import UnsupportedModelError
@@ -257,6 +257,6 @@ def _told(rep: Any) -> tuple[tuple[Change, ...], tuple[PlacedNode, ...]]:
         return (), ()
     changes = getattr(rep, "adaptations", ())
     return (
-        tuple(Change(c.pass_name, str(c.node or ""), str(c.change), str(c.reason)) for c in changes),
-        tuple(PlacedNode(n.name, n.op_type, n.domain, n.provider) for n in rep.placement()),
+        tuple(Change(*map(sound, (c.pass_name, str(c.node or ""), str(c.change), str(c.reason)))) for c in changes),
+        tuple(PlacedNode(*map(sound, (n.name, n.op_type, n.domain, n.provider))) for n in rep.placement()),
     )

@@ -119,9 +119,12 @@ def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compa
 
     worse = tmp_path / "old.json"
     worse.write_text(Path(reports[1]).read_text().replace('"label": "fail"', '"label": "pass"'), encoding="utf-8")
-    done = cli("conformance", "--merge", reports[1], "--compare", str(worse), "--fail-on", "regressions")
+    compared = ("--compare", str(worse), "--fail-on", "regressions", "--out", str(tmp_path / "compared"))
+    done = cli("conformance", "--merge", reports[1], *compared)
     assert done.code == 1
-    assert "1 worse, 0 other changes" in done.out
+    assert "1 worse, 0 better, 0 other changes" in done.out
+    for file in ("index.html", "summary.md"):
+        assert "1 worse, 0 better, 0 other changes" in (tmp_path / "compared" / file).read_text(encoding="utf-8")
     assert f"newly failing: {BAD[1]} test_floor_cpu: pass -> fail: AssertionError" in done.out
     done = cli("conformance", "--merge", reports[1], "--compare", reports[1], "--fail-on", "regressions")
     assert done.code == 0
@@ -214,8 +217,25 @@ def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: p
     assert "\x1b" not in err
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process holds")
+def test_a_case_beyond_the_memory_fails(cli: Cli) -> None:
+    hoards = ("--backend", "backend_test.unit.conformance.odd_backends.Hoards")
+    done = cli("conformance", *hoards, "-k", "test_abs_cpu or test_sub_cpu", "--memory", "3GiB")
+    assert done.code == 1
+    assert "1 fail: more memory is needed than the 3,072 MiB that a process may have" in done.out
+    assert "2 cases, 1 passed" in done.out
+
+
+def test_a_backend_is_shown_with_the_version_that_it_says(cli: Cli) -> None:
+    done = cli(
+        "conformance", "--backend", "backend_test.unit.conformance.odd_backends.SaysItsVersion", "-k", "test_abs_cpu"
+    )
+    assert done.code == 0
+    assert "odd_backends.SaysItsVersion on CPU, Odd Engine 1.2 beta\n" in done.out
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to catch")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)])
 def test_a_run_that_is_stopped_writes_what_is_known(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -322,6 +342,11 @@ def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Pa
         (["report.json"], "report.json: reports are given with --merge."),
         (["--merge"], "--merge needs the report.json"),
         (["--merge", "nowhere.json"], "'nowhere.json': No such file"),
+        (
+            [*BAD, "--expectations", "nowhere.toml"],
+            "--expectations nowhere.toml: there is no such file. --write-expectations",
+        ),
+        ([*BAD, "--memory", "lots"], "A limit of memory is a size such as 2GiB or 800MB, not 'lots'."),
         (["--merge", "a.json", "--domain", "ai.onnx"], "--domain is for a run, and --merge runs nothing."),
         (["--merge", "a.json", "--jobs", "2"], "--jobs is for a run, and --merge runs nothing."),
         (["--compare", "nowhere.json"], "'nowhere.json': No such file"),

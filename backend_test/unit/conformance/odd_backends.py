@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import ModelProto
 from onnx.backend.base import BackendRep
@@ -122,6 +124,41 @@ class RaisesWithoutWords(OddBackend):
     @staticmethod
     def odd() -> None:
         raise MuteError
+
+
+class IsLongWinded(OddBackend):
+    @staticmethod
+    def odd() -> None:
+        raise ValueError("\nit began here\n" + "and so on, " * 5_000_000 + "and ended here")
+
+
+class SpeaksNoUnicode(OddBackend):
+    """Says, logs and prints what no encoding has a form for."""
+
+    @staticmethod
+    def odd() -> None:
+        logging.getLogger("odd").warning("a file called \udc80")
+        print("printed \udc80".encode(errors="surrogateescape"))
+        raise ValueError("cannot read \udc80")
+
+
+class Hoards(OddBackend):
+    """Takes eight gigabytes for Abs."""
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
+        if model.graph.node[0].op_type == "Abs":
+            np.ones(10**9)
+        return super().prepare(model, device, **kwargs)
+
+
+class SaysItsVersion(OddBackend):
+    name = "Odd Engine"
+    version = "1.2 beta"
+
+
+class SaysItsName(OddBackend):
+    name = "Odd Engine"
 
 
 class SkipsAsPytestDoes(OddBackend):

@@ -90,6 +90,36 @@ def test_two_backends_are_reported_apart_and_xdist_changes_nothing(folder: Path)
     assert len(labels("alone")) == 32
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "2", "--log-level", "DEBUG")])
+def test_a_message_that_is_no_unicode_fails_its_case_alone(folder: Path, options: tuple[str, ...]) -> None:
+    pytest.importorskip("xdist")
+    (folder / "test_talking.py").unlink()
+    ref = "backend_test.unit.conformance.odd_backends import SpeaksNoUnicode"
+    (folder / "test_odd.py").write_text(
+        f"from {ref}\nfrom onnx_multi_backend.conformance.pytest_suite import plug\n"
+        "globals().update(plug(SpeaksNoUnicode, module=__name__))\n"
+    )
+    code, output = run(folder, *options, "--onnx-report", "report")
+    assert code == 1, output
+    assert "INTERNALERROR" not in output
+    assert outcomes(output) == {"failed": 16, "passed": 1}, output
+    cases = Report.read(folder / "report" / "report.json").cases
+    assert {c.error for c in cases} == {"ValueError: cannot read \\udc80"}
+
+
+def test_a_foreign_backend_says_its_version_under_pytest_too(folder: Path) -> None:
+    (folder / "test_talking.py").unlink()
+    (folder / "test_odd.py").write_text(
+        "from backend_test.unit.conformance.odd_backends import SaysItsVersion\n"
+        "from onnx_multi_backend.conformance.pytest_suite import plug\n"
+        "globals().update(plug(SaysItsVersion, module=__name__))\n"
+    )
+    code, output = run(folder, "--onnx-report", "report")
+    assert code == 0, output
+    (backend,) = Report.read(folder / "report" / "report.json").backends.values()
+    assert backend.engine == "Odd Engine 1.2 beta"
+
+
 def test_reasons_are_shown(folder: Path) -> None:
     _, output = run(folder, "-rsx")
     for reason in ("unsupported: the toy has no Floor", "kills the process [defect]", "explodes [defect]", "no Sin"):

@@ -24,9 +24,11 @@ def odd(name: str, **kwargs: Any) -> BackendRef:
     return BackendRef(f"backend_test.unit.conformance.odd_backends.{name}", name, **kwargs)
 
 
-def run(*names: str, ref: BackendRef = BAD, jobs: int = 2, timeout: float = 20.0) -> dict[str, CaseResult]:
+def run(
+    *names: str, ref: BackendRef = BAD, jobs: int = 2, timeout: float = 20.0, memory: int | None = None
+) -> dict[str, CaseResult]:
     cases = [Case(f"test_{name}_cpu", "node") for name in names]
-    return {r.name: r for r in run_in_workers(ref, cases, jobs=jobs, timeout=timeout)}
+    return {r.name: r for r in run_in_workers(ref, cases, jobs=jobs, timeout=timeout, memory=memory)}
 
 
 def test_a_segfault_and_an_abort_cost_one_case_each() -> None:
@@ -142,6 +144,49 @@ def test_where_a_process_died_is_told_though_it_had_closed_its_streams() -> None
 def test_whatever_a_backend_raises_is_told_in_a_line(backend: str, label: Label, headline: str) -> None:
     results = run("abs", "add", ref=odd(backend), jobs=1)
     assert [(r.label, r.headline) for r in results.values()] == [(label, headline)] * 2
+
+
+def test_of_a_long_message_the_beginning_and_the_end_are_kept() -> None:
+    (result,) = run("abs", ref=odd("IsLongWinded"), jobs=1).values()
+    assert result.label == Label.FAIL
+    assert result.headline == "ValueError: it began here"
+    assert result.error.endswith("and so on, and ended here")
+    assert "characters are left out" in result.error
+    assert len(result.error) < 11_000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process holds")
+def test_a_case_that_takes_too_much_memory_fails_alone() -> None:
+    results = run("abs", "add", "sub", ref=odd("Hoards"), jobs=1, memory=3 * 2**30)
+    assert {n: r.label for n, r in results.items()} == {
+        "test_abs_cpu": Label.FAIL,
+        "test_add_cpu": Label.PASS,
+        "test_sub_cpu": Label.PASS,
+    }
+    assert "MemoryError" in results["test_abs_cpu"].headline
+    assert results["test_abs_cpu"].reason == "more memory is needed than the 3,072 MiB that a process may have"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process holds")
+def test_a_backend_that_cannot_be_loaded_in_the_memory_is_told_the_limit() -> None:
+    with pytest.raises(BackendLoadError, match=r"hold 1 MiB\.|loading it ended the process"):
+        load_worker(BackendRef("onnx_multi_backend.OrtCpuBackend"), memory=2**20)
+
+
+@pytest.mark.parametrize(
+    ("backend", "versions"),
+    [
+        ("SaysItsVersion", {"Odd Engine": "1.2 beta"}),
+        ("SaysItsName", {"Odd Engine": ""}),
+        ("OddBackend", {}),
+    ],
+)
+def test_a_backend_may_say_its_name_and_version(backend: str, versions: dict[str, str]) -> None:
+    worker = load_worker(odd(backend))
+    try:
+        assert worker.versions == versions
+    finally:
+        worker.end()
 
 
 def test_leaving_early_stops_the_workers() -> None:

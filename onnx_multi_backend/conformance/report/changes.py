@@ -41,6 +41,15 @@ class LabelChange:
         """Whether it passed, and does not any more."""
         return self.old.is_pass and not self.new.is_pass
 
+    @property
+    def kind(self) -> str:
+        """``newly failing``, ``worse``, ``better`` (it passes, and did not) or ``changed``."""
+        if self.newly_failing:
+            return "newly failing"
+        if self.is_regression:
+            return "worse"
+        return "better" if self.new.is_pass and not self.old.is_pass else "changed"
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -68,6 +77,21 @@ class Changes:
     def regressions(self) -> list[LabelChange]:
         """What was lost."""
         return [change for change in self.labels if change.is_regression]
+
+    @property
+    def counts(self) -> str:
+        """How many changes there are: ``3 worse, 1 better, 5 other changes of label``."""
+        better = sum(change.kind == "better" for change in self.labels)
+        worse = len(self.regressions)
+        return f"{worse} worse, {better} better, {len(self.labels) - worse - better} other changes of label"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said beside the labels, one line each."""
+        lines = [f"{name} ran on {how}" for name, how in self.moved]
+        lines += [f"{count} cases of {name} are in the old report alone" for name, count in self.only_old]
+        lines += [f"{count} cases of {name} are in the new report alone" for name, count in self.only_new]
+        return lines
 
 
 def compare_reports(old: Report, new: Report) -> Changes:
@@ -100,12 +124,11 @@ def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
     limit : int
         How many changes are listed.
     """
-    better = len(changes.labels) - len(changes.regressions)
-    lines = [f"### Against {code(source)}", f"{len(changes.regressions)} worse, {better} other changes of label."]
+    lines = [f"### Against {code(source)}", f"{changes.counts}."]
     lines += [f"{code(name)} ran on {plain(how)}." for name, how in changes.moved]
     if changes.labels:
         rows = [
-            [_word(c), code(c.backend), code(c.name), c.old.value, c.new.value, plain(c.headline)]
+            [c.kind, code(c.backend), code(c.name), c.old.value, c.new.value, plain(c.headline)]
             for c in changes.labels[:limit]
         ]
         lines.append(table(["", "backend", "case", "was", "is", ""], rows))
@@ -118,25 +141,15 @@ def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
 
 def describe_changes(changes: Changes) -> list[str]:
     """Return one line a change, for a terminal."""
-    lines = [f"{name} ran on {how}" for name, how in changes.moved]
+    lines = []
     for c in changes.labels:
         because = f": {c.headline}" if c.headline else ""
-        lines.append(f"{_word(c)}: {c.backend} {c.name}: {c.old} -> {c.new}{because}")
-    lines += [f"{count} cases of {name} are in the old report alone" for name, count in changes.only_old]
-    lines += [f"{count} cases of {name} are in the new report alone" for name, count in changes.only_new]
-    return lines
+        lines.append(f"{c.kind}: {c.backend} {c.name}: {c.old} -> {c.new}{because}")
+    return [*lines, *changes.remarks]
 
 
 def _moved(old: BackendRun, new: BackendRun) -> str:
     return difference(old.environment.processor, new.environment.processor)
-
-
-def _word(change: LabelChange) -> str:
-    if change.newly_failing:
-        return "newly failing"
-    if change.is_regression:
-        return "worse"
-    return "better" if change.new.is_pass and not change.old.is_pass else "changed"
 
 
 def _by_case(report: Report) -> dict[tuple[str, str], CaseResult]:

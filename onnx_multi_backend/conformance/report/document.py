@@ -101,7 +101,7 @@ class BackendRun:
     @property
     def engine(self) -> str:
         """The packages that compute and their versions, ``onnxruntime 1.31.1``."""
-        return ", ".join(f"{name} {version}" for name, version in self.versions.items() if name != "onnx")
+        return ", ".join(f"{name} {version}".rstrip() for name, version in self.versions.items() if name != "onnx")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the backend as JSON has it; `from_dict` is the way back."""

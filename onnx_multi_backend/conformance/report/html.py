@@ -9,8 +9,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.report.changes import Changes
+from onnx_multi_backend.conformance.report.coverage import operator_coverage
 from onnx_multi_backend.conformance.report.document import Report
 from onnx_multi_backend.conformance.report.html_data import page_data
+from onnx_multi_backend.conformance.report.reasons import frequent_reasons
 from onnx_multi_backend.conformance.report.tally import tallies
 
 #: The scripts in the order in which they need one another; together they are one.
@@ -26,13 +29,23 @@ _SCRIPTS = (
     "case.js",
     "operator.js",
     "details.js",
+    "changes.js",
     "filters.js",
     "main.js",
 )
 
 
-def render_html(report: Report) -> str:
-    """Return the page, to be written as UTF-8."""
+def render_html(report: Report, changes: Changes | None = None, against: str = "") -> str:
+    """Return the page, to be written as UTF-8.
+
+    Parameters
+    ----------
+    report : Report
+    changes : Changes, optional
+        What changed since an earlier report; the page has a section about it.
+    against : str
+        What that report is called.
+    """
     environment = Environment(
         loader=PackageLoader(__package__, "page"),
         autoescape=True,
@@ -41,11 +54,16 @@ def render_html(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    figures = [
+        (t, operator_coverage(report, t.run.name).values(), frequent_reasons(t.results)) for t in tallies(report)
+    ]
     page = environment.get_template("page.html.j2").render(
         report=report,
-        tallies=tallies(report),
+        figures=figures,
+        changes=changes,
+        against=against,
         labels=list(Label),
-        data=page_data(report),
+        data=page_data(report, changes),
         source=_source,
         scripts=_SCRIPTS,
     )

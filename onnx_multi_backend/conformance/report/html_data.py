@@ -9,6 +9,7 @@ from typing import Any
 from onnx_multi_backend.conformance.case_facts import CaseFacts, OperatorUse
 from onnx_multi_backend.conformance.cases import case_name
 from onnx_multi_backend.conformance.labels import Label
+from onnx_multi_backend.conformance.report.changes import Changes
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.results import CaseResult
 
@@ -18,8 +19,14 @@ _NO_OPERATOR = OperatorUse("", "(no operator)", 0, True, {}, ())
 _LABELS = list(Label)
 
 
-def page_data(report: Report) -> dict[str, Any]:
+def page_data(report: Report, changes: Changes | None = None) -> dict[str, Any]:
     """Return what the page's ``data.js`` reads.
+
+    Parameters
+    ----------
+    report : Report
+    changes : Changes, optional
+        What changed since an earlier report.
 
     Returns
     -------
@@ -36,7 +43,9 @@ def page_data(report: Report) -> dict[str, Any]:
         ``outcomes``: label, reason, error, what is unexpected, changes, placement.
 
         ``backends``: for each its name as such, the suffix that completes the names of its cases, and for each case
-        the outcome (-1 for none) and the duration in milliseconds as such.
+        the outcome (-1 for none) and the duration in milliseconds as such; by case, the label that it had before.
+
+        ``changed``: what kind of change it is as such, case, backend, what the new result says as such.
     """
     tables = _Tables()
     columns = []
@@ -44,16 +53,24 @@ def page_data(report: Report) -> dict[str, Any]:
         results = report.of(run.name)
         suffix = _suffix(run, results)
         columns.append((run.name, suffix, [tables.result(r, report.models[r.name], suffix) for r in results]))
-    backends = []
+    backends: list[dict[str, Any]] = []
     for name, suffix, numbered in columns:  # only now all cases are known
         outcomes, durations = [-1] * len(tables.cases), [0.0] * len(tables.cases)
         for case, outcome, duration in numbered:
             outcomes[case], durations[case] = outcome, duration
-        backends.append({"name": name, "suffix": suffix, "outcomes": outcomes, "durations": durations})
+        backends.append({"name": name, "suffix": suffix, "outcomes": outcomes, "durations": durations, "was": {}})
+    changed = []
+    places = {run.name: place for place, run in enumerate(report.backends.values())}
+    for change in changes.labels if changes else ():
+        place = places[change.backend]
+        case = tables.number(change.name, report.models[change.name], backends[place]["suffix"])
+        backends[place]["was"][case] = _LABELS.index(change.old)
+        changed.append((change.kind, case, place, change.headline))
     return {
         "labels": [[label.value, label.is_pass] for label in _LABELS],
         **{name: list(table) for name, table in vars(tables).items()},
         "backends": backends,
+        "changed": changed,
     }
 
 
@@ -78,9 +95,13 @@ class _Tables:
 
     def result(self, result: CaseResult, facts: CaseFacts, suffix: str) -> tuple[int, int, float]:
         """Number a case and its outcome; backends of different devices share the case if the model is the same."""
-        uses = tuple(self.uses[self._use(use)] for use in facts.operators or (_NO_OPERATOR,))
-        case = self.cases[(self.texts[result.name.removesuffix(suffix)], self.texts[result.kind], uses)]
+        case = self.number(result.name, facts, suffix)
         return case, self.outcomes[self._outcome(result)], result.duration_ms
+
+    def number(self, name: str, facts: CaseFacts, suffix: str) -> int:
+        """Number a case by its name in a report."""
+        uses = tuple(self.uses[self._use(use)] for use in facts.operators or (_NO_OPERATOR,))
+        return self.cases[(self.texts[name.removesuffix(suffix)], self.texts[facts.kind], uses)]
 
     def _use(self, use: OperatorUse) -> tuple[Any, ...]:
         attributes = tuple((self.texts[name], self._texts(values)) for name, values in use.attributes.items())

@@ -23,7 +23,7 @@ TIMEOUT = 120.0
 MAX_TIMEOUT = 86_400.0
 
 
-def load_worker(ref: BackendRef, timeout: float = TIMEOUT) -> Worker:
+def load_worker(ref: BackendRef, timeout: float = TIMEOUT, memory: int | None = None) -> Worker:
     """Start a worker, and wait until it has loaded the backend. Whoever asks for it has to end it.
 
     Raises
@@ -31,7 +31,7 @@ def load_worker(ref: BackendRef, timeout: float = TIMEOUT) -> Worker:
     BackendLoadError
         The backend cannot be loaded, or does not support its devices.
     """
-    worker = Worker(ref, timeout, make_context())
+    worker = Worker(ref, timeout, make_context(), memory)
     try:
         worker.load()
     except BaseException:  # an interrupt too must leave no process behind
@@ -41,7 +41,13 @@ def load_worker(ref: BackendRef, timeout: float = TIMEOUT) -> Worker:
 
 
 def run_in_workers(
-    ref: BackendRef, cases: Sequence[Case], *, jobs: int, timeout: float = TIMEOUT, first: Worker | None = None
+    ref: BackendRef,
+    cases: Sequence[Case],
+    *,
+    jobs: int,
+    timeout: float = TIMEOUT,
+    memory: int | None = None,
+    first: Worker | None = None,
 ) -> Iterator[CaseResult]:
     """Run cases in worker processes, and yield each result as it comes.
 
@@ -57,6 +63,8 @@ def run_in_workers(
         Processes at once.
     timeout : float
         Seconds that a case may take.
+    memory : int, optional
+        Bytes that a process may hold.
     first : Worker, optional
         One that has loaded the backend already, and is ended here.
     """
@@ -65,7 +73,7 @@ def run_in_workers(
     workers = [first] if first else []
     fault = ""
     try:
-        workers += (Worker(ref, timeout, context) for _ in range(min(jobs, len(cases)) - len(workers)))
+        workers += (Worker(ref, timeout, context, memory) for _ in range(min(jobs, len(cases)) - len(workers)))
         while _hand_out(left, workers):
             wait([sign for w in workers for sign in w.signs], timeout=min(w.time_left for w in workers))
             for worker in list(workers):
@@ -80,7 +88,7 @@ def run_in_workers(
                 if not worker.alive:
                     workers.remove(worker)
                     if left:
-                        workers.append(Worker(ref, timeout, context))
+                        workers.append(Worker(ref, timeout, context, memory))
         for case in left:
             yield CaseResult(ref.name, case.name, case.kind, Label.CRASH, f"not run: no process is left. {fault}")
     finally:

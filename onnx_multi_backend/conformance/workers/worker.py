@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -42,11 +43,14 @@ class Worker:
     case : Case or None
         The one it is at.
     alive : bool
+    versions : mapping of str to str
+        What the backend says of its name and version, once it is loaded.
     """
 
-    def __init__(self, ref: BackendRef, timeout: float, context: Any) -> None:
+    def __init__(self, ref: BackendRef, timeout: float, context: Any, memory: int | None = None) -> None:
         self.case: Case | None = None
         self.alive = True
+        self.versions: Mapping[str, str] = {}
         self.connection: Connection
         self._name = ref.name
         self._timeout = timeout
@@ -58,7 +62,7 @@ class Worker:
         self._output = Path(output)
         self.connection, theirs = context.Pipe()
         # Not a daemon, which may start no processes of its own; so it has to be ended before Python waits for it.
-        self._process = context.Process(target=work, args=(ref, theirs, output, timeout), daemon=False)
+        self._process = context.Process(target=work, args=(ref, theirs, output, timeout, memory), daemon=False)
         atexit.register(self.end)
         self._process.start()
         theirs.close()
@@ -120,7 +124,7 @@ class Worker:
             if message.fault:
                 self.end()
                 raise BackendLoadError(message.fault)
-            self._ready = True
+            self._ready, self.versions = True, dict(message.versions)
             return None
         assert isinstance(message, CaseResult)
         self.case = None

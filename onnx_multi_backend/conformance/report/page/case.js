@@ -50,7 +50,14 @@ function buildResult(index, backend) {
   return el(
     "section",
     { className: "result" },
-    el("h4", {}, BACKENDS[backend].name, " ", badge(result.label.name), el("span", { className: "quiet" }, `${milliseconds} ms`)),
+    el(
+      "h4",
+      {},
+      BACKENDS[backend].name,
+      badge(result.label.name),
+      result.was ? el("span", { className: "was" }, "was ", badge(result.was)) : "",
+      el("span", { className: "quiet" }, `${milliseconds} ms`),
+    ),
     facts,
   );
 }

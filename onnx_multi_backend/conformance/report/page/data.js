@@ -49,6 +49,7 @@ function resultOf(index, backend) {
     changes: changes.map((change) => packed.changes[change].map(text)),
     placement: packed.placements[placement].map((node) => packed.nodes[node].map(text)),
     duration: BACKENDS[backend].durations[index],
+    was: LABELS[BACKENDS[backend].was[index]]?.name,
   };
 }
 

@@ -17,9 +17,10 @@ function startDetails() {
   wide.addEventListener("change", () => panel.open && raise());
 }
 
-/** Open an operator, for one backend or (-1) for all. */
-function openDetails(operator, backend, button) {
-  Object.assign(state, { operator, backend, case: -1 });
+/** Open an operator, for one backend or (-1) for all, and maybe one of its cases. */
+function openDetails(operator, backend, button, index = -1) {
+  if (!state.operator) keepPlace();
+  Object.assign(state, { operator, backend, case: index });
   opener = button;
   everyCase = false;
   show();
@@ -35,6 +36,10 @@ function raise() {
   panel.scrollTop = 0;
   byId("details-title").focus();
   rows.get(state.operator).row.scrollIntoView({ block: "nearest" }); // the page has another width now
+}
+
+function closeDetails() {
+  if (byId("details").open) byId("details").close();
 }
 
 function afterClosing() {
@@ -76,8 +81,8 @@ function buildHead(operator) {
     byId("details").querySelector("select").focus();
   });
   return el(
-    "header",
-    {},
+    "div", // a header would be a second banner of the page
+    { className: "head" },
     el("h2", { id: "details-title", tabIndex: -1 }, ...breakable(operator.type)),
     el("span", { className: "quiet domain-name" }, operator.domain),
     el("label", {}, "Backend ", choice),
@@ -97,9 +102,10 @@ function buildCount(cases, operator, backends) {
   return el("span", { className: "quiet" }, `${cases.length} of ${all} fit the filters `, button);
 }
 
-/** What needs a look first: not as expected, then not passed; else ONNX's order. */
+/** The case that is searched by its whole name; then what needs a look: not as expected, then not passed; else ONNX's order. */
 function inOrder(cases, backends) {
   const rank = (index) => {
+    if (namesOf(index).some((name) => name === state.search)) return -1;
     if (backends.some((backend) => isUnexpected(index, backend))) return 0;
     return backends.some((backend) => labelOf(index, backend)?.isPass === false) ? 1 : 2;
   };

@@ -7,6 +7,8 @@ function startFilters() {
   byId("search").addEventListener("input", () => filter({ search: byId("search").value.trim() }));
   byId("domain").addEventListener("change", () => filter({ domain: byId("domain").value }));
   byId("unexpected").addEventListener("change", () => filter({ unexpected: byId("unexpected").checked }));
+  byId("differ").addEventListener("change", () => filter({ differ: byId("differ").checked }));
+  byId("differ").parentElement.hidden = BACKENDS.length < 2;
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", (event) => {
     event.preventDefault();
@@ -24,6 +26,7 @@ function startFilters() {
     byId("search").focus();
   });
   form.hidden = false;
+  document.querySelector("[type=reset]").hidden = false;
 }
 
 function filter(change) {
@@ -66,6 +69,7 @@ function showFilters(found) {
   if (byId("search").value.trim() !== state.search) byId("search").value = state.search;
   byId("domain").value = state.domain;
   byId("unexpected").checked = state.unexpected;
+  byId("differ").checked = state.differ;
   for (const button of byId("label-filters").children) button.ariaPressed = String(state.labels.has(button.dataset.filter));
   [...byId("backend-filters").children].forEach((button, backend) => (button.ariaPressed = String(!state.hidden.has(backend))));
   const cases = new Set([...found.values()].flatMap((fitting) => fitting.cases)).size;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of operators by backends. It is built once; filters only hide and show.
+// The table of operators by backends. It is built once; filters hide and show, and a search puts the best fits first.
 
 const rows = new Map(); // of each operator: its row, the button that opens it, a note, and by backend the cell
 const headings = []; // of the columns
 const groups = new Map(); // of each domain: its rows, and how many there are
+let sorted = [...OPERATORS]; // as the rows are now
 
 function buildGrid() {
   const table = byId("grid").querySelector("table");
@@ -75,6 +76,19 @@ function showGrid(found) {
     count.textContent = counted(shown, "operator");
   }
   byId("none").hidden = found.size > 0;
+  sortGrid(found);
+}
+
+/** Put the rows that are found in their order, within their domains, and the domains by their first. */
+function sortGrid(found) {
+  const order = new Map([...found.keys()].map((operator, place) => [operator, place]));
+  const rank = (operator) => order.get(operator) ?? order.size + OPERATORS.indexOf(operator);
+  const wanted = [...rows.keys()].sort((a, b) => rank(a) - rank(b));
+  if (wanted.every((operator, place) => operator === sorted[place])) return;
+  sorted = wanted;
+  for (const operator of wanted) groups.get(operator.domain).body.append(rows.get(operator).row);
+  const table = byId("grid").querySelector("table");
+  for (const domain of new Set(wanted.map((operator) => operator.domain))) table.append(groups.get(domain).body);
 }
 
 /** Move between the buttons of the table as between the cells of a sheet. */
@@ -82,7 +96,8 @@ function moveByArrow(event) {
   const { key, target } = event;
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   if (!(key in steps || key === "Home" || key === "End") || event.ctrlKey || event.altKey || event.metaKey) return;
-  const buttons = [...rows.values()].filter(({ row }) => !row.hidden).map(({ row }) => shownButtons(row));
+  const inTable = [...byId("grid").querySelectorAll("tr:has(.operator)")];
+  const buttons = inTable.filter((row) => !row.hidden).map(shownButtons);
   const y = buttons.findIndex((line) => line.includes(target));
   if (y < 0) return;
   const [down, right] = steps[key] ?? [0, 0];

@@ -13,7 +13,7 @@ function showAddress() {
   if (location.hash !== "#operators") readAddress(); // that is the link that skips what comes before them
   show();
   if (state.operator) raise();
-  else if (byId("details").open) byId("details").close();
+  else closeDetails();
 }
 
 startTheme();
@@ -21,6 +21,11 @@ buildGrid();
 showKey();
 startFilters();
 startDetails();
+startChanges();
 if (location.hash.length > 1) showAddress();
 else show();
-addEventListener("hashchange", showAddress);
+addEventListener("popstate", ({ state: entry }) => {
+  if (entry !== LIST) return showAddress();
+  closeDetails();
+  writeAddress(); // the filters stay as they are now
+});
