@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import re
 from importlib import metadata
 from typing import Any
 
@@ -81,8 +82,16 @@ def settable_properties(device: Device) -> list[str]:
     return sorted(name for name, access in supported.items() if access != "RO")
 
 
+#: What OpenVINO's frontend says around each list of operators that it lacks.
+_PREFACE = re.compile(
+    r"FrontEnd API failed with \w+: |Model wasn't fully converted\. Summary: -- "
+    r"| ?To facilitate the conversion of unsupported operations, refer to Frontend Extension documentation: \S+"
+)
+
+
 def first_line(error: BaseException) -> str:
     """OpenVINO's message without its source positions."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if line and not line.startswith(("Exception from", "Check '"))]
-    return shortened(" ".join(told) or (lines[-1] if lines else "") or type(error).__name__)
+    words = _PREFACE.sub("", " ".join(told))
+    return shortened(words or (lines[-1] if lines else "") or type(error).__name__)
