@@ -42,6 +42,7 @@ from onnx_multi_backend.inference_session import InferenceSession
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.preset import Availability, Compatibility, Preset
+from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.registry import availability, presets
 from onnx_multi_backend.tensors import TensorInfo
 
@@ -83,6 +84,7 @@ __all__ = [
     "Preset",
     "PresetWarning",
     "RunError",
+    "Setup",
     "TensorInfo",
     "UnsupportedModelError",
     "availability",

@@ -12,7 +12,7 @@ from typing import Any
 from onnx import NodeProto
 
 from onnx_multi_backend.devices import similar
-from onnx_multi_backend.errors import DeviceError
+from onnx_multi_backend.errors import DeviceError, OptionError
 from onnx_multi_backend.model import ModelLike
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.preset import Preset
@@ -32,6 +32,7 @@ from onnx_multi_backend.presets.ort_tensorrt import (
     OrtTensorrtInt8Backend,
     OrtTensorrtInt8QDQBackend,
 )
+from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.registry import get_preset
 
 __all__ = [
@@ -106,7 +107,14 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     return chosen, f"{prefix}:{rest}" if rest else prefix
 
 
-def prepare(model: ModelLike, device: str | None = _CPU, preset: str | None = None, **options: Any) -> PreparedModel:
+def prepare(
+    model: ModelLike,
+    device: str | None = _CPU,
+    preset: str | None = None,
+    *,
+    setup: Setup | None = None,
+    **options: Any,
+) -> PreparedModel:
     """Prepare a model on the preset that a device, or a name, stands for.
 
     Parameters
@@ -117,14 +125,20 @@ def prepare(model: ModelLike, device: str | None = _CPU, preset: str | None = No
         of that preset or None for its default.
     preset : str, optional
         A preset's name.
+    setup : Setup, optional
+        Preset, device and options in one record, instead of these.
     **options
         Of the preset.
 
     Raises
     ------
     OnnxMultiBackendError
-        As `Preset.prepare`.
+        As `Preset.prepare`; or a setup is given beside a device or a preset.
     """
+    if setup is not None:
+        if device is not _CPU or preset is not None:
+            raise OptionError("A setup names its preset and device itself. Leave device and preset out.")
+        return setup.prepare(model, **options)
     chosen, own = _route(device, preset)
     return chosen.prepare(model, own, **options)
 

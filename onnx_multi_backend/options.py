@@ -43,16 +43,29 @@ class Option:
     doc: str = ""
     positional: bool = True
 
+    @property
+    def choices(self) -> tuple[Any, ...] | None:
+        """The values that it may have; None where they are not a short list."""
+        if isinstance(self.check, OneOf):
+            return self.check.choices
+        return (False, True) if self.check is flag else None
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A check for one of some words."""
+
+    choices: tuple[str, ...]
+
+    def __call__(self, name: str, value: Any) -> Any:
+        if not isinstance(value, str) or value not in self.choices:
+            raise OptionError(f"{name} is one of {', '.join(map(repr, self.choices))}; {value!r} was given.")
+        return value
+
 
 def one_of(*allowed: str) -> Check:
     """A check for one of some words."""
-
-    def check(name: str, value: Any) -> Any:
-        if not isinstance(value, str) or value not in allowed:
-            raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}; {value!r} was given.")
-        return value
-
-    return check
+    return OneOf(allowed)
 
 
 def anything(name: str, value: Any) -> Any:

@@ -49,6 +49,9 @@ def presets() -> dict[str, type[Preset]]:
         if not (isinstance(preset, type) and issubclass(preset, Preset)):
             _warn(entry.name, f"{entry.value} is not a subclass of onnx_multi_backend.Preset")
             continue
+        if preset.name != entry.name:
+            _warn(entry.name, f"{entry.value} calls itself {preset.name!r}")
+            continue
         found[entry.name] = preset
     return found
 

@@ -7,7 +7,8 @@ import enum
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ from onnx_multi_backend.errors import (
 from onnx_multi_backend.options import REQUIRED
 from onnx_multi_backend.placement import FALLBACKS
 from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.registry import get_preset
 from onnx_multi_backend.registry import presets as all_presets
 
@@ -80,26 +82,43 @@ class Choice:
     Attributes
     ----------
     preset : type of Preset
-    device : str or None
-        None: the preset's default.
-    options : mapping of str to value
+    setup : Setup
     why_not : str
         Why it cannot be used so; empty when it can.
     """
 
     preset: type[Preset]
-    device: str | None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    setup: Setup
     why_not: str = ""
 
     @property
     def label(self) -> str:
         """The preset's name, with what sets it apart: ``Ort (CPUExecutionProvider)``."""
         supplied = SUPPLIED.get(self.preset.name, {})
-        words = [str(self.options[name]) for name in supplied if name in self.options]
-        if "fallback" in self.options:
-            words.append(f"fallback={self.options['fallback']}")
+        words = [str(self.setup.options[name]) for name in supplied if name in self.setup.options]
+        if "fallback" in self.setup.options:
+            words.append(f"fallback={self.setup.options['fallback']}")
         return f"{self.preset.name} ({', '.join(words)})" if words else self.preset.name
+
+
+def read_setup(file: Path) -> Setup:
+    """Read a setup from a JSON file: the setup itself, or an object that holds it as ``setup``.
+
+    Raises
+    ------
+    OptionError
+        The file holds none.
+    """
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise OptionError(f"--setup {file}: it is not JSON: {error}.") from error
+    if isinstance(values, dict) and isinstance(values.get("setup"), dict):
+        values = values["setup"]
+    try:
+        return Setup.from_json(values)
+    except OptionError as error:
+        raise OptionError(f"--setup {file}: {error}") from error
 
 
 def parse_options(given: Sequence[str] | None, fallback: str | None) -> dict[str, Any]:
@@ -144,7 +163,7 @@ def choose(names: Sequence[str] | None, device: str | None, options: Mapping[str
     for preset in all_presets().values():
         choice = _choice(preset, device, options)
         error = _why_not(choice)
-        found.append(choice if error is None else Choice(preset, device, choice.options, str(error)))
+        found.append(choice if error is None else replace(choice, why_not=str(error)))
     if all(choice.why_not for choice in found):
         raise DeviceUnavailableError(_none_usable(found, device))
     return found
@@ -158,19 +177,19 @@ def _none_usable(found: Sequence[Choice], device: str | None) -> str:
 
 
 def _choice(preset: type[Preset], device: str | None, options: Mapping[str, Any]) -> Choice:
-    return Choice(preset, device, {**SUPPLIED.get(preset.name, {}), **options})
+    return Choice(preset, Setup(preset.name, device, {**SUPPLIED.get(preset.name, {}), **options}))
 
 
 def _why_not(choice: Choice) -> OnnxMultiBackendError | None:
     """Try the preset on a model of one node: what is wrong then is the device, an option or the engine."""
     preset = choice.preset
     for option in preset.options:
-        if option.default is REQUIRED and option.name not in {**preset.bound, **choice.options}:
+        if option.default is REQUIRED and option.name not in {**preset.bound, **choice.setup.options}:
             return OptionError(f"{preset.name} needs --option {option.name}=VALUE: {option.doc}.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model that is really run warns for itself
-            preset.prepare(_smallest_model(), choice.device, **choice.options)
+            choice.setup.prepare(_smallest_model())
     except CalibrationTableError:
         return None  # it belongs to the user's model
     except (DeviceError, DeviceUnavailableError, EngineNotInstalledError, OptionError) as error:

@@ -96,7 +96,7 @@ def _preset_plan(choice: Choice, folder: Path | None, given: Mapping[str, Path],
     """Find the preset's file: ``ort_openvino.toml``, or for ``--fallback full`` ``ort_openvino_full.toml``."""
     preset = choice.preset
     stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", preset.name).lower()
-    fallback = choice.options.get("fallback", "partial")
+    fallback = choice.setup.options.get("fallback", "partial")
     names = [stem] if fallback == "partial" else [f"{stem}_{fallback}", stem]
     file = next((f for n in names if folder and (f := folder / f"{n}.toml").is_file()), None)
     strict = strict and (file is None or file.stem == names[0])
@@ -106,8 +106,8 @@ def _preset_plan(choice: Choice, folder: Path | None, given: Mapping[str, Path],
         BackendRef(
             f"{preset.__module__}.{preset.__qualname__}",
             preset.name,
-            (choice.device or _default_device(preset.family),),
-            dict(choice.options),
+            (choice.setup.device or _default_device(preset.family),),
+            dict(choice.setup.options),
         ),
         Expectations.load(file) if file else Expectations(),
         str(file or ""),

@@ -115,7 +115,7 @@ def _ask(choice: Choice, model: str) -> _Answer:
     with console.waiting(f"asking {choice.label}; Ctrl-C stops it"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            prepared = choice.preset.prepare(model, choice.device, **choice.options)
+            prepared = choice.setup.prepare(model)
         except OnnxMultiBackendError as error:
             reasons = error.reasons if isinstance(error, UnsupportedModelError) else (str(error),)
             return _Answer(choice.preset.name, choice.label, reasons)

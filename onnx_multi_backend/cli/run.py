@@ -10,7 +10,7 @@ import typer
 
 from onnx_multi_backend import backend
 from onnx_multi_backend.cli import arguments, console, inputs, outputs, random_inputs
-from onnx_multi_backend.errors import InputError, RunError
+from onnx_multi_backend.errors import InputError, OptionError, RunError
 from onnx_multi_backend.model import load
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.registry import get_preset
@@ -73,6 +73,15 @@ def run(
     ] = None,
     fallback: arguments.FallbackPolicy = None,
     option: arguments.Options = None,
+    setup: Annotated[
+        Path | None,
+        typer.Option(
+            "--setup",
+            metavar="FILE.json",
+            help='Preset, device and options from a file: {"preset": "OrtCpu", "device": null, "options": {}}.',
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Run a model once and show its outputs."""
     files = given or []
@@ -81,7 +90,15 @@ def run(
         raise InputError("--dim goes with --random.")
     if save is not None:
         outputs.check_target(save)
-    prepared = _prepare(model, preset, device, arguments.parse_options(option, fallback))
+    options = arguments.parse_options(option, fallback)
+    if setup is not None:
+        if preset is not None or device is not None or options:
+            raise OptionError(
+                "--setup names preset, device and options itself. Leave --preset, --device, --option and --fallback out."
+            )
+        prepared = arguments.read_setup(setup).prepare(model)
+    else:
+        prepared = _prepare(model, preset, device, options)
     infos = prepared.get_inputs()
     values = inputs.read(files, infos)
     missing = [info for info in infos if info.name not in values]
