@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.binding import bind, output_buffers
-from onnx_multi_backend.bound import BoundRun
 from onnx_multi_backend.engines.session import Session, Target, Value
 from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
 from onnx_multi_backend.feeds import FeedMaker
@@ -25,12 +22,12 @@ from onnx_multi_backend.outputs import outputs_type
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.sessions import SessionMaker
 from onnx_multi_backend.signature import ModelMetadata
-from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
-from onnx_multi_backend.verifying import Unchanged, VerifyingBinder, VerifyingFeedMaker
-from onnx_multi_backend.warm import CachingSessionMaker
 
-logger = logging.getLogger("onnx_multi_backend")
+if TYPE_CHECKING:
+    from onnx_multi_backend.bound import BoundRun
+    from onnx_multi_backend.verifying import Unchanged
+    from onnx_multi_backend.warm import CachingSessionMaker
 
 #: Sessions that an engine for fixed shapes keeps at once; the one unused longest goes first.
 KEPT_SHAPES = 4
@@ -121,6 +118,8 @@ class PreparedModel(BackendRep):
             self._session = make(target)
         self.adaptations: tuple[Adaptation, ...] = self._session.adaptations
         if verify:
+            from onnx_multi_backend.verifying import Unchanged
+
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
         if self._by_shape is None and input_example is not None:
@@ -129,6 +128,8 @@ class PreparedModel(BackendRep):
     def _feed_maker(self, target: Target) -> FeedMaker:
         if self._check is None:
             return FeedMaker(self._signature, target.adopt)
+        from onnx_multi_backend.verifying import VerifyingFeedMaker
+
         return VerifyingFeedMaker(self._signature, target.adopt, self._check)
 
     def run(
@@ -240,11 +241,17 @@ class PreparedModel(BackendRep):
         UnsupportedModelError
             An input or output is no tensor of numbers.
         """
+        from onnx_multi_backend.binding import bind, output_buffers
+
         feeds = self._feeds(inputs)
         given = output_buffers(outputs, self._signature)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
-        binder = session if self._check is None else VerifyingBinder(session, self._check)
+        binder: Any = session
+        if self._check is not None:
+            from onnx_multi_backend.verifying import VerifyingBinder
+
+            binder = VerifyingBinder(session, self._check)
         return bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
 
     def run_many(self, batches: Iterable[Any], in_flight: int | None = None) -> Iterator[tuple[Value, ...]]:
@@ -268,6 +275,8 @@ class PreparedModel(BackendRep):
         OpenVINO compiles the model a second time, tuned for throughput, when this is first called: a single `run` keeps
         its latency.
         """
+        from onnx_multi_backend.streaming import in_order
+
         if in_flight is not None and (isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1):
             raise OptionError(f"in_flight is a number of batches, at least 1; {in_flight!r} was given.")
         try:
@@ -301,9 +310,12 @@ class PreparedModel(BackendRep):
         with self._lock:
             session = self._by_shape.get(key)
             if session is None:
+                import logging
+
                 started = time.perf_counter_ns()
                 session = self._make(self._target, shapes)
                 milliseconds = (time.perf_counter_ns() - started) / 1e6
+                logger = logging.getLogger("onnx_multi_backend")
                 logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
                 self._by_shape[key] = session
                 while len(self._by_shape) > KEPT_SHAPES:

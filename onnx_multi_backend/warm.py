@@ -11,7 +11,9 @@ from onnx import ModelProto
 
 from onnx_multi_backend import signature
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.cache import Fingerprint, Store, fingerprint_bytes, fingerprint_files, hash_model, make_key
+from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
+from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Keeping, RefusedError, Session, Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError

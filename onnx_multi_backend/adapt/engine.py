@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -106,6 +105,8 @@ _MOST_ANSWERS = 32_768
 
 def answer(engine: Engine, model: ModelProto) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
+    import hashlib
+
     digest = hashlib.blake2b(model.SerializeToString(deterministic=True), digest_size=16).digest()
     key = (engine.identity, digest)
     if key not in _answers:

@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 
 class Limits(Protocol):
-    """The limits of one engine. Each answer may cost a probe of the engine, so a pass asks only when it has to."""
+    """The limits of one engine. Each answer may cost a probe of the engine, so a pass asks only when it has to.
+
+    Attributes
+    ----------
+    sure_ir_version : int
+        The engine reads at least this one: below it nothing is asked.
+    sure_opsets : mapping of str to int
+        The same of opsets, by domain.
+    """
+
+    sure_ir_version: int
+    sure_opsets: Mapping[str, int]
 
     def max_ir_version(self) -> int | None:
         """Highest IR version that the engine accepts; None: it accepts any."""

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from onnx_multi_backend.cache import Kept, clear, entries, read_about, resolve, size_limit
-from onnx_multi_backend.cache.folder import FOLDER_VARIABLE, SIZE_VARIABLE
+from onnx_multi_backend.cache.entry import read_about
+from onnx_multi_backend.cache.folder import FOLDER_VARIABLE, SIZE_VARIABLE, resolve, size_limit
+from onnx_multi_backend.cache.upkeep import Kept, clear, entries
 from onnx_multi_backend.cli import console
 from onnx_multi_backend.cli.arguments import Json
 from onnx_multi_backend.errors import OptionError

@@ -8,7 +8,6 @@ from dataclasses import replace
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.engine import Trusting
-from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
@@ -89,6 +88,8 @@ def _lowered(
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
     """
+    from onnx_multi_backend.adapt.lowering import lower
+
     askings = target.askings(taken=taken)
     for engine, within in askings[:1] if trusting else askings:
         asked = Trusting(engine) if trusting else engine

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from onnx import ModelProto, NodeProto, TypeProto
 
@@ -14,10 +14,12 @@ from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Facts
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 #: One value at the boundary: an array, a list (sequence), a dict (map), or None (an empty optional).
 Value = Any

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from onnx_multi_backend import cache, devices
+from onnx_multi_backend import devices
+from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import plugins, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
@@ -131,7 +132,7 @@ class OrtOpenvinoBackend(OrtPreset):
             # FP32 is offered on these two alone; ACCURACY keeps the model's own types.
             chosen["precision"] = "FP32" if device.kind in ("CPU", "GPU") else "ACCURACY"
             hint = {}
-        folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+        folder = resolve(settings["cache_dir"], slow_builds=False)
         if folder is not None and loaded is not None:
             parts = (sorted({**chosen, **hint}.items()), sorted(given.items()))
             folder = cls._kept_by_engine(folder, "ort_openvino", loaded, *parts)

@@ -20,7 +20,10 @@ from backend_test.unit import models
 from backend_test.unit.cache.conftest import SIDE, X, large
 from onnx_multi_backend import preset as preset_module
 from onnx_multi_backend import sessions
-from onnx_multi_backend.cache import Store, entries, read_about, upkeep
+from onnx_multi_backend.cache import upkeep
+from onnx_multi_backend.cache.entry import read_about
+from onnx_multi_backend.cache.store import Store
+from onnx_multi_backend.cache.upkeep import entries
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.model import load
@@ -260,9 +263,10 @@ from pathlib import Path
 import numpy as np
 import onnx_multi_backend as omb
 from backend_test.unit.cache.conftest import X
-from onnx_multi_backend.cache import entries
+from onnx_multi_backend.cache.upkeep import entries
 
 name, model, cache = sys.argv[1:]
+sys.dont_write_bytecode = True  # Python would cut its own files short
 expected = omb.prepare(model, preset=name, cache_dir=False).run(X)[0]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))  # no file may have more bytes

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend.cache import Store, make_key
+from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.cache.store import Store
 
 
 @pytest.fixture

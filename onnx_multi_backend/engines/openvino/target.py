@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto, TypeProto
 
@@ -19,7 +19,6 @@ from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.diagnosis import refusal
@@ -48,6 +47,9 @@ from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.tensors import dtype_of, onnx_type_string, tensor_info
 from onnx_multi_backend.user_warnings import warn
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 logger = logging.getLogger("onnx_multi_backend")
 

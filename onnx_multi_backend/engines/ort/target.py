@@ -6,13 +6,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend.adapt.engine import answer
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.diagnosis import refusal
-from onnx_multi_backend.engines.ort import errors, keeping, providers, runtime
+from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
@@ -37,6 +36,9 @@ from onnx_multi_backend.external_data import leads_out, without_links
 from onnx_multi_backend.placement import judge
 from onnx_multi_backend.tensors import PACKED_BITS
 from onnx_multi_backend.user_warnings import warn
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class OrtTarget(OrtEngine):
 
     def keeping(self) -> Keeping | None:
         """Sessions of the CPU provider alone can be kept; the others' nodes are compiled elsewhere."""
+        from onnx_multi_backend.engines.ort import keeping
+
         parts = keeping.parts_of(self.session_options) if self.requested == (providers.CPU,) else None
         if parts is None:
             return None
@@ -126,6 +130,8 @@ class OrtTarget(OrtEngine):
 
     def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OrtSession:
         """Make a session of an optimized model."""
+        from onnx_multi_backend.engines.ort import keeping
+
         try:
             native = keeping.restored(entry, self.session_options)
         except errors.all_errors() as error:
@@ -198,6 +204,8 @@ class OrtTarget(OrtEngine):
             self.session_options, external_data_folder=str(folder) if folder is not None else None
         )
         if payload.keep_in is not None:
+            from onnx_multi_backend.engines.ort import keeping
+
             keeping.write_into(options, payload.keep_in, payload.adapted.proto)
         ort = runtime.load()
         native: Any
