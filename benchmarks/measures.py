@@ -16,6 +16,7 @@ import numpy as np
 import onnx_multi_backend as omb
 from benchmarks import models
 from benchmarks.isolation import isolation
+from benchmarks.startup import startup
 from benchmarks.timing import Call, in_turns, row
 
 Rows = list[dict[str, Any]]
@@ -285,5 +286,6 @@ MEASURES: dict[str, Callable[[Path], Rows]] = {
         many_ort,
         memory,
         isolation,
+        startup,
     )
 }

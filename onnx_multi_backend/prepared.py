@@ -263,7 +263,7 @@ class PreparedModel(BackendRep):
             Inputs as for `run`. It is read as the results are taken, at most `in_flight` ahead: leave the arrays of a batch
             alone until its result is there.
         in_flight : int, optional
-            How many batches are under way at once; what the engine recommends when None.
+            How many batches are under way at once, at most; what the engine recommends when None.
 
         Yields
         ------
@@ -272,10 +272,14 @@ class PreparedModel(BackendRep):
 
         Notes
         -----
-        OpenVINO compiles the model a second time, tuned for throughput, when this is first called: a single `run` keeps
-        its latency.
+        The first batches run one after another. Where each takes more than 0.2 ms, the model is compiled a second
+        time, tuned for throughput, and the rest runs on that, several at once; a single `run` keeps its latency. Shorter runs go
+        on as in a loop.
+
+        That second session has other numbers of threads. On them engines may add in another order, so that floats differ in
+        their last bits from those of `run`, and more where a rounding follows, as in dynamically quantized (int8) models.
         """
-        from onnx_multi_backend.streaming import in_order
+        from onnx_multi_backend.streaming import stream
 
         if in_flight is not None and (isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1):
             raise OptionError(f"in_flight is a number of batches, at least 1; {in_flight!r} was given.")
@@ -285,15 +289,19 @@ class PreparedModel(BackendRep):
             raise InputError(
                 f"{self._label}: run_many takes an iterable of batches, {type(batches).__name__} given. Pass a list or a generator."
             ) from error
+        return stream(self.run, source, functools.partial(self._streaming, in_flight))
+
+    def _streaming(self, in_flight: int | None) -> tuple[Callable[[Any], Any], int]:
+        """What runs a batch beside others, and how many at once."""
         if self._by_shape is not None:
-            return in_order(self.run, source, in_flight or 2)
+            return self.run, in_flight or 2
         session = self._for_many()
 
         def run(inputs: Any) -> Any:
             results = session.run(self._feeds(inputs), None)
             return self._make_outputs(self._narrowed(results) if self._narrow else results)
 
-        return in_order(run, source, in_flight or session.in_flight)
+        return run, in_flight or session.in_flight
 
     def _for_many(self) -> Session:
         with self._lock:

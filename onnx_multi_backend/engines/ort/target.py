@@ -95,14 +95,14 @@ class OrtTarget(OrtEngine):
             if self.fallback != "full":
                 raise RefusedError(words, lacks_kernel=True)
             session = self._on_cpu(payload, RuntimeError(words))
-        judge(
-            session.placement(),
-            requested=[n for n in self.requested if n != providers.CPU]
-            or self.requested,  # named last, it is a fallback
-            inserted=payload.adapted.inserted,
-            fallback=self.fallback,
-            preset=self.preset,
-        )
+        if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
+            judge(
+                session.placement(),
+                requested=requested,
+                inserted=payload.adapted.inserted,
+                fallback=self.fallback,
+                preset=self.preset,
+            )
         self._check_packed_outputs(session)
         session.adaptations = changes
         if payload.keep_in is not None:
