@@ -15,7 +15,9 @@ import numpy as np
 
 import onnx_multi_backend as omb
 from benchmarks import models
+from benchmarks.checking import checking
 from benchmarks.isolation import isolation
+from benchmarks.precision import precision
 from benchmarks.startup import startup
 from benchmarks.timing import Call, in_turns, row
 
@@ -287,5 +289,7 @@ MEASURES: dict[str, Callable[[Path], Rows]] = {
         memory,
         isolation,
         startup,
+        checking,
+        precision,
     )
 }

@@ -162,6 +162,13 @@ class CachingSessionMaker:
             session = cold(target, shapes, keep_in=draft.folder)
             assert self._fingerprint is not None
             if session.facts is not None and self._fingerprint.still_holds():  # else it is of another model by now
+                if why := session.facts.get("useless"):
+                    draft.keep({"useless": True}, {**about, "unkept": why})
+                    warn(
+                        f"{target.preset}: {cold.signature.label} is not kept in the cache: {why}. cache_dir=False says that it need not be.",
+                        CacheWarning,
+                    )
+                    return session
                 facts = {
                     "signature": signature.to_json(cold.signature),
                     "adaptations": session.adaptations,

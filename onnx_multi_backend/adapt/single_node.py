@@ -64,6 +64,23 @@ class Scope:
         return Scope(types, constants, ranges(graph, self.values, inputs=hinted))
 
 
+class Typed:
+    """A model without local functions, and the types of its values; both are made once, when they are asked for."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._given = model
+
+    @functools.cached_property
+    def flat(self) -> ModelProto:
+        """The model without local functions."""
+        return inlined(self._given)
+
+    @functools.cached_property
+    def model(self) -> ModelProto:
+        """The same with its types: not to be changed."""
+        return infer(self.flat)
+
+
 class Facts:
     """What a model says without inference."""
 

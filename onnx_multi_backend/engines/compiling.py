@@ -9,6 +9,7 @@ from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.engine import Trusting
 from onnx_multi_backend.adapt.patience import Patience
+from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, distrust
@@ -45,11 +46,14 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
     if payload.lowering and (deadly := target.deadly(proto)):
         raise distrust(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain
-    doubts = doubtful(proto, target, target.suspects, integers=integers) if payload.lowering else []
+    typed = Typed(proto)
+    doubts = doubtful(proto, target, target.suspects, integers=integers, typed=typed) if payload.lowering else []
     if doubts:
         session = None
         if lowering:
-            session = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
+            session = _lowered(target, payload, typed, taken=False, trusting=True) or _lowered(
+                target, payload, typed, taken=False
+            )
         if session is not None:
             return session
         lowering = False  # it would come to nothing again
@@ -65,7 +69,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
             checks.check(payload.loaded, full=True, refusal=error.words)
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
-        session = _lowered(target, payload, taken=taken, complaint=words) if lowering else None
+        session = _lowered(target, payload, typed, taken=taken, complaint=words) if lowering else None
         if session is not None:
             return session
         if isinstance(error, RefusedError):
@@ -82,7 +86,7 @@ def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> Unsupp
 
 
 def _lowered(
-    target: Target, payload: Payload, *, taken: bool, trusting: bool = False, complaint: str = ""
+    target: Target, payload: Payload, typed: Typed, *, taken: bool, trusting: bool = False, complaint: str = ""
 ) -> Session | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
@@ -92,8 +96,10 @@ def _lowered(
 
     askings = target.askings(taken=taken)
     for engine, within in askings[:1] if trusting else askings:
-        asked = Trusting(engine) if trusting else engine
-        for lowered in lower(payload.adapted, asked, within, complaint=complaint, patience=payload.patience):
+        asked = Trusting(engine, target.suspects) if trusting else engine
+        for lowered in lower(
+            payload.adapted, asked, within, complaint=complaint, patience=payload.patience, typed=typed
+        ):
             try:
                 session = target.build(replace(payload, adapted=lowered))
             except (RefusedError, OnnxMultiBackendError):

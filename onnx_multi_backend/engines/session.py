@@ -51,7 +51,8 @@ class Session(Protocol):
     adaptations : tuple of Adaptation
         What was changed in the model while it was compiled.
     facts : mapping of str to JSON value, or None
-        What `Target.restore` needs beside the files that were written for it; None where none were.
+        What `Target.restore` needs beside the files that were written for it; None where none were. With "useless" alone: why
+        the model cannot be kept.
     """
 
     adaptations: tuple[Adaptation, ...]

@@ -117,7 +117,9 @@ class OpenvinoTarget:
     def _keep(self, session: OpenvinoSession, payload: Payload, folder: Path, properties: Mapping[str, Any]) -> None:
         graph = payload.adapted.proto.graph
         if others := exports.unproven(session.native):
-            logger.info("%s: %s is not kept, for its layers %s", self.preset, payload.loaded.label, ", ".join(others))
+            session.facts = {
+                "useless": f"OpenVINO's export may bring its layers back wrong: {', '.join(others)}. Each start compiles it"
+            }
             return
         try:
             keeping.write_into(session.native, folder)
