@@ -15,7 +15,10 @@ import numpy as np
 
 import onnx_multi_backend as omb
 from benchmarks import models
+from benchmarks.checking import checking
 from benchmarks.isolation import isolation
+from benchmarks.precision import precision
+from benchmarks.startup import startup
 from benchmarks.timing import Call, in_turns, row
 
 Rows = list[dict[str, Any]]
@@ -285,5 +288,8 @@ MEASURES: dict[str, Callable[[Path], Rows]] = {
         many_ort,
         memory,
         isolation,
+        startup,
+        checking,
+        precision,
     )
 }

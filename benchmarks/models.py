@@ -20,10 +20,19 @@ def relu() -> ModelProto:
 
 def recognition() -> Path:
     """PP-OCRv4's recognition model, out of the package rapidocr-onnxruntime, which is not imported."""
+    return _packaged("ch_PP-OCRv4_rec_infer.onnx")
+
+
+def detection() -> Path:
+    """PP-OCRv4's detection model, out of the same package."""
+    return _packaged("ch_PP-OCRv4_det_infer.onnx")
+
+
+def _packaged(name: str) -> Path:
     spec = importlib.util.find_spec("rapidocr_onnxruntime")
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit("Install the model first: pip install --no-deps -r constraints/models.txt")
-    return Path(spec.submodule_search_locations[0]) / "models" / "ch_PP-OCRv4_rec_infer.onnx"
+    return Path(spec.submodule_search_locations[0]) / "models" / name
 
 
 def recognition_input() -> np.ndarray:

@@ -1,23 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way to run an ONNX model on ONNX Runtime or OpenVINO, behind `onnx.backend.base`."""
 
+from typing import TYPE_CHECKING
+
+import onnx_multi_backend.presets  # noqa: F401  # imported later, the package would take the place of the function `presets`
 from onnx_multi_backend import early_interrupt  # noqa: F401  (before all else)
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.backend import (
-    OpenvinoBackend,
-    OrtBackend,
-    OrtCpuBackend,
-    OrtCudaBackend,
-    OrtOpenvinoBackend,
-    OrtOpenvinoFloatBackend,
-    OrtOpenvinoInt8Backend,
-    OrtTensorrtBackend,
-    OrtTensorrtFloatBackend,
-    OrtTensorrtFloatOptimBackend,
-    OrtTensorrtInt8Backend,
-    OrtTensorrtInt8QDQBackend,
-    prepare,
-)
+from onnx_multi_backend.backend import prepare
 from onnx_multi_backend.errors import (
     CacheWarning,
     CalibrationTableError,
@@ -43,10 +32,36 @@ from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.preset import Availability, Compatibility, Preset
 from onnx_multi_backend.presets.setup import Setup
-from onnx_multi_backend.registry import availability, presets
+from onnx_multi_backend.registry import availability, preset_class, presets
 from onnx_multi_backend.tensors import TensorInfo
 
+if TYPE_CHECKING:
+    from onnx_multi_backend.backend import (
+        OpenvinoBackend,
+        OrtBackend,
+        OrtCpuBackend,
+        OrtCudaBackend,
+        OrtOpenvinoBackend,
+        OrtOpenvinoFloatBackend,
+        OrtOpenvinoInt8Backend,
+        OrtTensorrtBackend,
+        OrtTensorrtFloatBackend,
+        OrtTensorrtFloatOptimBackend,
+        OrtTensorrtInt8Backend,
+        OrtTensorrtInt8QDQBackend,
+    )
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> type[Preset]:
+    """A preset's class, imported when it is first asked for."""
+    return preset_class(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Adaptation",

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto
 
@@ -16,24 +16,26 @@ from onnx_multi_backend.errors import DeviceError, OptionError
 from onnx_multi_backend.model import ModelLike
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.preset import Preset
-from onnx_multi_backend.presets.openvino import OpenvinoBackend
-from onnx_multi_backend.presets.ort import OrtBackend
-from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
-from onnx_multi_backend.presets.ort_cuda import OrtCudaBackend
-from onnx_multi_backend.presets.ort_openvino import (
-    OrtOpenvinoBackend,
-    OrtOpenvinoFloatBackend,
-    OrtOpenvinoInt8Backend,
-)
-from onnx_multi_backend.presets.ort_tensorrt import (
-    OrtTensorrtBackend,
-    OrtTensorrtFloatBackend,
-    OrtTensorrtFloatOptimBackend,
-    OrtTensorrtInt8Backend,
-    OrtTensorrtInt8QDQBackend,
-)
 from onnx_multi_backend.presets.setup import Setup
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.registry import get_preset, preset_class
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.presets.openvino import OpenvinoBackend
+    from onnx_multi_backend.presets.ort import OrtBackend
+    from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
+    from onnx_multi_backend.presets.ort_cuda import OrtCudaBackend
+    from onnx_multi_backend.presets.ort_openvino import (
+        OrtOpenvinoBackend,
+        OrtOpenvinoFloatBackend,
+        OrtOpenvinoInt8Backend,
+    )
+    from onnx_multi_backend.presets.ort_tensorrt import (
+        OrtTensorrtBackend,
+        OrtTensorrtFloatBackend,
+        OrtTensorrtFloatOptimBackend,
+        OrtTensorrtInt8Backend,
+        OrtTensorrtInt8QDQBackend,
+    )
 
 __all__ = [
     "OpenvinoBackend",
@@ -57,13 +59,22 @@ __all__ = [
 ]
 
 #: The part of a device string before the first colon: the preset, and what the preset calls the device.
-_ROUTES: dict[str, tuple[type[Preset], str]] = {
-    "CPU": (OrtCpuBackend, "CPU"),
-    "CUDA": (OrtCudaBackend, "CUDA"),
-    "TENSORRT": (OrtTensorrtFloatBackend, "CUDA"),
-    "OPENVINO": (OpenvinoBackend, ""),
-    "ORT_OPENVINO": (OrtOpenvinoBackend, ""),
+_ROUTES = {
+    "CPU": ("OrtCpu", "CPU"),
+    "CUDA": ("OrtCuda", "CUDA"),
+    "TENSORRT": ("OrtTensorrtFloat", "CUDA"),
+    "OPENVINO": ("Openvino", ""),
+    "ORT_OPENVINO": ("OrtOpenvino", ""),
 }
+
+
+def __getattr__(name: str) -> type[Preset]:
+    """A preset's class, imported when it is first asked for: a run on one preset needs no other."""
+    return preset_class(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 class _Default(str):
@@ -93,15 +104,17 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     head, colon, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
     head = head.upper()
     if head == "GPU":  # NVIDIA's, unless OpenVINO alone finds one
-        if not OrtCudaBackend.availability().usable and OpenvinoBackend.supports_device("GPU"):
-            return OpenvinoBackend, f"GPU.{rest}" if rest else "GPU"
+        openvino = get_preset("Openvino")
+        if not get_preset("OrtCuda").availability().usable and openvino.supports_device("GPU"):
+            return openvino, f"GPU.{rest}" if rest else "GPU"
         head = "CUDA"
     if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
             f"There is no device {device!r}.{similar(head, [*_ROUTES, 'GPU'])} Devices: CPU, CUDA[:N], GPU[:N], TENSORRT[:N], "
             "OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass preset=NAME."
         )
-    chosen, prefix = _ROUTES[head]
+    name, prefix = _ROUTES[head]
+    chosen = get_preset(name)
     if not prefix:
         return chosen, rest or None
     return chosen, f"{prefix}:{rest}" if rest else prefix

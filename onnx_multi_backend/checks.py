@@ -20,6 +20,9 @@ from onnx_multi_backend.tensors import numpy_dtype
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
 _CHECKED_INITIALIZER_BYTES = 64 * 1024
 
+#: A model of fewer bytes is copied at once, weights included: piece by piece takes ten times as long.
+_COPIED = 4 << 20
+
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
 #: What the checker says where an engine may know better.
@@ -47,27 +50,30 @@ def check_versions(model: LoadedModel) -> None:
             f"{model.label} has IR version {proto.ir_version}; the installed onnx {onnx.__version__} knows IR up to "
             f"{onnx.IR_VERSION}. Upgrade onnx, or export the model with an older one."
         )
-    known = _known_opsets()
     for opset in (*proto.opset_import, *(o for function in proto.functions for o in function.opset_import)):
         domain = canonical(opset.domain)
-        if opset.version <= known.get(domain, opset.version):
+        newest = _known_opset(domain)
+        if newest is None or opset.version <= newest:
             continue
         users = sorted({operator_name(node) for node in all_nodes(proto) if canonical(node.domain) == domain})
         if not users and domain not in _RELEASED:
             continue  # nothing of a preview is used
         raise UnsupportedModelError(
             f"{model.label} has opset {opset.version} of {domain or 'ai.onnx'}; the installed onnx {onnx.__version__} "
-            f"knows opsets up to {known[domain]}. Upgrade onnx, or export the model with an older opset.",
+            f"knows opsets up to {newest}. Upgrade onnx, or export the model with an older opset.",
             operators=users,
         )
 
 
 @functools.cache
-def _known_opsets() -> dict[str, int]:
-    known: dict[str, int] = {}
-    for schema in onnx.defs.get_all_schemas_with_history():
-        known[schema.domain] = max(known.get(schema.domain, 1), schema.since_version)
-    return {**known, "": onnx.defs.onnx_opset_version(), "ai.onnx.ml": onnx.defs.onnx_ml_opset_version()}
+def _known_opset(domain: str) -> int | None:
+    """The newest opset of a domain that the installed onnx knows; None where it knows nothing of the domain."""
+    if domain == "":
+        return onnx.defs.onnx_opset_version()
+    if domain == "ai.onnx.ml":
+        return onnx.defs.onnx_ml_opset_version()
+    schemas = onnx.defs.get_all_schemas_with_history()  # 20 ms
+    return max((schema.since_version for schema in schemas if schema.domain == domain), default=None)
 
 
 def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None) -> None:
@@ -216,28 +222,27 @@ def _skeleton(proto: ModelProto) -> ModelProto:
     """
     heavy = [t for t in proto.graph.initializer if _bytes_of(t) > _CHECKED_INITIALIZER_BYTES or t.external_data]
     constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if n.op_type == "Constant" and _was_left(n)}
-    aliased = any(n.domain == _ALIAS for n in all_nodes(proto)) or any(o.domain == _ALIAS for o in proto.opset_import)
-    for tensor in (*heavy, *constants.values()):
-        numpy_dtype(tensor.data_type)  # the checker, which will not see them, would refuse an unknown type
+    aliased = any(o.domain == _ALIAS for o in proto.opset_import) or any(n.domain == _ALIAS for n in all_nodes(proto))
+    for kind in {tensor.data_type for tensor in (*heavy, *constants.values())}:
+        numpy_dtype(kind)  # the checker, which will not see them, would refuse an unknown type
     if not heavy and not constants and not aliased:
         return proto
-    skeleton = ModelProto()
-    for field, value in proto.ListFields():
-        if field.name == "graph":
-            _copy_graph_without_initializers(proto.graph, skeleton.graph, frozenset(constants))
-        elif field.name in ("opset_import", "functions", "metadata_props", "training_info", "configuration"):
-            getattr(skeleton, field.name).extend(value)
-        else:
-            setattr(skeleton, field.name, value)
     dropped = {t.name for t in heavy}
-    skeleton.graph.initializer.extend(t for t in proto.graph.initializer if t.name not in dropped)
+    skeleton = ModelProto()
+    if proto.ByteSize() < _COPIED:
+        skeleton.CopyFrom(proto)
+        _delete(skeleton.graph.initializer, [t.name in dropped for t in skeleton.graph.initializer])
+        left = [n.op_type == "Constant" and n.output[0] in constants for n in skeleton.graph.node] if constants else []
+        _delete(skeleton.graph.node, left)
+    else:
+        _copy_without_weights(proto, skeleton, dropped, frozenset(constants))
     declared = {v.name for v in proto.graph.input}
-    skeleton.graph.input.extend(
-        onnx.helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in heavy if t.name not in declared
-    )
-    skeleton.graph.input.extend(
-        onnx.helper.make_tensor_value_info(name, t.data_type, list(t.dims)) for name, t in constants.items()
-    )
+    for name, tensor in [*((t.name, t) for t in heavy if t.name not in declared), *constants.items()]:
+        typed = skeleton.graph.input.add(name=name).type.tensor_type
+        typed.elem_type = tensor.data_type
+        typed.shape.SetInParent()
+        for size in tensor.dims:
+            typed.shape.dim.add(dim_value=size)
     named: Any
     for named in (*all_nodes(skeleton), *skeleton.opset_import) if aliased else ():
         if named.domain == _ALIAS:
@@ -252,6 +257,25 @@ def _was_left(node: NodeProto) -> bool:
         and node.attribute[0].name == "value"
         and bool(node.attribute[0].t.external_data)
     )
+
+
+def _delete(found: Any, which: list[bool]) -> None:
+    for i in reversed([i for i, wanted in enumerate(which) if wanted]):
+        del found[i]
+
+
+def _copy_without_weights(
+    proto: ModelProto, skeleton: ModelProto, dropped: set[str], constants: frozenset[str]
+) -> None:
+    """Copy a model piece by piece, so that its weights are not copied to be dropped."""
+    for field, value in proto.ListFields():
+        if field.name == "graph":
+            _copy_graph_without_initializers(proto.graph, skeleton.graph, constants)
+        elif field.name in ("opset_import", "functions", "metadata_props", "training_info", "configuration"):
+            getattr(skeleton, field.name).extend(value)
+        else:
+            setattr(skeleton, field.name, value)
+    skeleton.graph.initializer.extend(t for t in proto.graph.initializer if t.name not in dropped)
 
 
 def _copy_graph_without_initializers(graph: GraphProto, into: GraphProto, constants: frozenset[str]) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -101,6 +100,8 @@ def in_capitals(device: str) -> str:
 
 def similar(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: what it may have meant; empty where nothing is like it."""
+    import difflib
+
     by_lower = {k.lower(): k for k in known}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" Did you mean {by_lower[found[0]]!r}?" if found else ""

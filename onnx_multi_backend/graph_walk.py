@@ -30,6 +30,10 @@ def nodes_in(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node of a model: main graph, subgraphs and local functions."""
+    return _of_functions_too(model) if model.functions else nodes_in(model.graph.node)
+
+
+def _of_functions_too(model: ModelProto) -> Iterator[NodeProto]:
     yield from nodes_in(model.graph.node)
     for function in model.functions:
         yield from nodes_in(function.node)

@@ -49,6 +49,8 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 }
 _OTHERS = (-_INT32, _INT32)
 
+_INT, _INTS = AttributeProto.INT, AttributeProto.INTS
+
 #: Values and positions, for which every integer is a good one.
 _FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
 
@@ -94,12 +96,13 @@ def _found(nodes: Iterable[NodeProto]) -> Iterator[str]:
         if canonical(node.domain):
             continue
         for attribute in node.attribute:
-            low, end = _RANGES.get(attribute.name, _OTHERS)
-            if attribute.type == AttributeProto.INT:
+            kind = attribute.type
+            if kind == _INT:
                 values: Iterable[int] = (attribute.i,)
-            elif attribute.type == AttributeProto.INTS:
+            elif kind == _INTS:
                 values = attribute.ints
             else:
                 continue
+            low, end = _RANGES.get(attribute.name, _OTHERS)
             if attribute.name not in _FREE and not all(low <= value < end for value in values):
                 yield f"{operator_name(node)} (output {next(iter(node.output), '')!r}) has {attribute.name} out of range"

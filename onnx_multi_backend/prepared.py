@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.binding import bind, output_buffers
-from onnx_multi_backend.bound import BoundRun
 from onnx_multi_backend.by_shape import SessionsByShape
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
@@ -26,11 +23,11 @@ from onnx_multi_backend.outputs import outputs_type
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.sessions import Maker
 from onnx_multi_backend.signature import ModelMetadata
-from onnx_multi_backend.streaming import in_order
 from onnx_multi_backend.tensors import TensorInfo
-from onnx_multi_backend.verifying import Unchanged, VerifyingBinder, VerifyingFeedMaker
 
-logger = logging.getLogger("onnx_multi_backend")
+if TYPE_CHECKING:
+    from onnx_multi_backend.bound import BoundRun
+    from onnx_multi_backend.verifying import Unchanged
 
 _ARRAYS = np.ndarray
 
@@ -118,6 +115,8 @@ class PreparedModel(BackendRep):
         self._session: Session = built.session
         self.adaptations: tuple[Adaptation, ...] = built.adaptations
         if verify:
+            from onnx_multi_backend.verifying import Unchanged
+
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
         if self._by_shape is None and input_example is not None:
@@ -126,6 +125,8 @@ class PreparedModel(BackendRep):
     def _feed_maker(self, target: Target) -> FeedMaker:
         if self._check is None:
             return FeedMaker(self._signature, target.adopt)
+        from onnx_multi_backend.verifying import VerifyingFeedMaker
+
         return VerifyingFeedMaker(self._signature, target.adopt, self._check)
 
     def run(
@@ -237,11 +238,17 @@ class PreparedModel(BackendRep):
         UnsupportedModelError
             An input or output is no tensor of numbers.
         """
+        from onnx_multi_backend.binding import bind, output_buffers
+
         feeds = self._feeds(inputs)
         given = output_buffers(outputs, self._signature)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
-        binder = session if self._check is None else VerifyingBinder(session, self._check)
+        binder: Any = session
+        if self._check is not None:
+            from onnx_multi_backend.verifying import VerifyingBinder
+
+            binder = VerifyingBinder(session, self._check)
         return bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
 
     def run_many(self, batches: Iterable[Any], in_flight: int | None = None) -> Iterator[tuple[Value, ...]]:
@@ -253,7 +260,7 @@ class PreparedModel(BackendRep):
             Inputs as for `run`. It is read as the results are taken, at most `in_flight` ahead: leave the arrays of a batch
             alone until its result is there.
         in_flight : int, optional
-            How many batches are under way at once; what the engine recommends when None.
+            How many batches are under way at once, at most; what the engine recommends when None.
 
         Yields
         ------
@@ -262,9 +269,15 @@ class PreparedModel(BackendRep):
 
         Notes
         -----
-        OpenVINO compiles the model a second time, tuned for throughput, when this is first called: a single `run` keeps
-        its latency.
+        The first batches run one after another. Where each takes more than 0.2 ms, the model is compiled a second
+        time, tuned for throughput, and the rest runs on that, several at once; a single `run` keeps its latency. Shorter runs go
+        on as in a loop.
+
+        That second session has other numbers of threads. On them engines may add in another order, so that floats differ in
+        their last bits from those of `run`, and more where a rounding follows, as in dynamically quantized (int8) models.
         """
+        from onnx_multi_backend.streaming import stream
+
         if in_flight is not None and (isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1):
             raise OptionError(f"in_flight is a number of batches, at least 1; {in_flight!r} was given.")
         try:
@@ -273,15 +286,19 @@ class PreparedModel(BackendRep):
             raise InputError(
                 f"{self._label}: run_many takes an iterable of batches, {type(batches).__name__} given. Pass a list or a generator."
             ) from error
+        return stream(self.run, source, functools.partial(self._streaming, in_flight))
+
+    def _streaming(self, in_flight: int | None) -> tuple[Callable[[Any], Any], int]:
+        """What runs a batch beside others, and how many at once."""
         if self._by_shape is not None:
-            return in_order(self.run, source, in_flight or 2)
+            return self.run, in_flight or 2
         session = self._for_many()
 
         def run(inputs: Any) -> Any:
             results = session.run(self._feeds(inputs), None)
             return self._make_outputs(self._narrowed(results) if self._narrow else results)
 
-        return in_order(run, source, in_flight or session.in_flight)
+        return run, in_flight or session.in_flight
 
     def _for_many(self) -> Session:
         with self._lock:
@@ -296,9 +313,12 @@ class PreparedModel(BackendRep):
         return self._by_shape.get(_shapes(feeds)).session
 
     def _compiled(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Built:
+        import logging
+
         started = time.perf_counter_ns()
         built = self._make(target, shapes)
         milliseconds = (time.perf_counter_ns() - started) / 1e6
+        logger = logging.getLogger("onnx_multi_backend")
         logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
         return built
 

@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from onnx import NodeProto
 from onnx.backend.base import Backend
 
-from onnx_multi_backend import cache, checks, node_model
+from onnx_multi_backend import checks, node_model
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.devices import Device, DeviceFamily, Problem
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import (
@@ -25,13 +26,14 @@ from onnx_multi_backend.errors import (
     OptionError,
     PrecisionWarning,
 )
-from onnx_multi_backend.isolation.model import IsolatedModel
 from onnx_multi_backend.model import Given, LoadedModel, ModelLike, given, load
 from onnx_multi_backend.options import COMMON, Check, Option, settle
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.prepared import PreparedModel, Recipe
 from onnx_multi_backend.sessions import SessionMaker
-from onnx_multi_backend.warm import CachingSessionMaker
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.warm import CachingSessionMaker
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,13 @@ class Preset(Backend):
     @classmethod
     def _kept_by_engine(cls, root: Path, kind: str, loaded: LoadedModel, *parts: object) -> Path | None:
         """A folder in which an engine keeps what it compiled, by itself; None where it cannot be had."""
-        store = cache.Store.at(root)
+        from onnx_multi_backend.cache.key import make_key
+        from onnx_multi_backend.cache.of_model import fingerprint_model
+        from onnx_multi_backend.cache.store import Store
+
+        store = Store.at(root)
         engine = cls.engine_version()
-        key = cache.make_key(cache.fingerprint_model(loaded, store).text, engine, cls.name, *parts)
+        key = make_key(fingerprint_model(loaded, store).text, engine, cls.name, *parts)
         return store.engine_folder(kind, key, {"preset": cls.name, "engine": engine, "model": loaded.label})
 
     # The protocol of onnx.backend.base.
@@ -237,6 +243,8 @@ class Preset(Backend):
             cls.prepare, seen.source, parsed.text or None, {k: v for k, v in options.items() if k in settings}
         )
         if settings["isolate"]:
+            from onnx_multi_backend.isolation.model import IsolatedModel
+
             return IsolatedModel(cls.name, recipe, settings["time_limit"])
         if settings["time_limit"] is not None:
             raise OptionError(f"{cls.name}: time_limit needs isolate=True: only another process can be stopped.")
@@ -261,10 +269,13 @@ class Preset(Backend):
             return target, make
 
         make: SessionMaker | CachingSessionMaker
-        folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+        folder = resolve(settings["cache_dir"], slow_builds=False)
         kept = cls._kept_target(settings, parsed) if folder is not None else None
         if folder is not None and kept is not None:
-            target, store = kept, cache.Store.at(folder)
+            from onnx_multi_backend.cache.store import Store
+            from onnx_multi_backend.warm import CachingSessionMaker
+
+            target, store = kept, Store.at(folder)
             made_of = settings["adapt"], sorted(settings["input_shapes"].items())
             make = CachingSessionMaker(
                 seen, store, lambda m: cold(m)[1], target, made_of=made_of, fixed_shapes=fixed_shapes

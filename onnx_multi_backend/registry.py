@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import entry_points
+from importlib import metadata
 
 from onnx_multi_backend.devices import similar
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
@@ -37,7 +37,7 @@ def presets() -> dict[str, type[Preset]]:
     is left out with a `PresetWarning`.
     """
     found = {name: _built_in(name) for name in BUILT_IN}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in metadata.entry_points(group=ENTRY_POINT_GROUP):
         if entry.name in found:
             _warn(entry.name, f"the name is taken by {found[entry.name].__module__}")
             continue
@@ -75,6 +75,20 @@ def get_preset(name: str) -> type[Preset]:
             return get_preset(same[0])
         raise OptionError(f"There is no preset {name!r}.{similar(name, known)} Presets: {', '.join(known)}.")
     return known[name]
+
+
+def preset_class(module: str, name: str) -> type[Preset]:
+    """The class of one of our presets, for a module's ``__getattr__``.
+
+    Raises
+    ------
+    AttributeError
+        None has that name.
+    """
+    for known, (_, cls) in BUILT_IN.items():
+        if cls == name:
+            return _built_in(known)
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def availability() -> dict[str, Availability]:

@@ -10,7 +10,17 @@ from importlib import metadata
 
 
 def installed_version(name: str) -> str | None:
-    """Return the version of a package, by its import name first: ``onnxruntime`` is onnxruntime-gpu's version too."""
+    """Return the version of a package, by its import name first: ``onnxruntime`` is onnxruntime-gpu's version too.
+
+    A distribution of that very name that installs it is found at once; looking through all of them costs some 0.1 s.
+    """
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        own = metadata.distribution(name)
+        if (
+            name in (own.read_text("top_level.txt") or "").split()
+            or f"\n{name}/" in f"\n{own.read_text('RECORD') or ''}"
+        ):
+            return own.version
     return next(iter(versions_of(name).values()), None)
 
 

@@ -11,7 +11,9 @@ from onnx import ModelProto
 
 from onnx_multi_backend import signature
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.cache import Fingerprint, Store, fingerprint_bytes, fingerprint_files, hash_model, make_key
+from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
+from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Built, Keeping, RefusedError
 from onnx_multi_backend.engines.target import Target
@@ -163,6 +165,13 @@ class CachingSessionMaker:
             built = cold(target, shapes, keep_in=draft.folder)
             assert self._fingerprint is not None
             if built.facts is not None and self._fingerprint.still_holds():  # else it is of another model by now
+                if why := built.facts.get("useless"):
+                    draft.keep({"useless": True}, {**about, "unkept": why})
+                    warn(
+                        f"{target.preset}: {cold.signature.label} is not kept in the cache: {why}. cache_dir=False says that it need not be.",
+                        CacheWarning,
+                    )
+                    return built
                 facts = {
                     "signature": signature.to_json(cold.signature),
                     "adaptations": built.adaptations,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ X = np.float32([[-1, 2, 3]])
 
 class Limits:
     """An engine made up for the test."""
+
+    sure_ir_version = 3
+    sure_opsets: Mapping[str, int] = {}
 
     def __init__(self, ir: int | None = None, opset: int | None = None, narrow: bool = True) -> None:
         self._ir, self._opset, self._narrow = ir, opset, narrow

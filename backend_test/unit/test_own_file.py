@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend import streaming
 from onnx_multi_backend.own_file import without_weights
 
 SIDE = 400  # SIDE * SIDE elements are large in any type, SIDE of them are small
@@ -166,7 +167,10 @@ def test_a_model_that_points_into_its_own_file_is_held_to_it(tmp_path: Path, pla
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_weights_that_changed_under_an_old_time_are_not_used(tmp_path: Path, beside: bool) -> None:
+def test_weights_that_changed_under_an_old_time_are_not_used(
+    tmp_path: Path, beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "WORTH_A_THREAD", -1.0)  # so that a second session is made
     path, made = tmp_path / "model.onnx", _made("initializer")
     onnx.save(made, path, save_as_external_data=beside, location="weights.bin", size_threshold=0)
     rep = omb.prepare(path)
@@ -177,7 +181,7 @@ def test_weights_that_changed_under_an_old_time_are_not_used(tmp_path: Path, bes
     os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
     rep.run(X)
     with pytest.raises(omb.InvalidModelError, match="changed or removed"):
-        rep.run_many([X])
+        list(rep.run_many([X] * 5))
 
 
 def _tensors(model: onnx.ModelProto) -> list[TensorProto]:

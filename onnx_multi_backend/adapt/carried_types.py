@@ -126,18 +126,25 @@ class _Made(enum.IntEnum):
     UNSATURATED = 2
 
 
+#: Operators that take the type they make from another input.
+_LIKE = ("CastLike", "QuantizeLinear")
+
+
 def _occurring(model: ModelProto) -> dict[int, _Made]:
     """The narrow types in a model, and how nodes make values of each from another type."""
     graph = model.graph
     found = {v.type.tensor_type.elem_type: _Made.NOT for v in (*graph.input, *graph.output)}
     found.update((t.data_type, _Made.NOT) for t in graph.initializer)
     for node in all_nodes(model):
+        operator = node.op_type
+        if operator not in _MAKERS and operator not in _LIKE:
+            continue
         made = _how(node)
-        for attribute in node.attribute if node.op_type in _MAKERS else ():
+        for attribute in node.attribute if operator in _MAKERS else ():
             kind = _named(attribute)
             if kind:
                 found[kind] = max(found.get(kind, _Made.NOT), made)
-        if node.op_type in ("CastLike", "QuantizeLinear"):  # another input may say the type
+        if operator in _LIKE:  # another input may say the type
             found = {kind: max(before, made) for kind, before in found.items()}
     return {kind: made for kind, made in found.items() if kind in _KINDS}
 

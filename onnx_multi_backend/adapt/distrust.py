@@ -12,8 +12,7 @@ from onnx_multi_backend.adapt.engine import Doubt, Engine
 from onnx_multi_backend.adapt.single_node import (
     Facts,
     Scope,
-    infer,
-    inlined,
+    Typed,
     is_valid,
     opset_imports,
     opset_versions,
@@ -39,6 +38,7 @@ def doubtful(
     suspects: Callable[[NodeProto, Facts], bool],
     *,
     integers: bool = False,
+    typed: Typed | None = None,
 ) -> list[Doubtful]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
@@ -48,14 +48,16 @@ def doubtful(
         Tells from a node, and what a model says by itself, whether it can be meant: nothing is inferred for a model without any such node.
     integers : bool
         Whether there are nodes that `Engine.suspects_integers` means.
+    typed : Typed, optional
+        Of the model, to be used again.
     """
     facts = Facts(model)
     if not integers and not any(suspects(node, facts) for node in all_nodes(model)):
         return []
     if expands_too_far(model):
         return _in_functions(model, engine, lambda node: suspects(node, facts))
-    model = inlined(model)
-    typed = infer(model)
+    typed = typed or Typed(model)
+    model = typed.flat
     imports = opset_imports(opset_versions(model))
 
     def within(graph: GraphProto, outer: Scope) -> Iterator[Doubtful]:
@@ -70,7 +72,7 @@ def doubtful(
                 if doubt is not None:
                     yield Doubtful(node, doubt)
 
-    return list(within(typed.graph, Scope({}, {})))
+    return list(within(typed.model.graph, Scope({}, {})))
 
 
 def _in_functions(model: ModelProto, engine: Engine, suspects: Callable[[NodeProto], bool]) -> list[Doubtful]:

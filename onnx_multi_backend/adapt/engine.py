@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 
@@ -72,9 +72,16 @@ class Trusting:
     """An engine that is not asked about nodes: only those that it computes wrongly count as lacking.
 
     It is enough for a model that the engine takes as a whole; asking about each node costs as much as compiling it.
+
+    Parameters
+    ----------
+    engine : Engine
+    suspects : callable
+        Tells from a node, and what a model says by itself, whether it may be computed wrongly.
     """
 
     engine: Engine
+    suspects: Callable[[NodeProto, Facts], bool]
 
     @property
     def limits(self) -> Limits:
@@ -106,6 +113,8 @@ _MOST_ANSWERS = 32_768
 
 def answer(engine: Engine, model: ModelProto) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
+    import hashlib
+
     digest = hashlib.blake2b(model.SerializeToString(deterministic=True), digest_size=16).digest()
     key = (engine.identity, digest)
     if key not in _answers:

@@ -14,7 +14,7 @@ def ir_version(work: Work) -> None:
     https://onnx.ai/onnx/repo-docs/Versioning.html and the history in onnx.proto.
     """
     given = work.model.ir_version
-    if given <= 3:  # every engine reads the first versions
+    if given <= work.limits.sure_ir_version:
         return
     limit = work.limits.max_ir_version()
     if limit is None or given <= limit:

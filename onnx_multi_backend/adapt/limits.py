@@ -3,12 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 
 class Limits:
     """The limits of one engine; here of one that has none.
 
     Each answer may cost a probe of the engine, so a pass asks only when it has to.
+
+    Attributes
+    ----------
+    sure_ir_version : int
+        The engine reads at least this one: below it nothing is asked.
+    sure_opsets : mapping of str to int
+        The same of opsets, by domain.
     """
+
+    sure_ir_version: int = 0
+    sure_opsets: Mapping[str, int] = MappingProxyType({})
 
     def max_ir_version(self) -> int | None:
         """Highest IR version that the engine accepts; None: it accepts any."""

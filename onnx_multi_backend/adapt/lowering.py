@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.engine import Doubt, Engine, Trusting, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
@@ -26,9 +26,10 @@ from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.rules.widen import widen_types
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.single_node import (
+    Facts,
     Scope,
+    Typed,
     infer,
-    inlined,
     is_valid,
     opset_imports,
     opset_versions,
@@ -37,6 +38,7 @@ from onnx_multi_backend.adapt.single_node import (
     subgraphs,
 )
 from onnx_multi_backend.adapt.site import BODY_OPSET, Site
+from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
 
@@ -65,6 +67,7 @@ def lower(
     *,
     complaint: str = "",
     patience: Patience | None = None,
+    typed: Typed | None = None,
 ) -> Iterator[Adapted]:
     """Rewrite what the engine lacks.
 
@@ -80,6 +83,8 @@ def lower(
         Why the engine refused the model: the operators that it names are asked about first.
     patience : Patience, optional
         Is lost once a node cannot be helped; nothing more comes when it has run out.
+    typed : Typed, optional
+        Of the model, to be used again.
 
     Yields
     ------
@@ -87,8 +92,9 @@ def lower(
         The rewritten model, the most promising first: one whose nodes the engine takes each by itself, then those where
         a node is left that it refused by itself and may take in its place. Nothing where no rule helps.
     """
-    model = inlined(adapted.proto)
-    typed = infer(model)
+    typed = typed or Typed(adapted.proto)
+    model = typed.flat
+    facts = Facts(model)
     patience = patience or Patience()
     patience.renew()
     given = opset_versions(model)
@@ -100,7 +106,7 @@ def lower(
 
     def lowering_to(opset: int) -> _Lowering:
         targets = {**{d: _within(engine.limits, d, v) for d, v in given.items()}, "": opset}
-        return _Lowering(engine, within or engine, targets, model.ir_version, _marker(model), patience)
+        return _Lowering(engine, within or engine, targets, model.ir_version, _marker(model), patience, facts)
 
     def later(lowering: _Lowering) -> list[int]:
         """The opsets that are worth a try after one."""
@@ -120,7 +126,7 @@ def lower(
             continue
         tried.add(opset)
         attempt = ModelProto()
-        attempt.CopyFrom(typed)
+        attempt.CopyFrom(typed.model)
         lowering = lowering_to(opset)
         lowering.hopeless = functools.partial(_hopeless, lowering, others)
         lowering.ask_first(attempt.graph, given, complaint)
@@ -171,6 +177,7 @@ class _Lowering:
         ir_version: int,
         marker: str,
         patience: Patience,
+        facts: Facts,
     ) -> None:
         self.changes: list[Adaptation] = []
         self._engine = engine
@@ -179,6 +186,7 @@ class _Lowering:
         self._ir_version = ir_version
         self._marker = marker
         self._patience = patience
+        self._facts = facts
         self._memo: dict[tuple[Hashable, bool, bytes], _Fragment | None] = {}
         self._count = 0
         self._refused: list[Site] = []
@@ -253,6 +261,8 @@ class _Lowering:
         self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine, *, written: bool
     ) -> _Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
+        if not written and self._trusts(node, scope, engine) and self._same(node, opsets):
+            return _Fragment()
         if next(subgraphs(node), None) is not None and self._same(node, opsets):
             opsets = self.targets  # what is inside has been brought there
         single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
@@ -264,6 +274,13 @@ class _Lowering:
             self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere
             self._memo[key] = self._solve(Site(single, self.targets.get("", 1)), engine, written=written)
         return self._memo[key]
+
+    def _trusts(self, node: NodeProto, scope: Scope, engine: Engine) -> bool:
+        """Whether a node of the model need not be looked at, by what it says itself."""
+        if not isinstance(engine, Trusting) or engine.suspects(node, self._facts):
+            return False
+        read = [scope.values.get(name, Value()) for name in node.input if name]
+        return next(subgraphs(node), None) is None and not engine.suspects_integers(node, read)
 
     def _same(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
         domain = canonical(node.domain)

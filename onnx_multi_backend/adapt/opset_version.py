@@ -32,7 +32,7 @@ def _lower(
     function_index: int | None = None,
 ) -> None:
     for i, opset in enumerate(imports):
-        if opset.version <= 1:
+        if opset.version <= work.limits.sure_opsets.get(canonical(opset.domain), 1):
             continue
         limit = work.limits.max_opset(canonical(opset.domain))
         if limit is None or opset.version <= limit:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
@@ -31,6 +32,8 @@ _MOVED: Mapping[str, tuple[int, ...]] = {
     "OneHot": (2,),
     "Range": (0, 1),
 }
+#: Operators with graphs in their attributes; the checker admits no others.
+_HOLDING = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WITH_ZERO = frozenset({"Trilu", "Pad"})
 _INDICES = frozenset({"Shape", "Size", "NonZero", "ArgMax", "ArgMin", "SequenceLength", "NonMaxSuppression"})
 _ARITHMETIC = frozenset(
@@ -40,6 +43,8 @@ _ARITHMETIC = frozenset(
     }
 )
 _UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"})
+
+_NOTHING = Value()
 
 #: Elements of a constant beyond which its range is its type's.
 _MOST_READ = 1 << 20
@@ -90,11 +95,17 @@ def ranges(
         if tensor.name not in given:
             values[tensor.name] = of_tensor(tensor)
     for node in graph.node:
-        operands = [values.get(name, Value()) for name in node.input if name]
-        bodies = [(g, ranges(g, values, visit=visit, count=count)) for a in node.attribute for g in _graphs(a)]
+        operands = [values.get(name, _NOTHING) for name in node.input if name]
+        domain = canonical(node.domain)
+        holds = domain or node.op_type in _HOLDING
+        bodies = [
+            (g, ranges(g, values, visit=visit, count=count))
+            for a in (node.attribute if holds else ())
+            for g in _graphs(a)
+        ]
         whole = None
-        if canonical(node.domain):
-            made = [Value()] * len(node.output)
+        if domain:
+            made = [_NOTHING] * len(node.output)
         else:
             made, whole = _made(node, operands, values, bodies, count)
         for name, value in zip(node.output, made, strict=False):
@@ -129,15 +140,15 @@ def of_tensor(tensor: TensorProto) -> Value:
 
 def _scalar(tensor: TensorProto) -> Value | None:
     """A floating-point number, by which sizes are multiplied."""
-    if tensor.data_type not in (_T.FLOAT, _T.DOUBLE) or len(tensor.dims) > 1 or tensor.data_location == _T.EXTERNAL:
+    if tensor.data_type not in (_T.FLOAT, _T.DOUBLE) or tensor.data_location == _T.EXTERNAL:
+        return None
+    if len(tensor.dims) > 1 or any(d != 1 for d in tensor.dims):
         return None
     try:
-        array = numpy_helper.to_array(tensor)
+        number = float(numpy_helper.to_array(tensor).item())
     except ValueError:
         return None
-    if array.size != 1 or not np.isfinite(array).all():
-        return None
-    return Value(tensor.data_type, float(array.min()), float(array.max()))
+    return Value(tensor.data_type, number, number) if math.isfinite(number) else None
 
 
 def _made(
@@ -146,7 +157,7 @@ def _made(
     """The values that a node makes, and the unlimited result of its arithmetic."""
     kind = node.op_type
     if kind == "Constant":
-        return [_constant(node)], None
+        return [of_constant(node)], None
     if kind in _INDICES:
         return [INDEX] * len(node.output), None
     if kind == "If" and len(bodies) == 2:
@@ -204,6 +215,7 @@ def _moved(node: NodeProto, values: Values) -> list[Value]:
     return [data, *[others] * (len(node.output) - 1)]
 
 
+@functools.cache
 def _unknown(elem_type: int) -> Value:
     """What is computed in the model: the type's range, but for 64 bits, of which no model uses all."""
     return Value(elem_type) if elem_type in (_T.INT64, _T.UINT64, _T.UINT32) else of_type(elem_type)
@@ -242,7 +254,8 @@ def _target(node: NodeProto, operands: list[Value]) -> int:
     return next((a.i for a in node.attribute if a.name == "to"), 0)
 
 
-def _constant(node: NodeProto) -> Value:
+def of_constant(node: NodeProto) -> Value:
+    """What a node Constant makes."""
     for attribute in node.attribute:
         if attribute.name == "value":
             return of_tensor(attribute.t)
@@ -284,13 +297,18 @@ def _by_schema(node: NodeProto, values: Values) -> list[Value]:
         return [of_tensor(tensor) if tensor is not None else Value(_T.FLOAT, 0, 0)]
     if node.op_type == "Concat":
         return [union([values.get(name, Value()) for name in node.input])]
+    read = [values.get(name, _NOTHING) for name in node.input]
+    sources: frozenset[str] | None = None
     made = []
     for i in range(len(node.output)):
         elem_type, shared = told[min(i, len(told) - 1)] if told else (0, -1)
-        sources: frozenset[str] = frozenset()
-        if not elem_type and shared >= 0 and shared < len(node.input):
-            elem_type = values.get(node.input[shared], Value()).elem_type
+        if not elem_type and 0 <= shared < len(read):
+            elem_type = read[shared].elem_type
+        value = _unknown(typed or elem_type)
         if elem_type in LIMITS and elem_type != _T.BOOL:
-            sources = frozenset().union(*(values.get(name, Value()).sources for name in node.input if name))
-        made.append(_unknown(typed or elem_type)._replace(sources=sources))
+            if sources is None:
+                sources = frozenset().union(*(v.sources for name, v in zip(node.input, read, strict=True) if name))
+            if sources:
+                value = value._replace(sources=sources)
+        made.append(value)
     return made

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -63,6 +64,23 @@ class Scope:
         return Scope(types, constants, ranges(graph, self.values, inputs=hinted))
 
 
+class Typed:
+    """A model without local functions, and the types of its values; both are made once, when they are asked for."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._given = model
+
+    @functools.cached_property
+    def flat(self) -> ModelProto:
+        """The model without local functions."""
+        return inlined(self._given)
+
+    @functools.cached_property
+    def model(self) -> ModelProto:
+        """The same with its types: not to be changed."""
+        return infer(self.flat)
+
+
 class Facts:
     """What a model says without inference."""
 
@@ -77,20 +95,31 @@ class Facts:
     @functools.cached_property
     def constants(self) -> Mapping[str, TensorProto]:
         """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
-        named = [
-            *((t.name, t) for t in all_tensors(self._model)),
-            *(
-                (node.output[0], node.attribute[0].t)
-                for node in all_nodes(self._model)
-                if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t")
-            ),
-        ]
-        return {n: t for n, t in named if t.data_location != TensorProto.EXTERNAL and t.ByteSize() < _SMALL}
+        return {n: t for n, t in [*((t.name, t) for t in all_tensors(self._model)), *self._made()] if _is_small(t)}
+
+    @functools.cached_property
+    def certain(self) -> Mapping[str, TensorProto]:
+        """The small tensors of which a node reads just this one by its name. None where there are local functions."""
+        if self._model.functions:  # a name means something else in each
+            return {}
+        graphs = [self._model.graph, *(g for node in all_nodes(self._model) for g in subgraphs(node))]
+        named = [*((t.name, t) for graph in graphs for t in graph.initializer), *self._made()]
+        times = Counter([*(name for name, _ in named), *(v.name for graph in graphs for v in graph.input)])
+        return {name: tensor for name, tensor in named if times[name] == 1 and _is_small(tensor)}
+
+    def _made(self) -> Iterator[tuple[str, TensorProto]]:
+        for node in all_nodes(self._model):
+            if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+                yield node.output[0], node.attribute[0].t
 
     @functools.cached_property
     def shapes(self) -> frozenset[str]:
         """The results of Shape."""
         return frozenset(node.output[0] for node in all_nodes(self._model) if node.op_type == "Shape")
+
+
+def _is_small(tensor: TensorProto) -> bool:
+    return tensor.data_location != TensorProto.EXTERNAL and tensor.ByteSize() < _SMALL
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -76,6 +77,7 @@ INDEX = Value(_T.INT64, -1, SMALL, assumed=True)
 BOOL = Value(_T.BOOL, 0, 1)
 
 
+@functools.cache
 def of_type(elem_type: int) -> Value:
     """A tensor of which its type alone is known."""
     return Value(elem_type, *LIMITS.get(elem_type, (None, None)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.ranges import Values, of_tensor, ranges
+from onnx_multi_backend.adapt.ranges import Values, of_constant, of_tensor, ranges
 from onnx_multi_backend.adapt.single_node import infer, inlined, subgraphs
 from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
 from onnx_multi_backend.graph_walk import canonical
@@ -269,7 +269,7 @@ def _beyond(graph: GraphProto, outer: Mapping[str, Value]) -> Iterator[Concern]:
     own.update(
         (node.output[0], made)
         for node in graph.node
-        if node.op_type == "Constant" and (made := ranges(GraphProto(node=[node]))[node.output[0]]).elem_type in WIDE
+        if node.op_type == "Constant" and not canonical(node.domain) and (made := of_constant(node)).elem_type in WIDE
     )
     known = {**{k: v for k, v in outer.items() if k not in given}, **{k: v for k, v in own.items() if not _fits(v)}}
     if known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engines made of models, kept for the next start.
+"""What engines made of models, kept for the next start. Nothing is imported here: a run without a cache needs none of it.
 
 ::
 
@@ -16,38 +16,3 @@
     regular.py      files that are opened without waiting
     sealed.py       small JSON files that tell when they are damaged
 """
-
-from onnx_multi_backend.cache.draft import Draft
-from onnx_multi_backend.cache.entry import Entry, read_about
-from onnx_multi_backend.cache.fingerprint import (
-    Fingerprint,
-    HashedFile,
-    fingerprint_bytes,
-    fingerprint_files,
-    hash_model,
-)
-from onnx_multi_backend.cache.folder import resolve, size_limit, user_cache_dir
-from onnx_multi_backend.cache.key import make_key
-from onnx_multi_backend.cache.of_model import fingerprint_model
-from onnx_multi_backend.cache.store import Store
-from onnx_multi_backend.cache.upkeep import Kept, clear, entries
-
-__all__ = [
-    "Draft",
-    "Entry",
-    "Fingerprint",
-    "HashedFile",
-    "Kept",
-    "Store",
-    "clear",
-    "entries",
-    "fingerprint_bytes",
-    "fingerprint_files",
-    "fingerprint_model",
-    "hash_model",
-    "make_key",
-    "read_about",
-    "resolve",
-    "size_limit",
-    "user_cache_dir",
-]

@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
-from onnx_multi_backend.cache import Kept, clear, entries, read_about, resolve, size_limit
-from onnx_multi_backend.cache.folder import FOLDER_VARIABLE, SIZE_VARIABLE
+from onnx_multi_backend.cache.entry import read_about
+from onnx_multi_backend.cache.folder import FOLDER_VARIABLE, SIZE_VARIABLE, resolve, size_limit
+from onnx_multi_backend.cache.upkeep import Kept, clear, entries
 from onnx_multi_backend.cli import console
 from onnx_multi_backend.cli.arguments import Json
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.presets.ort_openvino import UNKEPT
 
 EXAMPLES = """\b
 Examples:
@@ -39,15 +41,26 @@ CacheDir = Annotated[
 def info(*, cache_dir: CacheDir = None, json: Json = False) -> None:
     """Show where the cache is, how large it is and may be, and what it holds."""
     root, limit = _root(cache_dir), size_limit()
-    found = sorted(entries(root), key=lambda entry: entry.used, reverse=True)
+    found, unkept = [], []
     groups: dict[tuple[str, str], list[Kept]] = {}
-    for entry in found:
+    for entry in sorted(entries(root), key=lambda entry: entry.used, reverse=True):
         about = read_about(entry.folder)
+        if "unkept" in about:
+            unkept.append({"preset": about["preset"], "model": about["model"], "reason": about["unkept"]})
+            continue
+        found.append(entry)
         groups.setdefault((about.get("preset", "damaged"), about.get("engine", "")), []).append(entry)
     if json:
         presets = [{"preset": p, "engine": e, "entries": len(g), "bytes": _size(g)} for (p, e), g in groups.items()]
         console.as_json(
-            {"folder": str(root), "entries": len(found), "bytes": _size(found), "limit": limit, "presets": presets}
+            {
+                "folder": str(root),
+                "entries": len(found),
+                "bytes": _size(found),
+                "limit": limit,
+                "presets": presets,
+                "unkept": unkept,
+            }
         )
         return
     console.facts(
@@ -63,6 +76,10 @@ def info(*, cache_dir: CacheDir = None, json: Json = False) -> None:
         console.line()
         rows = [[p, e or "-", str(len(g)), console.bytes_text(_size(g))] for (p, e), g in sorted(groups.items())]
         console.table(["Preset", "Engine", "Entries", "Size"], rows)
+    console.line()
+    for told in unkept:
+        console.line(f"{told['preset']} does not keep {told['model']}: {told['reason']}.")
+    console.line(f"The OrtOpenvino presets keep nothing of models on the CPU: {UNKEPT}.")
 
 
 @app.command(name="clear")

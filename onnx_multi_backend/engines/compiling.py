@@ -8,8 +8,8 @@ from dataclasses import replace
 from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.engine import Trusting
-from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience
+from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, distrust
@@ -47,12 +47,15 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
     if payload.lowering and (deadly := target.deadly(proto)):
         raise distrust(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain
-    doubts = doubtful(proto, target, target.suspects, integers=integers) if payload.lowering else []
+    typed = Typed(proto)
+    doubts = doubtful(proto, target, target.suspects, integers=integers, typed=typed) if payload.lowering else []
     if doubts:
         built = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
-            built = _lowered(target, payload, taken=False, trusting=True) or _lowered(target, payload, taken=False)
+            built = _lowered(target, payload, typed, taken=False, trusting=True) or _lowered(
+                target, payload, typed, taken=False
+            )
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
@@ -68,7 +71,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
             checks.check(payload.loaded, full=True, refusal=error.words)
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
-        rewritten = _lowered(target, payload, taken=taken, complaint=words) if lowering else None
+        rewritten = _lowered(target, payload, typed, taken=taken, complaint=words) if lowering else None
         if rewritten is not None:
             return rewritten
         if isinstance(error, RefusedError):
@@ -85,16 +88,20 @@ def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> Unsupp
 
 
 def _lowered(
-    target: Target, payload: Payload, *, taken: bool, trusting: bool = False, complaint: str = ""
+    target: Target, payload: Payload, typed: Typed, *, taken: bool, trusting: bool = False, complaint: str = ""
 ) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
     """
+    from onnx_multi_backend.adapt.lowering import lower
+
     askings = target.askings(taken=taken)
     for engine, within in askings[:1] if trusting else askings:
-        asked = Trusting(engine) if trusting else engine
-        for lowered in lower(payload.adapted, asked, within, complaint=complaint, patience=payload.patience):
+        asked = Trusting(engine, target.suspects) if trusting else engine
+        for lowered in lower(
+            payload.adapted, asked, within, complaint=complaint, patience=payload.patience, typed=typed
+        ):
             try:
                 built = target.build(replace(payload, adapted=lowered))
             except OptionError:

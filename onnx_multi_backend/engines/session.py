@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import ModelProto
 
@@ -17,6 +17,9 @@ from onnx_multi_backend.errors import DeviceError, OptionError, RunError
 from onnx_multi_backend.external_data import with_values
 from onnx_multi_backend.model import LoadedModel
 from onnx_multi_backend.placement import NodePlacement
+
+if TYPE_CHECKING:
+    pass
 
 #: One value at the boundary: an array, a list (sequence), a dict (map), or None (an empty optional).
 Value = Any

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto, TypeProto
 
@@ -16,12 +16,13 @@ from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.cache import Entry
-from onnx_multi_backend.engines.diagnosis import refusal
 from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
 from onnx_multi_backend.model import LoadedModel
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Target(Engine):
 
     def explain(self, payload: Payload, refused: RefusedError) -> OnnxMultiBackendError:
         """Say which nodes the engine lacks, and why."""
+        from onnx_multi_backend.engines.diagnosis import refusal
+
         return refusal(payload, refused.words, functools.partial(answer, self), limits=self.limits, who=self.preset)
 
     # Where it runs.

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_multi_backend import cache, devices
+from onnx_multi_backend import devices
+from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
@@ -76,7 +77,7 @@ class OpenvinoBackend(Preset):
             "PERFORMANCE_HINT": str(settings["performance_hint"]),
             **{name: value for name, value in settings.items() if name.isupper()},
         }
-        folder = cache.resolve(settings["cache_dir"], slow_builds=False)
+        folder = resolve(settings["cache_dir"], slow_builds=False)
         # What it keeps of the CPU itself may not come back as it was, and AUTO may choose the CPU; see `exports`.
         if folder is not None and device.kind in ("GPU", "NPU") and loaded is not None:
             own = cls._kept_by_engine(folder, "openvino", loaded, device.text, sorted(properties.items()))

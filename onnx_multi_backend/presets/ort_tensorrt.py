@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from onnx_multi_backend import cache, devices
+from onnx_multi_backend import devices
+from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import calibration_table, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
@@ -58,7 +59,7 @@ class OrtTensorrtBackend(OrtPreset):
         if "trt_fp16_enable" in settings:
             chosen["trt_fp16_enable"] = str(settings["trt_fp16_enable"])
         chosen.update(settings.get("provider_options", {}))
-        folder = cache.resolve(settings["cache_dir"], slow_builds=True)
+        folder = resolve(settings["cache_dir"], slow_builds=True)
         if folder is not None and loaded is not None:
             # A folder for each model, version and set of options: an engine is never taken for another.
             parts = (*sorted(chosen.items()), *cls._cache_parts(settings))

@@ -13,7 +13,8 @@ import pytest
 
 from backend_test.unit import models
 from onnx_multi_backend import stamp
-from onnx_multi_backend.cache import Store, make_key
+from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.cache.store import Store
 
 Put = Callable[..., Path]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from onnx_multi_backend.cache import Fingerprint, fingerprint, fingerprint_bytes, fingerprint_files, hash_model
+from onnx_multi_backend.cache import fingerprint
+from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 
 
 def fail(error: OSError) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onnx_multi_backend.cache import resolve, size_limit
+from onnx_multi_backend.cache.folder import resolve, size_limit
 from onnx_multi_backend.errors import OptionError
 
 

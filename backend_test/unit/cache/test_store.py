@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from backend_test.unit.cache.conftest import Put, content, key_of
-from onnx_multi_backend.cache import Store
+from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.errors import CacheWarning
 
 
@@ -162,7 +162,8 @@ def test_a_folder_that_cannot_be_made_is_warned_of_once_and_costs_nothing_else(t
 FULL_DISK = """
 import resource, signal, warnings
 from pathlib import Path
-from onnx_multi_backend.cache import Store, make_key
+from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.cache.store import Store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # no file may have more bytes: the manifest cannot be written

@@ -24,7 +24,8 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit.cache.conftest import content, key_of, large
 from backend_test.unit.cache.worker import NAMES, SIZE, work
-from onnx_multi_backend.cache import Store, upkeep
+from onnx_multi_backend.cache import upkeep
+from onnx_multi_backend.cache.store import Store
 
 CONTEXT = multiprocessing.get_context(
     "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"

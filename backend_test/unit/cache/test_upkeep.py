@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from backend_test.unit.cache.conftest import Put, content, key_of
-from onnx_multi_backend.cache import Store, clear, entries, hash_model, upkeep
+from onnx_multi_backend.cache import upkeep
+from onnx_multi_backend.cache.fingerprint import hash_model
+from onnx_multi_backend.cache.store import Store
+from onnx_multi_backend.cache.upkeep import clear, entries
 
 
 def names(store: Store) -> set[str]:

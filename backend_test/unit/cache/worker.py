@@ -13,7 +13,7 @@ from typing import Any
 
 import onnx_multi_backend as omb
 from backend_test.unit.cache.conftest import X, content, key_of
-from onnx_multi_backend.cache import Store
+from onnx_multi_backend.cache.store import Store
 
 NAMES = [f"entry {i}" for i in range(6)]
 SIZE = 200_000

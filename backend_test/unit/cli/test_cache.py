@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend.cache import Store, make_key
+from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.cache.store import Store
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_info_tells_what_is_kept(cli: Cli, cache: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("ONNX_MULTI_BACKEND_CACHE_SIZE", "1GiB")
     done = cli("cache", "info", "--cache-dir", cache)
     assert done.code == 0
-    facts, table = done.out.split("\n\n")
+    facts, table, others = done.out.split("\n\n")
     told = {line.split(None, 1)[0]: line.split(None, 1)[1] for line in facts.splitlines()}
     assert told["folder"] == str(cache)
     assert told["entries"] == "3"
@@ -38,6 +39,23 @@ def test_info_tells_what_is_kept(cli: Cli, cache: Path, monkeypatch: pytest.Monk
     rows = [line.split() for line in table.splitlines()]
     assert [row[0] for row in rows] == ["Preset", "OrtCpu", "damaged"]
     assert rows[1][1:4] == ["engine", "1.0", "2"]
+    assert others.startswith("The OrtOpenvino presets keep nothing of models on the CPU")
+
+
+def test_info_names_models_that_cannot_be_kept(cli: Cli, cache: Path) -> None:
+    with Store(cache, 1 << 30).draft("openvino", make_key("d", "engine 1.0")) as draft:
+        about = {
+            "preset": "Openvino",
+            "engine": "engine 1.0",
+            "model": "'speech.onnx'",
+            "unkept": "its layers are LSTM",
+        }
+        draft.keep({"useless": True}, about)
+    told = json.loads(cli("cache", "info", "--json", "--cache-dir", cache).out)
+    assert (told["entries"], [u["model"] for u in told["unkept"]]) == (3, ["'speech.onnx'"])
+    assert (
+        "Openvino does not keep 'speech.onnx': its layers are LSTM." in cli("cache", "info", "--cache-dir", cache).out
+    )
 
 
 def test_info_as_json(cli: Cli, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

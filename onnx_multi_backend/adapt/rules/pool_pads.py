@@ -5,27 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto
 
+from onnx_multi_backend.adapt.pools import POOLS, SAME
 from onnx_multi_backend.adapt.site import Body, Site
-
-#: Operators with auto_pad and dilations.
-POOLS = ("AveragePool", "LpPool", "MaxPool")
-_SAME = ("SAME_UPPER", "SAME_LOWER")
-
-
-def dilates_into_auto_pad(node: NodeProto) -> bool:
-    """Whether a pooling node has dilations, and padding that follows from them and from the size of its input."""
-    given = {a.name: a for a in node.attribute}
-    if "auto_pad" not in given or given["auto_pad"].s.decode(errors="replace") not in _SAME:
-        return False
-    return "dilations" in given and any(dilation > 1 for dilation in given["dilations"].ints)
 
 
 def pool_pads(site: Site) -> Iterator[ModelProto]:
     """Give the pads that ``auto_pad`` stands for. Source: AveragePool's documentation."""
     shape, kernel, how = site.shape(site.input(0)), site.attribute("kernel_shape", []), site.attribute("auto_pad")
-    if not site.is_(*POOLS) or how not in _SAME or shape is None or None in shape[2:]:
+    if not site.is_(*POOLS) or how not in SAME or shape is None or None in shape[2:]:
         return
     ones = [1] * len(kernel)
     strides, dilations = site.attribute("strides", ones), site.attribute("dilations", ones)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.site import Body, Site
 
@@ -30,6 +30,12 @@ def zero_attributes(site: Site) -> Iterator[ModelProto]:
     line = body("Add", body("Mul", x, body.constant(first, kind)), body.constant(second, kind))
     above = body("Where", body("Less", line, zero), zero, line)
     yield body.finish(body("Where", body("Less", one, above), one, above))
+
+
+def has_a_zero_attribute(node: NodeProto) -> bool:
+    """The same, told from the node alone; one that a local function's caller gives counts as zero."""
+    known = ATTRIBUTES.get(node.op_type, {})
+    return any(a.name in known and a.f == 0 for a in node.attribute)
 
 
 def has_a_zero(site: Site) -> bool:

@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
+from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
 from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.applies import When
@@ -20,7 +21,7 @@ from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import Defect, Only, Several
 from onnx_multi_backend.engines.openvino import form_defects, special_values
-from onnx_multi_backend.engines.openvino.resize_defects import resized
+from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
 
 
 def _attention(site: Site) -> Doubt | None:
@@ -206,6 +207,10 @@ def suspects(node: NodeProto, facts: Facts) -> bool:
         return form_defects.gathers_far(node, facts)
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
+    if node.op_type in ATTRIBUTES:
+        return has_a_zero_attribute(node)
+    if node.op_type == "Resize":
+        return not grows_plainly(node, facts)
     wanted = _ONLY_WITH.get(node.op_type)
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.openvino import runtime
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 _BLOB = "model.blob"
 _LIST = "CACHING_PROPERTIES"

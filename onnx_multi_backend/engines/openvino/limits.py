@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.limits import Limits
@@ -18,6 +21,9 @@ class OpenvinoLimits(Limits):
     Its ONNX frontend reads every IR version and every opset (it takes the newest form of an operator that it knows), and
     its tensors hold every element type that it computes with.
     """
+
+    sure_ir_version = 3
+    sure_opsets: Mapping[str, int] = MappingProxyType({})
 
     def max_ir_version(self) -> int | None:
         return None

@@ -6,10 +6,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from onnx import NodeProto, numpy_helper
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.rules.resize import given, resized_axes
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+
+#: The attributes of the Resize that most models have.
+_PLAIN = frozenset({"mode", "coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a"})
 
 
 def resized(site: Site) -> Doubt | None:
@@ -32,6 +37,24 @@ def resized(site: Site) -> Doubt | None:
     if (too_little := _too_little(site)) is not False:
         return Doubt("an axis whose length stays is left out, also where its scale is not 1", wrong=bool(too_little))
     return _resized_together(site, factors)
+
+
+def grows_plainly(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Resize repeats or interpolates along known axes by known whole numbers: it is right whatever it reads."""
+    given = {a.name: a for a in node.attribute}
+    if not given.keys() <= _PLAIN or len(node.input) != 3 or node.input[2] not in facts.certain:
+        return False
+    how = given.get("coordinate_transformation_mode")
+    if "mode" in given and given["mode"].s not in (b"nearest", b"linear"):
+        return False
+    if how is not None and how.s in (b"align_corners", b"tf_crop_and_resize"):
+        return False
+    try:
+        scales = numpy_helper.to_array(facts.certain[node.input[2]]).tolist()
+    except ValueError:  # the checker says so
+        return False
+    whole = isinstance(scales, list) and all(isinstance(s, float) and s >= 1 and s.is_integer() for s in scales)
+    return whole and 1 <= len(scales) <= 5 and scales[0] == 1
 
 
 def _resized_together(site: Site, factors: list[float] | None) -> Doubt | None:

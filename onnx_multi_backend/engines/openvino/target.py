@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto
 
@@ -19,7 +19,6 @@ from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.openvino import (
@@ -49,6 +48,9 @@ from onnx_multi_backend.graph_walk import defaults_of
 from onnx_multi_backend.placement import NodePlacement
 from onnx_multi_backend.tensors import dtype_of, onnx_type_string, tensor_info
 from onnx_multi_backend.user_warnings import warn
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 logger = logging.getLogger("onnx_multi_backend")
 
@@ -118,8 +120,9 @@ class OpenvinoTarget(Target):
         """Write a compiled model into a folder, and tell what `restore` needs; None where it cannot be kept."""
         graph = payload.adapted.proto.graph
         if others := exports.unproven(session.native):
-            logger.info("%s: %s is not kept, for its layers %s", self.preset, payload.loaded.label, ", ".join(others))
-            return None
+            return {
+                "useless": f"OpenVINO's export may bring its layers back wrong: {', '.join(others)}. Each start compiles it"
+            }
         try:
             keeping.write_into(session.native, folder)
         except (OSError, RuntimeError) as error:

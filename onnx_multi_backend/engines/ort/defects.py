@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.rules.pool_pads import POOLS, dilates_into_auto_pad
+from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value

@@ -119,12 +119,15 @@ class OrtEngine(Target):
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
-        known = dict(FOLDED)
-        if applies({"onnxruntime": "<1.31"}):
-            known.update(FOLDED_BEFORE_1_31)
+        known = {**FOLDED, **FOLDED_BEFORE_1_31}
         if providers.OPENVINO in map(plugins.provider_without_meta, self.requested):
             known.update(OF_OPENVINO)
-        return [*deadly.find(model, known), *empty_layers(model)]
+        found = deadly.find(model, known)
+        if found and not applies(
+            {"onnxruntime": "<1.31"}
+        ):  # the release is asked for where it matters: that takes a while
+            found = deadly.find(model, {**known, **FOLDED})
+        return [*found, *empty_layers(model)]
 
     def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""

@@ -15,15 +15,17 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 from packaging.version import Version
 
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.graph_walk import nodes_in
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 _MODEL = "model.onnx"
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import onnx
 from onnx import ModelProto, TensorProto, helper
@@ -67,6 +69,10 @@ class OrtLimits(Limits):
     inside : Limits, optional
         Of an engine that computes inside an execution provider: what it needs carried is carried too.
     """
+
+    # What the oldest release reads that `runtime.MIN_VERSION` admits.
+    sure_ir_version = 11
+    sure_opsets: Mapping[str, int] = MappingProxyType({"": 24, "ai.onnx.ml": 5})
 
     def __init__(self, *, packed_outputs: bool = True, inside: Limits | None = None) -> None:
         self._packed_outputs = packed_outputs

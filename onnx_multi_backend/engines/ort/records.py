@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from onnx_multi_backend import devices
-from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.limits import Limits
-from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.devices import DeviceFamily
-from onnx_multi_backend.engines.openvino import defects as of_openvino
-from onnx_multi_backend.engines.openvino import integers as of_integers
-from onnx_multi_backend.engines.openvino import special_values
-from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.ort import defects, plugins, runtime
 from onnx_multi_backend.engines.ort.defects import Table
 
@@ -92,31 +85,6 @@ class Record:
     narrows: bool = False
 
 
-def _with_integers(table: Table) -> Table:
-    """A table, with what OpenVINO makes of integers."""
-
-    def find(site: Site) -> Doubt | None:
-        return table.find(site) or of_integers.find(site)
-
-    def special(site: Site) -> Doubt | None:
-        return of_integers.find(site, written=True) or table.special(site)
-
-    return Table(table.suspects, find, special, of_integers.suspects)
-
-
-def _table_of_openvino(release: str) -> Table:
-    """OpenVINO's own table, by the release that a provider holds."""
-    find = functools.partial(of_openvino.find, inside={"openvino": release})
-    return Table(of_openvino.suspects, find, special_values.find)
-
-
-_OPENVINO = Record(
-    family=devices.OPENVINO,
-    needs="a processor, GPU or NPU of Intel's",
-    cure="Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
-    "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
-)
-
 #: Of the providers in ONNX Runtime's wheels.
 _BUILT_IN: Mapping[str, Record] = {
     CPU: Record(family=devices.CPU),
@@ -137,32 +105,10 @@ _BUILT_IN: Mapping[str, Record] = {
         device_by_index=True,
         slow_builds=True,
     ),
-    # onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.
-    OPENVINO: replace(
-        _OPENVINO,
-        device_option="device_type",
-        miscounts_inputs=True,
-        zero_packed_outputs=True,
-        least_nodes=4,
-        drops_cast_pairs=True,
-        narrows=True,
-        defects=_with_integers(_table_of_openvino("2025.4.1")),
-    ),
 }
 
 #: Of plugins.
 _PLUGINS: Mapping[str, Record] = {
-    # onnxruntime-ep-openvino 1.8.1, with OpenVINO 2026.4.1 inside.
-    OPENVINO: replace(
-        _OPENVINO,
-        known_options=frozenset({"load_config", "reshape_input"}),
-        loses_empty_inputs=True,
-        breaks_memory=True,
-        meta="AUTO",
-        inside=OpenvinoLimits(),
-        narrows=True,
-        defects=_with_integers(_table_of_openvino("2026.4.1")),
-    ),
     "NvTensorRTRTXExecutionProvider": Record(
         needs="an NVIDIA RTX GPU",
         on_cuda=True,
@@ -182,8 +128,12 @@ def record(provider: str, *, plugin: bool | None = None) -> Record:
         Whether it comes as a plugin. By default where the wheel lacks it and a plugin of that name is known.
     """
     base = plugins.provider_without_meta(provider)
+    if base == OPENVINO:  # in a wheel, and as a plugin
+        from onnx_multi_backend.engines.ort import openvino_records
+
+        if plugin is None:
+            plugin = runtime.why_missing() is None and not plugins.built_in(base)
+        return openvino_records.PLUGIN if plugin else openvino_records.BUILT_IN
     if plugin is None:
-        plugin = base not in _BUILT_IN or (
-            base in _PLUGINS and runtime.why_missing() is None and not plugins.built_in(base)
-        )
+        plugin = base not in _BUILT_IN
     return (_PLUGINS if plugin else _BUILT_IN).get(base, _UNKNOWN)

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnx_multi_backend.cache import Entry
 from onnx_multi_backend.devices import Device
-from onnx_multi_backend.engines.ort import errors, keeping, providers, runtime
+from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
@@ -35,6 +34,9 @@ from onnx_multi_backend.external_data import leads_out, without_links
 from onnx_multi_backend.placement import NodePlacement, judge
 from onnx_multi_backend.tensors import PACKED_BITS
 from onnx_multi_backend.user_warnings import warn
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.cache.entry import Entry
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,14 @@ class OrtTarget(OrtEngine):
             if self.fallback != "full":
                 raise RefusedError(words, lacks_kernel=True)
             session = self._on_cpu(payload, RuntimeError(words))
-        judge(
-            session.placement(),
-            requested=[n for n in self.requested if n != providers.CPU]
-            or self.requested,  # named last, it is a fallback
-            inserted=payload.adapted.inserted,
-            fallback=self.fallback,
-            preset=self.preset,
-        )
+        if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
+            judge(
+                session.placement(),
+                requested=requested,
+                inserted=payload.adapted.inserted,
+                fallback=self.fallback,
+                preset=self.preset,
+            )
         self._check_packed_outputs(session)
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
@@ -120,6 +122,8 @@ class OrtTarget(OrtEngine):
 
     def keeping(self) -> Keeping | None:
         """Sessions of the CPU provider alone can be kept; the others' nodes are compiled elsewhere."""
+        from onnx_multi_backend.engines.ort import keeping
+
         parts = keeping.parts_of(self.session_options) if self.requested == (providers.CPU,) else None
         if parts is None:
             return None
@@ -127,6 +131,8 @@ class OrtTarget(OrtEngine):
 
     def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OrtSession:
         """Make a session of an optimized model."""
+        from onnx_multi_backend.engines.ort import keeping
+
         try:
             native = keeping.restored(entry, self.session_options)
         except errors.all_errors() as error:
@@ -207,6 +213,8 @@ class OrtTarget(OrtEngine):
             self.session_options, external_data_folder=str(folder) if folder is not None else None
         )
         if payload.keep_in is not None:
+            from onnx_multi_backend.engines.ort import keeping
+
             keeping.write_into(options, payload.keep_in, payload.adapted.proto)
         ort = runtime.load()
         native: Any

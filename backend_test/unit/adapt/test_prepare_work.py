@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What preparing need not look at, it does not look at: types are inferred, and nodes cut out, only where one is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.adapt import inference, lowering
+from onnx_multi_backend.adapt.single_node import Facts
+
+
+def plain_resize(scales: list[float], **attributes: Any) -> onnx.ModelProto:
+    nodes = [
+        models.node("HardSigmoid", ["x"], ["h"], alpha=0.25, beta=0.5),
+        models.node("Resize", ["h", "", "scales"], ["y"], **attributes),
+    ]
+    shape = ["N", 2, "H", "W"]
+    return models.model(
+        nodes, [models.tensor("x", shape)], [models.tensor("y", shape)], initializers={"scales": np.float32(scales)}
+    )
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[str]:
+    calls: list[str] = []
+    real: Callable[..., Any] = getattr(module, name)
+
+    def call(*given: Any, **named: Any) -> Any:
+        calls.append(name)
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_common_operators_in_their_common_form_cost_no_inference(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    calls = counted(monkeypatch, inference, "_asked")
+    made = plain_resize([1, 1, 2, 2], mode=mode, coordinate_transformation_mode="asymmetric")
+    rep = openvino.prepare(made)
+    assert calls == []
+    y = rep.run(np.float32(np.linspace(-3, 3, 16)).reshape(1, 2, 2, 4))[0]
+    assert y.shape == (1, 2, 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("scales", "attributes"),
+    [
+        ([1, 1, 1.25, 2], {"mode": "nearest"}),
+        ([2, 1, 2, 2], {"mode": "linear"}),
+        ([1, 1, 2, 2], {"mode": "cubic"}),
+        ([1, 1, 2, 2], {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
+        ([1, 1, 2, 2], {"mode": "linear", "antialias": 1}),
+    ],
+)
+def test_others_are_looked_at(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, scales: list[float], attributes: dict[str, Any]
+) -> None:
+    calls = counted(monkeypatch, inference, "_asked")
+    openvino.compatibility(plain_resize(scales, **attributes))
+    assert calls
+
+
+def test_a_name_that_means_two_things_is_not_certain() -> None:
+    def branch(value: float) -> onnx.GraphProto:
+        scales = onnx.numpy_helper.from_array(np.float32([1, 1, value, value]), "scales")
+        output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        return helper.make_graph([models.node("Resize", ["x", "", "scales"], ["y"])], "b", [], [output], [scales])
+
+    choice = models.node("If", ["c"], ["y"], then_branch=branch(2), else_branch=branch(1.25))
+    made = models.model(
+        [choice],
+        [models.tensor("x", [1, 1, 5, 5]), models.tensor("c", [], TensorProto.BOOL)],
+        [models.tensor("y", None)],
+        initializers={"own": np.float32([1])},
+    )
+    assert set(Facts(made).certain) == {"own"}
+    made.functions.add(name="f", domain="local")
+    assert Facts(made).certain == {}
+
+
+def test_only_nodes_in_doubt_are_cut_out(ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [models.node("STFT", ["r29", "step", "window"], ["y"])]
+    nodes[:0] = [helper.make_node("Relu", [f"r{i - 1}" if i else "x"], [f"r{i}"]) for i in range(30)]
+    made = models.model(
+        nodes,
+        [models.tensor("x", [1, 64, 1])],
+        [models.tensor("y", None)],
+        initializers={"step": np.int64(8), "window": np.ones(16, np.float32)},
+        opsets={"": 17},
+    )
+    cut, inferred = counted(monkeypatch, lowering, "single_node_model"), counted(monkeypatch, inference, "_asked")
+    rep = ort_cpu.prepare(made)
+    assert [change.pass_name for change in rep.adaptations] == ["widen_types"]
+    assert len(cut) < 10
+    assert len(inferred) < 12
+    x = np.random.default_rng(0).normal(size=(1, 64, 1)).astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(np.maximum(x[0, :, 0], 0).astype(np.float64), 16)[::8]
+    expected = np.fft.rfft(frames)
+    np.testing.assert_allclose(rep.run(x)[0][0, ..., 0], expected.real, atol=1e-5)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of the OpenVINO execution provider, in a wheel and as a plugin. Its tables are imported only where it is used."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from onnx_multi_backend import devices
+from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.openvino import defects as of_openvino
+from onnx_multi_backend.engines.openvino import integers as of_integers
+from onnx_multi_backend.engines.openvino import special_values
+from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.ort.defects import Table
+from onnx_multi_backend.engines.ort.records import Record
+
+
+def _with_integers(table: Table) -> Table:
+    """A table, with what OpenVINO makes of integers."""
+
+    def find(site: Site) -> Doubt | None:
+        return table.find(site) or of_integers.find(site)
+
+    def special(site: Site) -> Doubt | None:
+        return of_integers.find(site, written=True) or table.special(site)
+
+    return Table(table.suspects, find, special, of_integers.suspects)
+
+
+def _table_of_openvino(release: str) -> Table:
+    """OpenVINO's own table, by the release that a provider holds."""
+    find = functools.partial(of_openvino.find, inside={"openvino": release})
+    return Table(of_openvino.suspects, find, special_values.find)
+
+
+_OPENVINO = Record(
+    family=devices.OPENVINO,
+    needs="a processor, GPU or NPU of Intel's",
+    cure="Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
+    "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
+)
+
+#: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.
+BUILT_IN = replace(
+    _OPENVINO,
+    device_option="device_type",
+    miscounts_inputs=True,
+    zero_packed_outputs=True,
+    least_nodes=4,
+    drops_cast_pairs=True,
+    narrows=True,
+    defects=_with_integers(_table_of_openvino("2025.4.1")),
+)
+
+#: onnxruntime-ep-openvino 1.8.1, with OpenVINO 2026.4.1 inside.
+PLUGIN = replace(
+    _OPENVINO,
+    known_options=frozenset({"load_config", "reshape_input"}),
+    loses_empty_inputs=True,
+    breaks_memory=True,
+    meta="AUTO",
+    inside=OpenvinoLimits(),
+    narrows=True,
+    defects=_with_integers(_table_of_openvino("2026.4.1")),
+)
