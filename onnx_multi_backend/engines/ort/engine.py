@@ -184,7 +184,7 @@ class OrtEngine:
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
             session = make_session(
-                runtime.load().InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+                runtime.session_class()(model.SerializeToString(), options, enable_fallback=0)
             )
         except errors.all_errors() as error:
             return errors.first_line(error)
@@ -199,7 +199,7 @@ class OrtEngine:
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
         try:
-            session = runtime.load().InferenceSession(
+            session = runtime.session_class()(
                 model.SerializeToString(),
                 make_session_options(of_custom_operators(self.session_options)),
                 providers=[providers.CPU],
