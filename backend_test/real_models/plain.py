@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend.registry import get_preset
+
 Run = Callable[[Mapping[str, Any]], list[Any]]
 
 
@@ -34,9 +36,7 @@ def openvino(path: Path) -> Run:
 
 
 def ours(preset: str, path: Path) -> Run:
-    import onnx_multi_backend as omb
-
-    prepared = omb.presets()[preset].prepare(path, cache_dir=False)
+    prepared = get_preset(preset).prepare(path, cache_dir=False)
     return lambda feeds: list(prepared.run(feeds))
 
 

@@ -74,7 +74,9 @@ def trial(model: Model, preset: str, fates: dict[str, str], timing: bool) -> Cel
             warnings.simplefilter("always")
             answers[name] = attempt(prepare, feeds)
         if name == "ours":
-            caught = sorted({f"{w.category.__name__}: {w.message}" for w in found if "onnx_multi" in w.category.__module__})
+            caught = sorted(
+                {f"{w.category.__name__}: {w.message}" for w in found if "onnx_multi" in w.category.__module__}
+            )
     apart = tolerance(onnx.load(model.path, load_external_data=False))
     cell = Cell(*verdict(apart, answers["ours"], answers["plain"], answers["reference"], told=bool(caught)), caught)
     if timing and answers["ours"].outputs and answers["plain"].outputs and "timing" not in fates:
@@ -128,7 +130,9 @@ def warm_up(preset: str) -> None:
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
-    model = Model(asked["name"], Path(asked["path"]), asked["source"], Path(asked["inputs"]) if asked["inputs"] else None)
+    model = Model(
+        asked["name"], Path(asked["path"]), asked["source"], Path(asked["inputs"]) if asked["inputs"] else None
+    )
     stage("warm-up")
     warm_up(asked["preset"])
     print(json.dumps({"cell": asdict(trial(model, asked["preset"], asked["fates"], asked["timing"]))}), flush=True)

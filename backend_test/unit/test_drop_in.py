@@ -24,7 +24,9 @@ ort = pytest.importorskip("onnxruntime")
 #: Where a package binds the name when it is imported, instead of looking it up in onnxruntime.
 BOUND = {"rapidocr_onnxruntime": "rapidocr_onnxruntime.utils.infer_engine"}
 
-PROGRAM = b"import os\n\n\ndef main(names):\n    for name in names:\n        print(os.path.join(name, 'y'))\n\n\nmain([])\n"
+PROGRAM = (
+    b"import os\n\n\ndef main(names):\n    for name in names:\n        print(os.path.join(name, 'y'))\n\n\nmain([])\n"
+)
 
 
 def rapidocr_onnxruntime(package: Any) -> Any:
@@ -109,4 +111,7 @@ def test_a_package_runs_on_it(use: Callable[[Any], Any], preset: str, monkeypatc
     found = use(package)
     assert made
     assert set(made) == {preset}
-    same(json.loads(json.dumps(found, default=np.ndarray.tolist)), json.loads(json.dumps(expected, default=np.ndarray.tolist)))
+    same(
+        json.loads(json.dumps(found, default=np.ndarray.tolist)),
+        json.loads(json.dumps(expected, default=np.ndarray.tolist)),
+    )

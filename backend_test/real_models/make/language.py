@@ -98,7 +98,13 @@ def make(root: Path) -> None:
     )
     model = transformers.WhisperModel(whisper)
     sound = {"features": torch.randn(1, 80, 300)}
-    export(root, "transformers-whisper-encoder", Takes(model.encoder, ["input_features"], "last_hidden_state"), sound, ["h"])
+    export(
+        root,
+        "transformers-whisper-encoder",
+        Takes(model.encoder, ["input_features"], "last_hidden_state"),
+        sound,
+        ["h"],
+    )
     tokens = {"tokens": torch.randint(500, (1, 5)), "encoded": torch.randn(1, 150, 64)}
     names = ["input_ids", "encoder_hidden_states"]
     decoder = Takes(model.decoder, names, "last_hidden_state", use_cache=False)

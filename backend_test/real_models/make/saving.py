@@ -60,7 +60,5 @@ def export(
     else:
         options["dynamic_axes"] = {key: dict(axes) for key, axes in (dynamic or {}).items()}
     with torch.no_grad():
-        torch.onnx.export(
-            module, tuple(given.values()), path, input_names=list(given), output_names=outputs, **options
-        )
+        torch.onnx.export(module, tuple(given.values()), path, input_names=list(given), output_names=outputs, **options)
     save(root, name, path, {key: np.asarray(value) for key, value in given.items()})

@@ -44,7 +44,9 @@ def make(root: Path) -> None:
         save(root, f"sklearn-{name}", to_onnx(model, r[:1], target_opset=18), {"X": r[:20]})
     save(root, "sklearn-k-means", to_onnx(KMeans(4, n_init=2, random_state=0).fit(r), r[:1]), {"X": r[:20]})
     forest = ensemble.IsolationForest(n_estimators=20, random_state=0).fit(r)
-    save(root, "sklearn-isolation-forest", to_onnx(forest, r[:1], target_opset={"": 18, "ai.onnx.ml": 3}), {"X": r[:20]})
+    save(
+        root, "sklearn-isolation-forest", to_onnx(forest, r[:1], target_opset={"": 18, "ai.onnx.ml": 3}), {"X": r[:20]}
+    )
     types = [("X", FloatTensorType([None, x.shape[1]]))]
     boosted = xgboost.XGBClassifier(n_estimators=20, max_depth=4, random_state=0).fit(x, y)
     save(root, "xgboost-classifier", onnxmltools.convert_xgboost(boosted, initial_types=types), {"X": x[:20]})

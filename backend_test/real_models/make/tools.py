@@ -78,15 +78,15 @@ def fused(root: Path) -> None:
     """The transformers optimizer: Attention, SkipLayerNormalization, EmbedLayerNormalization, rotary embeddings."""
     for name, kind in (
         ("transformers-bert-torchscript", "bert"),
-        ("transformers-gpt2", "gpt2"),
-        ("transformers-llama", "gpt2"),
+        ("transformers-roberta-torchscript", "bert"),
+        ("transformers-llama", "gpt_neox"),
     ):
         path = str(root / name / "model.onnx")
         options = FusionOptions(kind)
         model = optimizer.optimize_model(path, kind, num_heads=4, hidden_size=128, optimization_options=options)
         save(root, f"fused-{name}", model.model, feeds_of(root, name))
         if kind == "bert":
-            model.convert_float_to_float16(keep_io_types=True)
+            model.convert_float_to_float16(keep_io_types=True)  # in place
             save(root, f"fused-fp16-{name}", model.model, feeds_of(root, name))
 
 

@@ -183,9 +183,7 @@ class OrtEngine:
             options = make_session_options(of_custom_operators(self.session_options))
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
-            session = make_session(
-                runtime.session_class()(model.SerializeToString(), options, enable_fallback=0)
-            )
+            session = make_session(runtime.session_class()(model.SerializeToString(), options, enable_fallback=0))
         except errors.all_errors() as error:
             return errors.first_line(error)
         if (words := self.unsafe(model, session)) is not None:
