@@ -21,7 +21,6 @@ from onnx_multi_backend.model import LoadedModel, load
 from onnx_multi_backend.node_order import in_order
 from onnx_multi_backend.signature import Signature, signature
 
-
 _IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
 
 

@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="write all that is in --out as Markdown")
     given = parser.parse_args()
     setting = machine()
-    versions = setting["packages"]
+    versions, timing = setting["packages"], not given.no_timing
     models = all_models(given.packages, given.made)
     worse = []
     for preset in given.preset:
@@ -79,10 +79,11 @@ def main() -> None:
                 continue
             path = given.out / preset / f"{model.name.replace('/', '--')}.json"
             entry = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-            if given.again or entry.get("machine", {}).get("packages") != versions:
-                cell = ask(model, preset, not given.no_timing)
+            done = entry.get("machine", {}).get("packages") == versions and entry.get("timed", 0) >= timing
+            if given.again or not done:
+                cell = ask(model, preset, timing)
                 about = {key: str(value) for key, value in asdict(model).items()}
-                entry = {"model": about, "preset": preset, "machine": setting, **cell}
+                entry = {"model": about, "preset": preset, "machine": setting, "timed": timing, **cell}
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
                 print(f"{number + 1}/{len(models)} {table.line(entry)}", flush=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from backend_test.real_models.verdict import ALONE, BETTER, BOTH, FINDINGS, NEITHER, OK, RIGHTLY, TOLD
+from backend_test.real_models.verdict import ALONE, BETTER, BOTH, ELSEWHERE, FINDINGS, NEITHER, OK, RIGHTLY, TOLD
 
 Entry = dict[str, Any]
 
@@ -40,6 +40,7 @@ Each model is tried in a process of its own, so that a crash costs one cell; wha
 | `ours alone` | the plain engine refuses it |
 | `neither` | the plain engine refuses it, ours too, with a typed error |
 | `refused rightly` | the plain engine runs it and is wrong; ours refuses it |
+| `elsewhere` | none of its nodes would run on OpenVINO; ours refuses it unless `fallback="full"` |
 | `told` | ours is wrong, and a warning said so |
 | `both differ` | both agree, ONNX Runtime without optimizations computes something else |
 | **`refused`**, **`differs`**, **`killed`**, **`untyped`** | ours is worse than the plain engine |
@@ -75,7 +76,7 @@ def _summary(entries: Sequence[Entry]) -> dict[str, Any]:
     timed = [e for e in entries if (e.get("prepare") or 0) > _SECONDS]
     ratios = [e["prepare_ratio"] for e in timed]
     runs = [e["run_ratio"] for e in entries if e.get("run_ratio")]
-    shown = (OK, BETTER, ALONE, NEITHER, RIGHTLY, TOLD, BOTH)
+    shown = (OK, BETTER, ALONE, NEITHER, RIGHTLY, ELSEWHERE, TOLD, BOTH)
     row: dict[str, Any] = {"models": len(entries), **{verdict: counts[verdict] for verdict in shown}}
     row["worse"] = sum(counts[verdict] for verdict in FINDINGS)
     row["prepare above 50 ms: median, most"] = f"{statistics.median(ratios):.2f}, {max(ratios):.2f}" if ratios else ""
@@ -113,7 +114,7 @@ def _cell(entry: Entry) -> str:
 def _notes(entries: Sequence[Entry]) -> Iterable[str]:
     """What was said where a cell is not `ok`."""
     for entry in sorted(entries, key=lambda e: (e["verdict"], e["model"]["name"])):
-        if entry["verdict"] in (OK, NEITHER):
+        if entry["verdict"] in (OK, NEITHER, ELSEWHERE):
             continue
         why = " ".join(entry["why"].split()).replace(entry["model"]["path"], "the model")[:240].replace("|", "\\|")
         yield f"- `{entry['model']['name']}`, {entry['preset']}, {entry['verdict']}: {why}"

@@ -82,9 +82,9 @@ def trial(model: Model, preset: str, fates: dict[str, str], timing: bool) -> Cel
     if timing and answers["ours"].outputs and answers["plain"].outputs and "timing" not in fates:
         stage("timing")
         answers.clear()
-        cell.prepare, cell.prepare_ratio = _in_turns(engines["plain"], engines["ours"], budget=12)
+        cell.prepare, cell.prepare_ratio = _in_turns(engines["plain"], engines["ours"], budget=6)
         theirs, ours = engines["plain"](), engines["ours"]()
-        cell.run, cell.run_ratio = _in_turns(lambda: theirs(feeds), lambda: ours(feeds), budget=6, settle=0.03)
+        cell.run, cell.run_ratio = _in_turns(lambda: theirs(feeds), lambda: ours(feeds), budget=2, settle=0.03)
     return cell
 
 

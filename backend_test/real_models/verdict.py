@@ -16,6 +16,8 @@ from onnx_multi_backend.graph_walk import all_nodes
 OK, BETTER, ALONE, TOLD = "ok", "better", "ours alone", "told"
 #: Neither runs it; the engine runs it and is wrong, and ours refuses.
 NEITHER, RIGHTLY = "neither", "refused rightly"
+#: Refused because none of its nodes would run on the provider that was asked for, as `fallback` has it.
+ELSEWHERE = "elsewhere"
 #: Both are wrong, or so says the reference.
 BOTH = "both differ"
 #: Ours is worse.
@@ -67,7 +69,7 @@ def _near(a: Any, b: Any, apart: float) -> bool:
 def verdict(apart: float, ours: Answer, theirs: Answer, reference: Answer, *, told: bool) -> tuple[str, str]:
     """A word and, where it is not `OK`, why."""
     if ours.killed:
-        return (NEITHER if theirs.killed else KILLED), ours.error
+        return KILLED, f"{ours.error}{' So is the plain engine.' if theirs.killed else ''}"
     right = reference.outputs
     if ours.outputs is None:
         if not ours.typed:
@@ -76,7 +78,7 @@ def verdict(apart: float, ours: Answer, theirs: Answer, reference: Answer, *, to
             return NEITHER, ours.error
         if right is not None and not same(apart, theirs.outputs, right):
             return RIGHTLY, ours.error
-        return REFUSED, ours.error
+        return (ELSEWHERE if ours.error.startswith("MisplacedError") else REFUSED), ours.error
     if theirs.outputs is None:
         if right is not None and not same(apart, ours.outputs, right):
             return (TOLD if told else DIFFERS), f"from ONNX Runtime; the engine: {theirs.error}"

@@ -11,7 +11,7 @@ import transformers
 from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache
 
-from backend_test.real_models.make import torchvision_alone as _  # transformers imports torchvision
+from backend_test.real_models.make import torchvision_alone  # noqa: F401 - transformers imports torchvision
 from backend_test.real_models.make.saving import export
 
 _SMALL: dict[str, Any] = {

@@ -36,7 +36,7 @@ class Steps(nn.Module):
         h = torch.zeros(1, 16)
         for i in range(x.shape[0]):
             h = torch.tanh(self.into(x[i : i + 1]) + self.back(h))
-        if x.shape[0] > 6:
+        if x.shape[0] > 6:  # noqa: SIM108 - TorchScript
             h = torch.relu(h) * 2
         else:
             h = h - 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from backend_test.real_models.make import torchvision_alone as _  # before torchvision
+from backend_test.real_models.make import torchvision_alone  # noqa: F401 - before torchvision
 from backend_test.real_models.make.saving import export
 
 from torchvision import models  # isort: skip
