@@ -20,7 +20,13 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, plugins, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
-from onnx_multi_backend.engines.ort.deadly import FOLDED, FOLDED_BEFORE_1_31, OF_OPENVINO, empty_layers
+from onnx_multi_backend.engines.ort.deadly import (
+    FOLDED,
+    FOLDED_BEFORE_1_31,
+    OF_OPENVINO,
+    OF_OPENVINO_BEFORE_1_31,
+    empty_layers,
+)
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
@@ -120,10 +126,12 @@ class OrtEngine:
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
         known = dict(FOLDED)
-        if applies({"onnxruntime": "<1.31"}):
+        older = applies({"onnxruntime": "<1.31"})
+        if older:
             known.update(FOLDED_BEFORE_1_31)
         if providers.OPENVINO in map(plugins.provider_without_meta, self.requested):
             known.update(OF_OPENVINO)
+            known.update(OF_OPENVINO_BEFORE_1_31 if older else {})
         return [*deadly.find(model, known), *empty_layers(model)]
 
     def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
