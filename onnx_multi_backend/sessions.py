@@ -20,7 +20,10 @@ from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.external_data import external_files
 from onnx_multi_backend.model import LoadedModel, load
+from onnx_multi_backend.node_order import in_order
 from onnx_multi_backend.signature import Signature, signature
+
+_IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
 
 
 class Maker(Protocol):
@@ -122,9 +125,11 @@ class SessionMaker:
 
     def _make(self, loaded: LoadedModel) -> Payload:
         fixed: tuple[Adaptation, ...] = ()
+        if loaded.unordered:
+            loaded, fixed = replace(loaded, proto=in_order(loaded.proto)), (_IN_ORDER,)
         if self._input_shapes:
-            proto, fixed = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
-            loaded = replace(loaded, proto=proto)
+            proto, shaped = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
+            loaded, fixed = replace(loaded, proto=proto), (*fixed, *shaped)
         proto = loaded.proto
         adapted = adapt(proto, self._limits, loaded.path) if self._adapts else untouched(proto)
         if fixed:
@@ -134,4 +139,4 @@ class SessionMaker:
     def _reload(self) -> LoadedModel:
         fresh = load(self._source)
         self._origin.check_unchanged()
-        return fresh
+        return replace(fresh, unordered=self._origin.unordered)

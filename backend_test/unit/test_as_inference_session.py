@@ -169,3 +169,23 @@ def test_the_first_provider_that_can_be_used_decides(ort_cpu: type[omb.Preset]) 
         omb.InferenceSession(model, providers=wanted, provider_options=[{}])
     with pytest.raises(omb.OptionError):
         omb.InferenceSession(model, preset="NoSuchPreset")
+
+
+def test_onnx_runtimes_name_may_be_replaced(preset: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    monkeypatch.setenv("ONNX_MULTI_BACKEND_PRESET", preset.name)
+    monkeypatch.setattr(ort, "InferenceSession", omb.InferenceSession)
+    (y,) = ort.InferenceSession(two_outputs().SerializeToString(), providers=[CPU]).run(["y"], {"x": X})
+    np.testing.assert_array_equal(y, np.maximum(X, 0))
+
+
+def test_a_list_stands_for_an_array(preset: type[omb.Preset]) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    for model, given in ((two_outputs(), X.tolist()), (two_outputs(), [X[0]]), (two_outputs(), [[1, 2, 3]])):
+        data = model.SerializeToString()
+        right = ort.InferenceSession(data, providers=[CPU]).run(None, {"x": given})
+        found = omb.InferenceSession(data, preset=preset.name).run(None, {"x": given})
+        for one, other in zip(found, right, strict=True):
+            np.testing.assert_array_equal(one, other)
+    with pytest.raises(omb.InputError, match="'x' is a list that is no array of float32"):
+        omb.InferenceSession(two_outputs().SerializeToString(), preset=preset.name).run(None, {"x": [[1, 2], [3]]})

@@ -25,13 +25,15 @@ def normalized(x: np.ndarray, *, centred: bool) -> np.ndarray:
     return np.asarray(x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * WEIGHT)
 
 
-def extra(op_type: str, opset: int, inputs: list[str], domain: str = "", **attributes: Any) -> ModelProto:
+def extra(
+    op_type: str, opset: int, inputs: list[str], domain: str = "", imported: bool = True, **attributes: Any
+) -> ModelProto:
     return models.model(
         [models.node(op_type, inputs, ["n"], domain=domain, **attributes), models.node("Neg", ["n"], ["y"])],
         [models.tensor("x", [None, None, 4])],
         [models.tensor("y", [None, None, 4])],
         initializers={"w": WEIGHT, "b": np.zeros(4, np.float32)},
-        opsets={"": opset, MS: 1} if domain else {"": opset},
+        opsets={"": opset, MS: 1} if domain and imported else {"": opset},
         ir_version=8,
     )
 
@@ -41,6 +43,11 @@ EXTRAS = {
     "LayerNormalization before opset 17": (extra("LayerNormalization", 13, ["x", "w", "b"], axis=-1), True, X),
     "SkipSimplifiedLayerNormalization": (
         extra("SkipSimplifiedLayerNormalization", 14, ["x", "x", "w"], MS, epsilon=1e-5),
+        False,
+        2 * X,
+    ),
+    "a domain that is not imported": (  # the transformers optimizer writes it so
+        extra("SkipSimplifiedLayerNormalization", 20, ["x", "x", "w"], MS, imported=False, epsilon=1e-5),
         False,
         2 * X,
     ),

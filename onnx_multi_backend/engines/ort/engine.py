@@ -20,7 +20,13 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, plugins, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
-from onnx_multi_backend.engines.ort.deadly import FOLDED, FOLDED_BEFORE_1_31, OF_OPENVINO, empty_layers
+from onnx_multi_backend.engines.ort.deadly import (
+    FOLDED,
+    FOLDED_BEFORE_1_31,
+    OF_OPENVINO,
+    OF_OPENVINO_BEFORE_1_31,
+    empty_layers,
+)
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
@@ -120,13 +126,13 @@ class OrtEngine(Target):
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
         known = {**FOLDED, **FOLDED_BEFORE_1_31}
-        if providers.OPENVINO in map(plugins.provider_without_meta, self.requested):
+        of_openvino = providers.OPENVINO in map(plugins.provider_without_meta, self.requested)
+        if of_openvino:
             known.update(OF_OPENVINO)
+            known.update(OF_OPENVINO_BEFORE_1_31)
         found = deadly.find(model, known)
-        if found and not applies(
-            {"onnxruntime": "<1.31"}
-        ):  # the release is asked for where it matters: that takes a while
-            found = deadly.find(model, {**known, **FOLDED})
+        if found and not applies({"onnxruntime": "<1.31"}):  # asked for where it matters alone: that takes a while
+            found = deadly.find(model, {**FOLDED, **(OF_OPENVINO if of_openvino else {})})
         return [*found, *empty_layers(model)]
 
     def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
@@ -186,9 +192,7 @@ class OrtEngine(Target):
             options = make_session_options(of_custom_operators(self.session_options))
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
-            session = make_session(
-                runtime.load().InferenceSession(model.SerializeToString(), options, enable_fallback=0)
-            )
+            session = make_session(runtime.session_class()(model.SerializeToString(), options, enable_fallback=0))
         except errors.all_errors() as error:
             return errors.first_line(error)
         if (words := self.unsafe(model, session)) is not None:
@@ -202,7 +206,7 @@ class OrtEngine(Target):
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
         try:
-            session = runtime.load().InferenceSession(
+            session = runtime.session_class()(
                 model.SerializeToString(),
                 make_session_options(of_custom_operators(self.session_options)),
                 providers=[providers.CPU],

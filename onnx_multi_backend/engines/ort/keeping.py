@@ -76,4 +76,4 @@ def restored(entry: Entry, session_options: Any) -> Any:
     ort = runtime.load()
     options = make_session_options(session_options, external_data_folder=str(entry.folder))
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(bytes(entry.files[_MODEL]), options, enable_fallback=0)
+    return runtime.session_class()(bytes(entry.files[_MODEL]), options, enable_fallback=0)

@@ -21,7 +21,7 @@ def _accepts(model: ModelProto) -> bool:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     try:
-        ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        runtime.session_class()(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except errors.all_errors():
         return False
     return True

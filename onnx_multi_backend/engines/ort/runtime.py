@@ -94,3 +94,9 @@ def load() -> Any:
 def describe() -> str:
     """The wheel and its version, for example ``onnxruntime-gpu 1.31.1``; empty when there is none. Imports nothing."""
     return ", ".join(f"{name} {version}" for name, version in installed_wheels().items())
+
+
+def session_class() -> Any:
+    """ONNX Runtime's own ``InferenceSession``, also where ``onnxruntime.InferenceSession`` was replaced by this package's."""
+    load()
+    return importlib.import_module("onnxruntime.capi.onnxruntime_inference_collection").InferenceSession

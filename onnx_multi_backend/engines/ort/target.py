@@ -217,14 +217,12 @@ class OrtTarget(OrtEngine):
 
             keeping.write_into(options, payload.keep_in, payload.adapted.proto)
         ort = runtime.load()
-        native: Any
+        session_class = runtime.session_class()
         if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object
-            native = ort.InferenceSession(
-                source, options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0
-            )
+            native = session_class(source, options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0)
         else:
             self.add_providers(options, wanted, payload.shapes)
-            native = ort.InferenceSession(source, options, enable_fallback=0)
+            native = session_class(source, options, enable_fallback=0)
         let_go_of_bytes(native)
         held = native.get_providers()
         for name, _ in wanted:
