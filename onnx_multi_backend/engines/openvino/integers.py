@@ -85,7 +85,7 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
     kind = site.elem_type(site.input(0))
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
-    if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32) for v in constants):
+    if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32 - 1) for v in constants):
         return Doubt("a constant is beyond what int32 holds", wrong=True)
     if site.op_type in ("Cast", "CastLike"):
         return _cast(site, kind)
