@@ -10,6 +10,8 @@ from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
+from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
+from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
 from onnx_multi_backend.adapt.rules.lrn import lrn
@@ -54,6 +56,8 @@ RULES: tuple[Rule, ...] = (
     cum_prod,
     det,
     exact_integers,
+    integer_powers,
+    integer_products,
     expand_to_nothing,
     grid_sample,
     loop_of_no_steps,
