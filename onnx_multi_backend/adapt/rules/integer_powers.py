@@ -40,7 +40,9 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
     for width in (63, 31) if given in (_T.INT64, _T.UINT32) else (31,):
         bits = width if value.high is None else min(width, int(value.high).bit_length())
         body = Body(site)
-        yield body.finish(_power(body, x, e if given == _T.INT64 else body.cast(e, _wide(given)), kind, _wide(given), bits))
+        yield body.finish(
+            _power(body, x, e if given == _T.INT64 else body.cast(e, _wide(given)), kind, _wide(given), bits)
+        )
 
 
 def _wide(kind: int) -> int:

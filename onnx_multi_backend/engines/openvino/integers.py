@@ -45,7 +45,17 @@ _LIMITED: Mapping[str, frozenset[int]] = {
 _IN_FLOAT = frozenset(
     {
         *("Clip", "Div", "Einsum", "Gemm", "MatMul", "Mod", "PRelu", "Pad", "Pow", "Relu", "Where"),
-        *("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Resize", "ReverseSequence", "Trilu", "Upsample"),
+        *(
+            "Equal",
+            "Greater",
+            "GreaterOrEqual",
+            "Less",
+            "LessOrEqual",
+            "Resize",
+            "ReverseSequence",
+            "Trilu",
+            "Upsample",
+        ),
         *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin"),
         *("ReduceSum", "ReduceSumSquare"),
     }
