@@ -38,10 +38,11 @@ _WITH_ZERO = frozenset({"Trilu", "Pad"})
 _INDICES = frozenset({"Shape", "Size", "NonZero", "ArgMax", "ArgMin", "SequenceLength", "NonMaxSuppression"})
 _ARITHMETIC = frozenset(
     {
-        *("Add", "Sub", "Mul", "Div", "Mod", "Neg", "Abs", "Relu", "Floor", "Ceil", "Round", "Max", "Min"),
+        *("Add", "Sub", "Sum", "Mul", "Div", "Mod", "Neg", "Abs", "Relu", "Floor", "Ceil", "Round", "Max", "Min"),
         *("ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2", "MatMul"),
     }
 )
+_BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 _UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"})
 
 _NOTHING = Value()
@@ -182,12 +183,25 @@ def _made(
         high = min(v.high for v in masks if v.high is not None)
         sources = frozenset().union(*(v.sources for v in operands))
         return [Value(operands[0].elem_type, 0, high, sources)], None
+    if kind in _BITWISE and all(v.low is not None for v in operands):
+        return [_bitwise(operands)], None
     if kind == "Clip":
         return [_clipped(node, values)], None
     if kind in _ARITHMETIC and len(operands[:1] if kind in _UNARY else operands) >= 1:
         whole = arithmetic(kind, operands[:1] if kind in _UNARY else operands, count(node))
         return [_limited(whole)], whole
     return _by_schema(node, values), None
+
+
+def _bitwise(operands: list[Value]) -> Value:
+    """As many bits as the widest operand has; none of `BitwiseNot` is unsigned but of its type."""
+    whole = union(operands)
+    low, high = int(whole.low or 0), int(whole.high or 0)
+    bits = max((-low - 1).bit_length() if low < 0 else 0, high.bit_length() if high > 0 else 0)
+    if len(operands) < 2 and whole.elem_type in (_T.UINT32, _T.UINT64):
+        return _unknown(whole.elem_type)._replace(sources=whole.sources)
+    negative = low < 0 or len(operands) < 2
+    return whole._replace(low=-(2**bits) if negative else 0, high=2**bits - 1)
 
 
 def _limited(value: Value) -> Value:

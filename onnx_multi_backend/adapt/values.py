@@ -145,7 +145,7 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
             most = 2.0**64 if largest > 1 else largest
         return (-most if op_type == "ReduceProd" and low < 0 else 0), most
     for other_low, other_high in operands[1:]:
-        if op_type == "Add":
+        if op_type in ("Add", "Sum"):
             low, high = low + other_low, high + other_high
         elif op_type == "Sub":
             low, high = low - other_high, high - other_low

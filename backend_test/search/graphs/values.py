@@ -7,6 +7,7 @@ import functools
 import random
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -24,6 +25,7 @@ NARROW = frozenset(
         *(TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2),
     }
 )
+_FEW_BITS = frozenset({TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2})
 #: How often each type is drawn, beside 1 for the others.
 WEIGHTS = {
     TensorProto.FLOAT: 30,
@@ -80,10 +82,14 @@ def _special(kind: int) -> tuple[object, ...]:
     return (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, float("nan"), float("inf"), float("-inf"), *limits)
 
 
+def _all(dtype: np.dtype) -> tuple[int, ...]:
+    """Every number of an integer type of a few bits."""
+    info = ml_dtypes.iinfo(dtype)
+    return tuple(range(int(info.min), int(info.max) + 1))
+
+
 def _limits(dtype: np.dtype) -> tuple[float, ...]:
     """The largest numbers, the smallest normal ones and a subnormal one."""
-    import ml_dtypes
-
     info = ml_dtypes.finfo(dtype)
     large, small, tiny = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
     return (large, -large, small, -small, tiny, large / 2)
@@ -105,6 +111,8 @@ def numbers(rng: random.Random, kind: int, size: int, profile: str = "ordinary")
     dtype = np_dtype(kind)
     if kind == TensorProto.STRING:
         return np.array([rng.choice(WORDS) for _ in range(size)], object)
+    if kind in _FEW_BITS:
+        return np.array([rng.choice(_all(dtype)) for _ in range(size)], dtype)
     if profile.startswith("tame"):
         few = [n for n in tame(dtype) if profile == "tame" or np.isfinite(n)]
         return np.array([rng.choice(few) for _ in range(size)], dtype)

@@ -4,15 +4,20 @@
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
+from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
+from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
+from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
+from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
+from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
@@ -31,8 +36,10 @@ from onnx_multi_backend.adapt.rules.range_type import range_type
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
 from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
+from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
+from onnx_multi_backend.adapt.rules.shrink import shrink
 from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
 from onnx_multi_backend.adapt.rules.special_values import special_values
 from onnx_multi_backend.adapt.rules.stable_functions import stable_functions
@@ -51,14 +58,19 @@ RULES: tuple[Rule, ...] = (
     bit_cast,
     bit_shift,
     conv_integer_zero_points,
+    conv_transpose_pads,
     cum_prod,
     det,
     exact_integers,
+    integer_powers,
+    integer_products,
     expand_to_nothing,
     grid_sample,
     loop_of_no_steps,
     loop_states,
+    lp_normalization,
     lrn,
+    matmul_integer_vectors,
     max_unpool,
     floor_mod,
     non_max_suppression,
@@ -79,9 +91,11 @@ RULES: tuple[Rule, ...] = (
     range_end,
     recurrent_layout,
     recurrent_lengths,
+    reduce_functions,
     reduce_axes,
     resize,
     scan_captures,
+    shrink,
     softmax_rows,
     zero_attributes,
     special_values,

@@ -8,23 +8,29 @@ from collections.abc import Callable, Iterator, Mapping
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.integer_comparisons import COMPARED
 from onnx_multi_backend.adapt.rules.integer_division import divided
+from onnx_multi_backend.adapt.rules.integer_moves import in_halves, lower_triangle
+from onnx_multi_backend.adapt.rules.integer_reductions import absolutes, mean, root_of_squares, squares
 from onnx_multi_backend.adapt.rules.integer_sums import summed
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
-#: uint32 is widened to int64 before.
+#: uint32 is widened to int64 before, but for what moves or compares its bits.
 _TYPES = (_T.INT32, _T.INT64, _T.UINT64)
+_ALL = (*_TYPES, _T.UINT32)
 
 
 def exact_integers(site: Site) -> Iterator[ModelProto]:
-    """Write an operator on integers of 32 or 64 bits with ``Less``, ``Equal``, ``Where``, sums and products.
+    """Write an operator on integers of 32 or 64 bits with sums, products, bitwise operators, and either ``Max`` or comparisons.
 
-    These wrap around as the type does on every engine that was tried.
+    Sums and products wrap around as the type does on every engine that was tried. Where ``Max`` is wrong ``Less`` is right, and the
+    other way round.
     """
-    kind = site.elem_type(site.input(0))
+    kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     write = _WRITERS.get(site.op_type) if not site.domain else None
-    if write is None or kind not in _TYPES or GUARDED in site.node.name:
+    types = _ALL if site.op_type in COMPARED else _TYPES
+    if write is None or kind not in types or GUARDED in site.node.name:
         return
     if site.op_type == "Cast" and site.attribute("to") != _T.BOOL:
         return
@@ -40,7 +46,7 @@ def exact_integers(site: Site) -> Iterator[ModelProto]:
 
 
 def _relu(body: Body, site: Site, kind: int) -> str:
-    return _larger(body, site.input(0), body.constant(0, kind))
+    return str(body("Max", site.input(0), body.constant(0, kind)))
 
 
 def _sign(body: Body, site: Site, kind: int) -> str:
@@ -51,10 +57,15 @@ def _sign(body: Body, site: Site, kind: int) -> str:
 def _clip(body: Body, site: Site, kind: int) -> str:
     result = site.input(0)
     if site.has_input(1):
-        result = _larger(body, result, site.input(1))
+        result = body("Max", result, site.input(1))
     if site.has_input(2):
-        result = _smaller(body, result, site.input(2))
+        result = _smaller_of_sum(body, result, site.input(2))
     return result
+
+
+def _smaller_of_sum(body: Body, a: str, b: str) -> str:
+    """The sum without the larger: OpenVINO makes of ``Min(Max(x))`` a Clip again."""
+    return str(body("Sub", body("Add", a, b), body("Max", a, b)))
 
 
 def _extreme(body: Body, site: Site, kind: int) -> str:
@@ -132,19 +143,8 @@ def _padded(body: Body, site: Site, kind: int) -> str | None:
     return str(body("Where", inside, body("Pad", x, *others, name=GUARDED), value))
 
 
-def _power(body: Body, site: Site, kind: int) -> str | None:
-    exponent = site.constant(site.input(1))
-    if exponent is None or exponent.size != 1 or exponent.ndim > 1 or not 0 < int(exponent.ravel()[0]) <= 16:
-        return None
-    if exponent.ravel()[0] != int(exponent.ravel()[0]) or (exponent.ndim == 1 and not site.rank(site.input(0))):
-        return None
-    result = x = site.input(0)
-    for _ in range(int(exponent.ravel()[0]) - 1):
-        result = body("Mul", result, x)
-    return str(result)
-
-
 _WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
+    **COMPARED,
     "Cast": _as_bool,
     "Clip": _clip,
     "Div": divided,
@@ -153,10 +153,17 @@ _WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
     "Mod": divided,
     "PRelu": _prelu,
     "Pad": _padded,
-    "Pow": _power,
+    "ReduceL1": absolutes,
+    "ReduceL2": root_of_squares,
     "ReduceMax": _reduced,
+    "ReduceMean": mean,
     "ReduceMin": _reduced,
     "ReduceSum": summed,
+    "ReduceSumSquare": squares,
     "Relu": _relu,
+    "Resize": in_halves,
+    "ReverseSequence": in_halves,
     "Sign": _sign,
+    "Trilu": lower_triangle,
+    "Upsample": in_halves,
 }

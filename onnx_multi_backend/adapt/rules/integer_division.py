@@ -19,23 +19,35 @@ def divided(body: Body, site: Site, kind: int) -> str:
 
     Products and differences wrap around, so a quotient that does not fit comes right as well.
     """
+    if site.op_type == "Div":
+        return quotient(body, site.input(0), site.input(1), kind)
+    return _divided(body, site.input(0), site.input(1), kind, fmod=bool(site.attribute("fmod", 0)))
+
+
+def quotient(body: Body, a: str, b: str, kind: int) -> str:
+    """Div of two values."""
+    return _divided(body, a, b, kind)
+
+
+def _divided(body: Body, a: str, b: str, kind: int, *, fmod: bool | None = None) -> str:
+    """The quotient; the remainder where `fmod` is given."""
     wide = _T.INT64 if kind in (_T.UINT32, _T.UINT64) else kind
-    a, b = (body.cast(name, wide) if wide != kind else name for name in (site.input(0), site.input(1)))
+    a, b = (body.cast(name, wide) if wide != kind else name for name in (a, b))
     zero, one, minus_one = (body.constant(n, wide) for n in (0, 1, -1))
-    quotient, rest = "", a
+    whole, rest = "", a
     for _ in range(_STEPS):
         part = body("Div", rest, b, name=GUARDED)
         rest = body("Sub", rest, body("Mul", part, b))
-        quotient = body("Add", quotient, part) if quotient else part
+        whole = body("Add", whole, part) if whole else part
     negative = body("Less", a, zero)
     wrong = _opposed(body, rest, negative, zero)
     same = body("Equal", negative, body("Less", b, zero))
     moved = body("Where", wrong, body("Where", same, one, minus_one), zero)
-    if site.op_type == "Div":
-        result = body("Sub", quotient, moved)
+    if fmod is None:
+        result = body("Sub", whole, moved)
     else:
         result = body("Add", rest, body("Mul", moved, b))
-        if not site.attribute("fmod", 0):
+        if not fmod:
             result = body("Where", _opposed(body, result, body("Less", b, zero), zero), body("Add", result, b), result)
     return str(body.cast(result, kind) if wide != kind else result)
 

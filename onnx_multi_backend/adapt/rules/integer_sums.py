@@ -13,8 +13,13 @@ def summed(body: Body, site: Site, kind: int) -> str | None:
 
     A zero is put in front where an axis may be empty.
     """
-    x, shape = site.input(0), site.shape(site.input(0))
-    axes = _axes(site)
+    return summed_over(body, site, site.input(0), kind)
+
+
+def summed_over(body: Body, site: Site, x: str, kind: int) -> str | None:
+    """The same of another tensor of the shape of a reduction's input; None where its rank or axes are not known."""
+    shape = site.shape(site.input(0))
+    axes = axes_of(site)
     if shape is None or axes is None:
         return None
     result = x
@@ -29,7 +34,7 @@ def summed(body: Body, site: Site, kind: int) -> str | None:
     return result
 
 
-def _axes(site: Site) -> list[int] | None:
+def axes_of(site: Site) -> list[int] | None:
     """The axes, from 0; None where they are not known."""
     rank = site.rank(site.input(0)) or 0
     given = site.attribute("axes")

@@ -160,6 +160,7 @@ DEFECTS: Mapping[str, Defect] = {
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
     "BitShift": _bit_shift,
     "Cast": _cast,
+    "ConvTranspose": form_defects.conv_transpose,
     "DFT": _fourier,
     "Expand": _expand,
     "GRU": _recurrent,
@@ -170,18 +171,26 @@ DEFECTS: Mapping[str, Defect] = {
     "LRN": form_defects.lrn,
     "LSTM": _lstm,
     "Loop": _loop,
+    "LpNormalization": form_defects.lp_normalization,
+    "MatMulInteger": form_defects.matmul_integer,
     "MaxPool": form_defects.pooled,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "Pad": _pad,
     "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
     "RNN": _recurrent,
     "Range": form_defects.range_,
+    "ReduceL1": form_defects.reduced,
+    "ReduceLogSum": Only({"openvino": ">=2026"}, form_defects.reduced),
+    "ReduceLogSumExp": Several(
+        (Only({"openvino": ">=2026"}, form_defects.reduced), Only({"openvino": "<2026"}, form_defects.exponentials))
+    ),
     "ReduceMax": special_values.find,
     "ReduceMin": special_values.find,
     "Resize": resized,
     "RoiAlign": _roi_align,
     "Scan": _scan,
     "Selu": form_defects.zeros,
+    "Shrink": form_defects.shrink,
     "Softmax": form_defects.softmax,
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
@@ -191,12 +200,14 @@ DEFECTS: Mapping[str, Defect] = {
 
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
 _ONLY_WITH: Mapping[str, frozenset[str]] = {
+    "ConvTranspose": frozenset({"auto_pad"}),
+    **dict.fromkeys(("ReduceL1", "ReduceLogSum"), frozenset({"axes"})),
     "AveragePool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
 }
 
 #: Operators that are right since an opset.
-_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
+_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13, "ReduceL1": 18, "ReduceLogSum": 18}
 
 
 def suspects(node: NodeProto, facts: Facts) -> bool:

@@ -9,12 +9,13 @@ from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
 from onnx_multi_backend.adapt.single_node import Facts
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 
 #: The activations of OpenVINO's own layers, which for RNN may be any.
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
@@ -116,6 +117,42 @@ def pooled(site: Site) -> Doubt | None:
             beyond = -(-(size + begin + end - reach) // stride) * stride >= size + begin
         if beyond:
             return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
+    return None
+
+
+def conv_transpose(site: Site) -> Doubt | None:
+    shape = site.shape(site.input(0))
+    if site.attribute("auto_pad", "NOTSET") in SAME and (shape is None or None in shape[2:]):
+        return Doubt("where the shape is known only at run time, auto_pad is taken for the larger output", wrong=True)
+    return None
+
+
+def reduced(site: Site) -> Doubt | None:
+    """Source: measured; the axes are an input of ReduceSum since opset 13, of the others since 18."""
+    if 13 <= site.opset < 18 and site.attribute("axes"):
+        return Doubt("the attribute axes is ignored: all axes are reduced", wrong=True)
+    return None
+
+
+def exponentials(site: Site) -> Doubt | None:
+    return Doubt(
+        "exponentials are summed without subtracting the maximum: from 89 on the result is infinite", wrong=True
+    )
+
+
+def lp_normalization(site: Site) -> Doubt | None:
+    return Doubt("a small number is added to the norm")
+
+
+def matmul_integer(site: Site) -> Doubt | None:
+    if site.rank(site.input(0)) == 1:
+        return Doubt("the axis that a vector is given is left in the result", wrong=True)
+    return None
+
+
+def shrink(site: Site) -> Doubt | None:
+    if site.elem_type(site.input(0)) in INTEGER_BITS:
+        return Doubt("bias and lambd are rounded to integers", wrong=True)
     return None
 
 

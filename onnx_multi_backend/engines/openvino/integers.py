@@ -2,7 +2,8 @@
 """What OpenVINO's CPU plugin (2025.4, 2026.4) makes of integers.
 
 It computes int64, uint64 and uint32 in int32, int16 and uint16 in int32 without cutting results back, limits results of int8 and
-uint8 to their range, and computes some operators on int32 in float32. Measured over the whole range of each type.
+uint8 to their range, and computes some operators on int32 in float32, comparisons among them. Measured over the whole range of each
+type, of near numbers too. Sums, differences, products, Max, Min, Abs and bitwise operators are exact and wrap around.
 """
 
 from __future__ import annotations
@@ -43,7 +44,18 @@ _LIMITED: Mapping[str, frozenset[int]] = {
 #: Operators that are computed in float32, and what of them has to be exact there.
 _IN_FLOAT = frozenset(
     {
-        *("Clip", "Div", "Einsum", "Gemm", "MatMul", "Mod", "PRelu", "Pad", "Pow", "Relu"),
+        *("Clip", "Div", "Einsum", "Gemm", "MatMul", "Mod", "PRelu", "Pad", "Pow", "Relu", "Where"),
+        *(
+            "Equal",
+            "Greater",
+            "GreaterOrEqual",
+            "Less",
+            "LessOrEqual",
+            "Resize",
+            "ReverseSequence",
+            "Trilu",
+            "Upsample",
+        ),
         *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin"),
         *("ReduceSum", "ReduceSumSquare"),
     }
@@ -52,6 +64,7 @@ _SUMS = frozenset(
     {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceSum", "ReduceSumSquare"}
 )
 _PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
 #: Operators of which ONNX has no form on 8 and 16 bits, or one that is computed in float32. OpenVINO takes them all.
 _UNTYPED = _SUMS | _PRODUCTS | {"CumSum", "Pow", "PRelu"}
@@ -71,6 +84,8 @@ def suspects(node: NodeProto, read: list[Value]) -> bool:
         return True
     if kind not in _IN_FLOAT:
         return False
+    if kind in _COMPARISONS:
+        return len(read) == 2 and read[0].elem_type in _WIDE and not _compared_exactly(read)
     exact_if_small = kind not in _SUMS and kind not in _PRODUCTS and kind not in ("Pow", "PRelu")
     return any(v.elem_type in _WIDE and not (v.small and (exact_if_small or v.assumed)) for v in read)
 
@@ -82,10 +97,10 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
     """
     if site.domain or GUARDED in site.node.name:
         return None
-    kind = site.elem_type(site.input(0))
+    kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
-    if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32) for v in constants):
+    if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32 - 1) for v in constants):
         return Doubt("a constant is beyond what int32 holds", wrong=True)
     if site.op_type in ("Cast", "CastLike"):
         return _cast(site, kind)
@@ -117,8 +132,15 @@ def _is_cut(kind: int, to: int) -> bool:
     return to in _CUT and (kind in INTEGER_BITS or (kind in _FLOATS and to not in _SIXTEEN))
 
 
+def _compared_exactly(read: list[Value]) -> bool:
+    """Whether rounding keeps the order of two numbers: one of them is less than 2**24, so that no other is rounded to it."""
+    return any(v.within(-SMALL + 1, SMALL - 1) or (v.small and v.assumed) for v in read)
+
+
 def _exact(site: Site) -> bool:
     read = [site.value(name) for name in site.node.input if name and site.elem_type(name) in _WIDE]
+    if site.op_type in _COMPARISONS:
+        return _compared_exactly(read)
     if site.op_type == "Pad":
         return not site.has_input(2) or site.value(site.input(2)).small
     if site.op_type in _SUMS:
@@ -135,7 +157,7 @@ def _exact(site: Site) -> bool:
         )
     if site.op_type == "PRelu" and len(read) > 1:
         return arithmetic("Mul", read).small and read[0].small
-    if site.op_type in ("ReduceMax", "ReduceMin"):
+    if site.op_type in ("ReduceMax", "ReduceMin", "Resize", "ReverseSequence", "Trilu", "Upsample"):
         read = read[:1]
     return all(value.small for value in read)
 

@@ -28,6 +28,7 @@ from onnx_multi_backend.engines.openvino import (
     integers,
     keeping,
     mending,
+    passing,
     runtime,
     special_values,
     tiny,
@@ -238,7 +239,7 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, more = with_identities(payload.loaded.whole(model))
         made, memory = read(model, folder)
         changes = (*changes, *more)
-    mended = mending.mend(made, model) if payload.lowering else ()
+    mended = (*mending.mend(made, model), *passing.keep_apart(made)) if payload.lowering else ()
     return made, memory, (*changes, *mended)
 
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: powers of integers, where a kernel computes them in floating point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+_T = TensorProto
+_TYPES = (_T.INT32, _T.INT64)
+_EXPONENTS = (*_TYPES, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16, _T.UINT32)
+#: The highest constant exponent that is written as a product.
+_HIGHEST = 16
+
+
+def integer_powers(site: Site) -> Iterator[ModelProto]:
+    """Multiply by the squares of the base that the exponent's bits choose. The result wraps around as the type does.
+
+    A negative power of 1 and -1 is 1 or -1, any other is 0. The second body is for an engine that keeps 64 bits in 32.
+    """
+    x, e = site.input(0), site.input(1)
+    kind, given = site.elem_type(x), site.elem_type(e)
+    if not site.is_("Pow") or kind not in _TYPES:
+        return
+    exponent = site.constant(e)
+    scalar = exponent is not None and exponent.size == 1 and exponent.ndim <= (1 if site.rank(x) else 0)
+    if exponent is not None and scalar and exponent.item() == int(exponent.item()) and 0 < exponent.item() <= _HIGHEST:
+        body = Body(site)
+        result = x
+        for _ in range(int(exponent.item()) - 1):
+            result = body("Mul", result, x)
+        yield body.finish(result)
+        return
+    if given not in _EXPONENTS:
+        return
+    value = site.value(e)
+    for width in (63, 31) if given in (_T.INT64, _T.UINT32) else (31,):
+        bits = width if value.high is None else min(width, int(value.high).bit_length())
+        body = Body(site)
+        yield body.finish(
+            _power(body, x, e if given == _T.INT64 else body.cast(e, _wide(given)), kind, _wide(given), bits)
+        )
+
+
+def _wide(kind: int) -> int:
+    return _T.INT64 if kind in (_T.INT64, _T.UINT32) else _T.INT32
+
+
+def _power(body: Body, x: str, exponent: str, kind: int, wide: int, bits: int) -> str:
+    one, zero, none = body.constant(1, kind), body.constant(0, kind), body.constant(0, wide)
+    square, result = x, ""
+    for bit in range(max(bits, 1)):
+        left_out = body("Equal", body("BitwiseAnd", exponent, body.constant(1 << bit, wide)), none)
+        factor = body("Where", left_out, one, square)
+        result = body("Mul", result, factor) if result else factor
+        square = body("Mul", square, square)
+    unit = body("Equal", body("Mul", x, x), one)
+    return str(body("Where", body("Less", exponent, none), body("Where", unit, result, zero), result))

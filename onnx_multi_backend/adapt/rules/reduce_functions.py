@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: reductions that are functions of others: ReduceL1, ReduceLogSum, ReduceLogSumExp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import Body, Site
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
+#: Since these opsets the axes are an input: of ReduceSum, and of the others.
+_SUM, _OTHERS = 13, 18
+
+
+def reduce_functions(site: Site) -> Iterator[ModelProto]:
+    """Write the operator with ReduceSum. Source: the operators' function bodies.
+
+    ReduceLogSumExp subtracts the maximum before, so that no exponential is too large.
+    """
+    x = site.input(0)
+    if not site.is_("ReduceL1", "ReduceLogSum", "ReduceLogSumExp"):
+        return
+    if site.op_type != "ReduceL1" and site.elem_type(x) not in _FLOATS:
+        return
+    body, keep = Body(site, site.opsets), site.attribute("keepdims", 1)
+    if site.op_type == "ReduceLogSumExp":
+        yield body.finish(_log_sum_exp(body, site, keep))
+        return
+    total = _reduced(body, site, "ReduceSum", body("Abs", x) if site.op_type == "ReduceL1" else x, keep)
+    yield body.finish(total if site.op_type == "ReduceL1" else body("Log", total))
+
+
+def _log_sum_exp(body: Body, site: Site, keep: int) -> str:
+    x, kind = site.input(0), site.elem_type(site.input(0))
+    largest = _reduced(body, site, "ReduceMax", x, 1, name=GUARDED)
+    zero = body.constant(0, kind)
+    for infinity in (np.inf, -np.inf):  # not to be subtracted from itself
+        edge = body.cast(body.constant(infinity, TensorProto.FLOAT), kind)
+        inside = body("Less", largest, edge) if infinity > 0 else body("Less", edge, largest)
+        largest = body("Where", inside, largest, zero)
+    total = _reduced(body, site, "ReduceSum", body("Exp", body("Sub", x, largest)), 1)
+    result = body("Add", body("Log", total), largest)
+    if keep:
+        return str(result)
+    axes = site.attribute("axes")
+    if axes and site.opset < _SUM:
+        return str(body("Squeeze", result, axes=axes))
+    given = [body.ints(*axes)] if axes else [site.input(1)] if site.has_input(1) else []
+    return str(result if site.attribute("noop_with_empty_axes", 0) and not given else body("Squeeze", result, *given))
+
+
+def _reduced(body: Body, site: Site, operator: str, x: str, keep: int, **more: Any) -> str:
+    """Another reduction of the same axes."""
+    axes = site.attribute("axes")
+    more |= site.attributes("axes", "keepdims")
+    if axes and site.opset < (_SUM if operator == "ReduceSum" else _OTHERS):
+        return str(body(operator, x, axes=axes, keepdims=keep, **more))
+    given = [body.ints(*axes)] if axes else [site.input(1)] if site.has_input(1) else []
+    return str(body(operator, x, *given, keepdims=keep, **more))

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs that are an input passed on: where its shape is known only at run time, OpenVINO drops the Convert between them.
+
+With 2026.4 the output is then read from memory that is no longer the input's, from the first smaller input on, or the heap is
+damaged. An Identity is kept, and its result copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.openvino import runtime
+
+
+def keep_apart(read: Any) -> tuple[Adaptation, ...]:
+    """Put an Identity between such an input and its output, in place."""
+    changes = []
+    for result in read.get_results():
+        last = result.input_value(0)
+        source = last
+        while source.get_node().get_type_name() == "Convert":
+            source = source.get_node().input_value(0)
+        passed = source is not last and source.get_node().get_type_name() == "Parameter"
+        if not passed or source.get_element_type() != last.get_element_type() or source.get_partial_shape().is_static:
+            continue
+        copied = runtime.load().opset16.identity(source)
+        copied.set_friendly_name(last.get_node().get_friendly_name())
+        copied.output(0).set_names(last.get_names())
+        result.input(0).replace_source_output(copied.output(0))
+        where = f"Cast {last.get_node().get_friendly_name()!r}"
+        reason = "OpenVINO drops a Cast that changes no type, and reads the output from memory that is no longer the input's"
+        changes.append(Adaptation("mend_frontend", where, "written as Identity", reason))
+    return tuple(changes)
