@@ -21,8 +21,9 @@ def conv_transpose_pads(site: Site) -> Iterator[ModelProto]:
     if not site.is_("ConvTranspose") or padding not in SAME or site.attribute("output_shape"):
         return
     weights = site.shape(site.input(1))
-    kernel = site.attribute("kernel_shape") or (weights[2:] if weights is not None else None)
-    if not kernel or None in kernel:
+    given = site.attribute("kernel_shape") or (weights[2:] if weights is not None else ())
+    kernel = [size for size in given if size is not None]
+    if not kernel or len(kernel) < len(given):
         return
     count = len(kernel)
     strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
