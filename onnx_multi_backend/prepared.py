@@ -14,7 +14,6 @@ import numpy as np
 from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.by_shape import SessionsByShape
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
@@ -27,6 +26,7 @@ from onnx_multi_backend.tensors import TensorInfo
 
 if TYPE_CHECKING:
     from onnx_multi_backend.bound import BoundRun
+    from onnx_multi_backend.by_shape import SessionsByShape
     from onnx_multi_backend.verifying import Unchanged
 
 _ARRAYS = np.ndarray
@@ -108,7 +108,7 @@ class PreparedModel(BackendRep):
         self._label = signature.label
         self._by_shape: SessionsByShape | None = None
         if fixed_shapes and signature.dynamic:
-            self._by_shape = SessionsByShape(functools.partial(self._compiled, target))
+            self._by_shape = self._sessions_by_shape(target)
             built = make(target) if input_example is None else self._by_shape.get(_shapes(self._feeds(input_example)))
         else:
             built = make(target)
@@ -312,6 +312,11 @@ class PreparedModel(BackendRep):
         assert self._by_shape is not None
         return self._by_shape.get(_shapes(feeds)).session
 
+    def _sessions_by_shape(self, target: Target) -> SessionsByShape:
+        from onnx_multi_backend.by_shape import SessionsByShape
+
+        return SessionsByShape(functools.partial(self._compiled, target))
+
     def _compiled(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Built:
         import logging
 
@@ -384,7 +389,7 @@ class PreparedModel(BackendRep):
             self._recipe = replace(self._recipe, providers=target.chosen_providers)
             self.device = target.device_text
             if self._by_shape is not None:
-                self._by_shape = SessionsByShape(functools.partial(self._compiled, target))
+                self._by_shape = self._sessions_by_shape(target)
 
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(map(str, self._inputs)), ", ".join(map(str, self._outputs))
