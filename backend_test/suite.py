@@ -9,8 +9,8 @@ from typing import Any
 
 from onnx_multi_backend.cli.conformance_plan import FOLDER
 from onnx_multi_backend.conformance.pytest_suite import plug
-from onnx_multi_backend.preset import Availability
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.presets.base import Availability
+from onnx_multi_backend.presets.registry import get_preset
 
 HERE = Path(__file__).parent
 

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.adapt import Limits
-from onnx_multi_backend.devices import Device, Problem
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Payload, RefusedError, Session, Value
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import OptionError, RunError
-from onnx_multi_backend.graph_walk import all_nodes
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.preset import Preset
-from onnx_multi_backend.tensors import WIDER, numpy_dtype
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device, Problem
+from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.tensors import WIDER, numpy_dtype
+from onnx_multi_backend.presets.base import Preset
 
 #: The element types that tract's arrays come in.
 _TYPES = {

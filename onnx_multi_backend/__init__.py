@@ -7,6 +7,7 @@ import onnx_multi_backend.presets  # noqa: F401  # imported later, the package w
 from onnx_multi_backend import early_interrupt  # noqa: F401  (before all else)
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.backend import prepare
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import (
     CacheWarning,
     CalibrationTableError,
@@ -28,12 +29,11 @@ from onnx_multi_backend.errors import (
 )
 from onnx_multi_backend.examples import get_example
 from onnx_multi_backend.inference_session import InferenceSession
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.preset import Availability, Compatibility, Preset
+from onnx_multi_backend.models.tensors import TensorInfo
+from onnx_multi_backend.presets.base import Availability, Compatibility, Preset
+from onnx_multi_backend.presets.registry import availability, preset_class, presets
 from onnx_multi_backend.presets.setup import Setup
-from onnx_multi_backend.registry import availability, preset_class, presets
-from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.running.prepared import PreparedModel
 
 if TYPE_CHECKING:
     from onnx_multi_backend.backend import (

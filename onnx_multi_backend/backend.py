@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto
 
-from onnx_multi_backend.devices import similar
 from onnx_multi_backend.errors import DeviceError, OptionError
-from onnx_multi_backend.model import ModelLike
-from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.host.devices import similar
+from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.presets.base import Preset
+from onnx_multi_backend.presets.registry import get_preset, preset_class
 from onnx_multi_backend.presets.setup import Setup
-from onnx_multi_backend.registry import get_preset, preset_class
+from onnx_multi_backend.running.prepared import PreparedModel
 
 if TYPE_CHECKING:
     from onnx_multi_backend.presets.openvino import OpenvinoBackend

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.errors import InputError, OptionError
-from onnx_multi_backend.model import ModelLike
-from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.registry import get_preset
-from onnx_multi_backend.signature import ModelMetadata
-from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.tensors import TensorInfo
+from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.sessions.signature import ModelMetadata
 
 #: Names the preset of sessions that name none.
 VARIABLE = "ONNX_MULTI_BACKEND_PRESET"

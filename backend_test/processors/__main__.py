@@ -22,11 +22,11 @@ from pathlib import Path
 from backend_test.processors import emulation
 from backend_test.processors.official import PRESETS, write_cases
 from backend_test.unit.special_values import made
-from onnx_multi_backend import processor
 from onnx_multi_backend.conformance import Report, merge
 from onnx_multi_backend.conformance.report.junit import render_junit
 from onnx_multi_backend.conformance.report.write import write_reports
-from onnx_multi_backend.devices import usable_cores
+from onnx_multi_backend.host import processor
+from onnx_multi_backend.host.devices import usable_cores
 
 SPECIAL_VALUES = Path(__file__).parents[1] / "unit" / "special_values"
 HOST = "host"

@@ -17,7 +17,6 @@ from pathlib import Path
 from backend_test.processors.emulation import enter
 from backend_test.processors.official import PRESETS, adopt_cases
 from backend_test.suite import baseline_path
-from onnx_multi_backend import processor
 from onnx_multi_backend.cli.conformance_plan import make_plans
 from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Selection
 from onnx_multi_backend.conformance.case_facts import CaseFacts
@@ -25,8 +24,9 @@ from onnx_multi_backend.conformance.cases import official_cases
 from onnx_multi_backend.conformance.run import run_conformance
 from onnx_multi_backend.conformance.workers.worker import fork_workers
 from onnx_multi_backend.errors import DeviceUnavailableError
-from onnx_multi_backend.preset import Availability
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.host import processor
+from onnx_multi_backend.presets.base import Availability
+from onnx_multi_backend.presets.registry import get_preset
 
 #: Seconds that a case may take: emulated ones take ten times as long, and share two cores.
 TIMEOUT = 1200.0

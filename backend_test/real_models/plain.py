@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.presets.registry import get_preset
 
 Run = Callable[[Mapping[str, Any]], list[Any]]
 

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from backend_test.search.judge import agree
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes
 
 #: Both run and agree; ours is right where the engine is wrong; ours runs alone; a wrong result that a warning told of.
 OK, BETTER, ALONE, TOLD = "ok", "better", "ours alone", "told"

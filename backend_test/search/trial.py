@@ -14,7 +14,7 @@ from backend_test.search.answers import RESULT, Answer
 from backend_test.search.isolation import Stages
 from backend_test.search.judge import Verdict, agree, judge, within_precision
 from backend_test.search.parts import inner_values
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes
 
 
 class Trial(NamedTuple):

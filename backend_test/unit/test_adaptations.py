@@ -16,7 +16,7 @@ from backend_test.unit import models
 from onnx_multi_backend.adapt import adapt
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.engines.ort.limits import OrtLimits
-from onnx_multi_backend.tensors import WIDER
+from onnx_multi_backend.models.tensors import WIDER
 
 NEWEST = onnx.defs.onnx_opset_version()
 X = np.float32([[-1, 2, 3]])

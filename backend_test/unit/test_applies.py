@@ -8,8 +8,8 @@ from importlib import metadata
 
 import pytest
 
-from onnx_multi_backend.applies import applies, describe, fault
-from onnx_multi_backend.processor import Processor, current
+from onnx_multi_backend.host.applies import applies, describe, fault
+from onnx_multi_backend.host.processor import Processor, current
 
 XEON = Processor("GenuineIntel", 6, 143, "Xeon", frozenset({"sse4_2", "avx2", "avx512f", "amx_bf16"}))
 ZEN = Processor("AuthenticAMD", 23, 1, "EPYC", frozenset({"sse4_2", "avx2"}))

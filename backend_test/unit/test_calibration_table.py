@@ -12,7 +12,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.engines.ort import calibration_table
-from onnx_multi_backend.model import load
+from onnx_multi_backend.models.loading import load
 
 RANGES = {"x": (-12.5, -7.25), "xw": (-1.0, 3.5), "y": (0.0, 6.0)}
 LARGEST = {"x": 12.5, "xw": 3.5, "y": 6.0}

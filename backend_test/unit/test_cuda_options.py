@@ -9,7 +9,7 @@ import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.model import load
+from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.ort_cuda import CUDA_PROVIDER_OPTIONS
 
 

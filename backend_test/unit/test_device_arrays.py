@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.feeds import FeedMaker
+from onnx_multi_backend.running.feeds import FeedMaker
 
 X = np.float32([[-1, 2, 3]])
 

@@ -14,10 +14,10 @@ from onnx.backend.test import loader
 
 from backend_test.processors import emulation
 from backend_test.processors.official import adopt_cases, write_cases
-from onnx_multi_backend import cpuid
 from onnx_multi_backend.conformance import cases
 from onnx_multi_backend.conformance.workers import worker
 from onnx_multi_backend.conformance.workers.worker import fork_workers, make_context
+from onnx_multi_backend.host import cpuid
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.applies import applies
+from onnx_multi_backend.host.applies import applies
 
 BOOL, INT64 = TensorProto.BOOL, TensorProto.INT64
 TRUE = numpy_helper.from_array(np.array(True))

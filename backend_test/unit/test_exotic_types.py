@@ -10,7 +10,7 @@ from packaging.version import Version
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 FLOAT8 = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0")
 SMALL = ("FLOAT4E2M1", "INT4", "UINT4", "INT2", "UINT2")

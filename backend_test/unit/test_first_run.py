@@ -19,15 +19,19 @@ NEVER = (
     *("onnx.reference", "onnx.backend.test"),
     *("packaging.specifiers", "difflib", "xxhash"),
     *("onnx_multi_backend.cli", "onnx_multi_backend.conformance", "onnx_multi_backend.isolation"),
-    *("onnx_multi_backend.cache.store", "onnx_multi_backend.cache.fingerprint", "onnx_multi_backend.warm"),
-    *("onnx_multi_backend.adapt.lowering", "onnx_multi_backend.streaming", "onnx_multi_backend.verifying"),
+    *("onnx_multi_backend.cache.store", "onnx_multi_backend.cache.fingerprint", "onnx_multi_backend.sessions.caching"),
+    *(
+        "onnx_multi_backend.adapt.lowering",
+        "onnx_multi_backend.running.streaming",
+        "onnx_multi_backend.running.verifying",
+    ),
     *("onnx_multi_backend.presets.ort_cuda", "onnx_multi_backend.presets.ort_tensorrt"),
     "onnx_multi_backend.presets.ort_openvino",
 )
 
 ORT = (
     *("openvino", "onnx_multi_backend.engines.openvino", "onnx_multi_backend.presets.openvino"),
-    *("onnx_multi_backend.adapt.rules", "onnx_multi_backend.processor", "multiprocessing", "concurrent.futures"),
+    *("onnx_multi_backend.adapt.rules", "onnx_multi_backend.host.processor", "multiprocessing", "concurrent.futures"),
 )
 
 #: What is dear: a look at every distribution, and a copy of every schema that onnx knows.

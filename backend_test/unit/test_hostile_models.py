@@ -17,7 +17,7 @@ from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helpe
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt.inference import infer
-from onnx_multi_backend.plausible import expanded, expands_too_far, implausible
+from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible
 
 
 def _layer_normalization(axis: int) -> ModelProto:

@@ -16,7 +16,7 @@ import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.engines.openvino import runtime as openvino_runtime
 from onnx_multi_backend.engines.ort import plugins, providers
-from onnx_multi_backend.model import load
+from onnx_multi_backend.models.loading import load
 
 RNG = np.random.default_rng(5)
 SIZE = 64

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend import streaming
-from onnx_multi_backend.own_file import without_weights
+from onnx_multi_backend.models.own_file import without_weights
+from onnx_multi_backend.running import streaming
 
 SIDE = 400  # SIDE * SIDE elements are large in any type, SIDE of them are small
 X = np.linspace(-1, 1, SIDE, dtype=np.float32)[None]
@@ -96,7 +96,7 @@ def test_weights_that_a_pass_rewrites_are_read(tmp_path: Path, kind: str) -> Non
 
 
 def test_a_file_that_changed_before_its_weights_were_read_is_refused(tmp_path: Path) -> None:
-    from onnx_multi_backend.model import load
+    from onnx_multi_backend.models.loading import load
 
     loaded = load(path := _saved(tmp_path, _made("initializer")))
     path.write_bytes(path.read_bytes() + b"\x00")

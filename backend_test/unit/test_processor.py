@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from onnx_multi_backend import cpuid, processor
-from onnx_multi_backend.cpuid import Answers, Registers
+from onnx_multi_backend.host import cpuid, processor
+from onnx_multi_backend.host.cpuid import Answers, Registers
 
 X86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="CPUID is an instruction of x86")
 

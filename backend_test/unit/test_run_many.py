@@ -12,7 +12,7 @@ import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend import streaming
+from onnx_multi_backend.running import streaming
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from onnx.helper import make_node
 
 import onnx_multi_backend as omb
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 A = np.float32([[1, -2], [3, -4]])
 B = np.float32([[10, 20], [30, 40]])

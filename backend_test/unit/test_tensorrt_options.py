@@ -12,7 +12,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.engines.ort import calibration_table
-from onnx_multi_backend.model import load
+from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.ort_tensorrt import profile_shapes
 
 TENSORRT = "TensorrtExecutionProvider"

@@ -21,8 +21,8 @@ from onnx_multi_backend.adapt.single_node import (
 )
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.graph_walk import all_nodes
-from onnx_multi_backend.plausible import expands_too_far
+from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.plausible import expands_too_far
 
 
 class Doubtful(NamedTuple):

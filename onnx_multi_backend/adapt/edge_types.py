@@ -6,7 +6,7 @@ from __future__ import annotations
 from onnx import TensorProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
-from onnx_multi_backend.tensors import WIDER, element_name
+from onnx_multi_backend.models.tensors import WIDER, element_name
 
 _SUFFIX = "/omb_edge"
 

@@ -15,7 +15,7 @@ from typing import Any
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.plausible import expands_too_far, implausible
+from onnx_multi_backend.models.plausible import expands_too_far, implausible
 
 #: The elements of one value, and of all of them, that onnx may take for shapes.
 _LONGEST = 4096

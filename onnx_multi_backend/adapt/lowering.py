@@ -40,7 +40,7 @@ from onnx_multi_backend.adapt.single_node import (
 from onnx_multi_backend.adapt.site import BODY_OPSET, Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
 
 logger = logging.getLogger(__name__)
 

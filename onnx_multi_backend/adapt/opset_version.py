@@ -10,7 +10,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.work import Adaptation, Work
-from onnx_multi_backend.graph_walk import canonical, nodes_in
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 
 
 def opset_version(work: Work) -> None:

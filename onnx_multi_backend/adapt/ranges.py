@@ -14,7 +14,7 @@ import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.values import BOOL, INDEX, LIMITS, Value, arithmetic, of_type, union
-from onnx_multi_backend.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical
 
 _T = TensorProto
 

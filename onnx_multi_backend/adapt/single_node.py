@@ -17,8 +17,8 @@ from onnx_multi_backend.adapt.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.ranges import Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
-from onnx_multi_backend.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, tensors_of
-from onnx_multi_backend.tensors import is_whole
+from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, tensors_of
+from onnx_multi_backend.models.tensors import is_whole
 
 #: A tensor above this many bytes is no constant that a model of one node carries along.
 _SMALL = 4096

@@ -16,8 +16,8 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.ranges import of_tensor
 from onnx_multi_backend.adapt.single_node import opset_imports, opset_versions
 from onnx_multi_backend.adapt.values import Value, of_type
-from onnx_multi_backend.graph_walk import canonical
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 #: The oldest opset that rules write their bodies in.
 BODY_OPSET = 18

@@ -16,7 +16,7 @@ from onnx.defs import OpSchema
 
 from onnx_multi_backend.adapt.single_node import inlined, opset_versions
 from onnx_multi_backend.adapt.work import Adaptation, Work
-from onnx_multi_backend.graph_walk import all_nodes, canonical, nodes_in, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, operator_name
 
 #: Operators with as many outputs as a graph of theirs has, or as they are told.
 _PLACED = frozenset({"If", "Loop", "Scan", "Split"})

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import xxhash
 
 from onnx_multi_backend.cache import sealed
-from onnx_multi_backend.stamp import Stamp
+from onnx_multi_backend.models.stamp import Stamp
 
 #: The folder of what is remembered, below the cache's.
 FOLDER = "fingerprints"

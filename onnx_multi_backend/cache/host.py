@@ -8,7 +8,7 @@ import platform
 import onnx
 
 import onnx_multi_backend
-from onnx_multi_backend import processor
+from onnx_multi_backend.host import processor
 
 
 def cpu() -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.external_data import external_files
-from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.models.external_data import external_files
+from onnx_multi_backend.models.loading import LoadedModel
 
 
 def fingerprint_model(loaded: LoadedModel, store: Store) -> Fingerprint:

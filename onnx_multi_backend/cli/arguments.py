@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from onnx import TensorProto, helper
 
+from onnx_multi_backend.engines.placement import FALLBACKS
 from onnx_multi_backend.errors import (
     CalibrationTableError,
     DeviceError,
@@ -22,12 +23,11 @@ from onnx_multi_backend.errors import (
     OnnxMultiBackendError,
     OptionError,
 )
-from onnx_multi_backend.options import REQUIRED
-from onnx_multi_backend.placement import FALLBACKS
-from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.presets.base import Preset
+from onnx_multi_backend.presets.options import REQUIRED
+from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.presets.registry import presets as all_presets
 from onnx_multi_backend.presets.setup import Setup
-from onnx_multi_backend.registry import get_preset
-from onnx_multi_backend.registry import presets as all_presets
 
 #: Options without which a preset cannot be used, given where the user gives none.
 SUPPLIED: Mapping[str, Mapping[str, Any]] = {"Ort": {"provider_name": "CPUExecutionProvider"}}

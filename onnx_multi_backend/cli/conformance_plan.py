@@ -15,8 +15,8 @@ from onnx_multi_backend import conformance
 from onnx_multi_backend.cli import arguments
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.conformance import STANDARD_DEVICES, BackendRef, Expectations, Plan
-from onnx_multi_backend.devices import DeviceFamily
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.host.devices import DeviceFamily
 
 #: Presets that are run where they are named alone, and why.
 _ONLY_IF_ASKED = {"Ort": "run it with --preset Ort: with the CPU provider it repeats OrtCpu"}

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnx_multi_backend.cli import console
-from onnx_multi_backend.graph_walk import all_nodes, all_tensors, operator_name
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.own_file import is_in
-from onnx_multi_backend.tensors import TensorInfo, tensor_info
+from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, operator_name
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.own_file import is_in
+from onnx_multi_backend.models.tensors import TensorInfo, tensor_info
 
 _EXTERNAL = 1  # TensorProto.DataLocation
 

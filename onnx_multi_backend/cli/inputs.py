@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.tensors import WIDER, TensorInfo, numpy_dtype
+from onnx_multi_backend.models.tensors import WIDER, TensorInfo, numpy_dtype
 
 #: The dtype that numpy stores instead, for each that numpy lacks.
 WIDER_DTYPES = {numpy_dtype(narrow): numpy_dtype(wide) for narrow, wide in WIDER.items()}

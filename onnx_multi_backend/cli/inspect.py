@@ -11,16 +11,16 @@ from typing import Any
 
 import typer
 
-from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.patience import unhurried
 from onnx_multi_backend.cli import arguments, console, facts, instructions
 from onnx_multi_backend.cli.arguments import Choice
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
-from onnx_multi_backend.graph_walk import all_nodes
-from onnx_multi_backend.model import load
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.presets.registry import get_preset
 
 EXAMPLES = """\b
 Examples:

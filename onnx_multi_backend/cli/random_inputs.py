@@ -13,7 +13,7 @@ import numpy as np
 from onnx import ModelProto
 
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.models.tensors import TensorInfo
 
 #: Integers are drawn below this number: small, because they are often indices.
 _MOST = 10

@@ -11,9 +11,9 @@ import typer
 from onnx_multi_backend import backend
 from onnx_multi_backend.cli import arguments, console, inputs, outputs, random_inputs
 from onnx_multi_backend.errors import InputError, OptionError, RunError
-from onnx_multi_backend.model import load
-from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.running.prepared import PreparedModel
 
 EXAMPLES = """\b
 Examples:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from onnx_multi_backend import processor
 from onnx_multi_backend.conformance import processor_facts
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.errors import OnnxMultiBackendError
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host import processor
+from onnx_multi_backend.host.processor import Processor
 
 
 class BaselineError(OnnxMultiBackendError, ValueError):

@@ -12,7 +12,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, defs, helper
 
 from onnx_multi_backend.conformance.reading import take, take_texts
-from onnx_multi_backend.tensors import element_name, onnx_type_string
+from onnx_multi_backend.models.tensors import element_name, onnx_type_string
 
 #: The default domain, by the name that ONNX's documentation gives it.
 DEFAULT_DOMAIN = "ai.onnx"

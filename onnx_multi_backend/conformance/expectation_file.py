@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend.applies import applies, fault
 from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.host.applies import applies, fault
 
 ACTIONS = ("xfail", "skip")
 CAUSES = ("defect", "random", "pending")

@@ -8,11 +8,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from onnx_multi_backend.applies import applies
 from onnx_multi_backend.conformance.expectation_file import Expectation, ExpectationError, read_expectations
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host.applies import applies
+from onnx_multi_backend.host.processor import Processor
 
 
 class Expectations:

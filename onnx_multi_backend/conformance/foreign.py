@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from onnx_multi_backend.versions import versions_of
+from onnx_multi_backend.host.versions import versions_of
 
 #: The characters of a text that are kept: of a longer one the first and the last.
 _FIRST, _LAST = 8_000, 2_000

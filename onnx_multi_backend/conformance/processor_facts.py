@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnx_multi_backend.conformance.reading import take, take_texts
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host.processor import Processor
 
 
 def to_dict(processor: Processor) -> dict[str, Any]:

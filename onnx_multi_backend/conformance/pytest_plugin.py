@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from onnx_multi_backend import processor
 from onnx_multi_backend.conformance.backend_ref import BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, worse
 from onnx_multi_backend.conformance.case_facts import CaseFacts
@@ -31,6 +30,7 @@ from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.report.text import coverage_headline, coverage_text
 from onnx_multi_backend.conformance.report.write import write_reports
 from onnx_multi_backend.conformance.results import CaseResult, summarize
+from onnx_multi_backend.host import processor
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

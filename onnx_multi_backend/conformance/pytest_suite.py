@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from onnx_multi_backend import processor
 from onnx_multi_backend.conformance.backend_ref import BackendLoadError, BackendRef
 from onnx_multi_backend.conformance.baseline import Baseline, BaselineError
 from onnx_multi_backend.conformance.case_facts import CaseFacts
@@ -28,7 +27,8 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.processor_facts import difference
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.suite import Suite
-from onnx_multi_backend.versions import installed_version
+from onnx_multi_backend.host import processor
+from onnx_multi_backend.host.versions import installed_version
 
 Test = Callable[[Any], None]
 

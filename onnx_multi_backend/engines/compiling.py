@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onnx_multi_backend import checks
 from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
 from onnx_multi_backend.adapt.engine import Trusting
 from onnx_multi_backend.adapt.patience import Patience
@@ -13,11 +12,12 @@ from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, distrust
+from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
-from onnx_multi_backend.placement import MisplacedError
-from onnx_multi_backend.plausible import expands_too_far, implausible
+from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.plausible import expands_too_far, implausible
 
 
 def compile_model(target: Target, payload: Payload) -> Built:

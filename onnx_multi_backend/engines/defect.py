@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.applies import When, applies
+from onnx_multi_backend.host.applies import When, applies
 
 #: What goes wrong with a node; None where nothing is known.
 Defect = Callable[[Site], Doubt | None]
@@ -21,7 +21,7 @@ class Only:
     Parameters
     ----------
     when : mapping of str to str
-        See `onnx_multi_backend.applies`.
+        See `onnx_multi_backend.host.applies`.
     defect : callable
     """
 

@@ -12,11 +12,11 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.devices import CPU
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import DeviceError, OptionError, RunError
-from onnx_multi_backend.external_data import with_values
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.host.devices import CPU
+from onnx_multi_backend.models.external_data import with_values
+from onnx_multi_backend.models.loading import LoadedModel
 
 if TYPE_CHECKING:
     pass

@@ -19,7 +19,7 @@ from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
-from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.models.loading import LoadedModel
 
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry

@@ -13,7 +13,7 @@ from onnx_multi_backend.engines.diagnosis import distrust
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
-from onnx_multi_backend.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, operator_name
 from onnx_multi_backend.user_warnings import warn
 
 _COMPUTED = WIDE | {TensorProto.INT32}

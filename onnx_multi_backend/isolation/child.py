@@ -17,7 +17,7 @@ from onnx_multi_backend.isolation.area import Area
 from onnx_multi_backend.isolation.facts import Facts, facts_of
 from onnx_multi_backend.isolation.parcels import Inbox, Outbox
 from onnx_multi_backend.isolation.pipe import Pipe
-from onnx_multi_backend.prepared import PreparedModel, Recipe
+from onnx_multi_backend.running.prepared import PreparedModel, Recipe
 
 #: Seconds between two looks at whether the process that started this one still lives.
 _WATCH = 1.0

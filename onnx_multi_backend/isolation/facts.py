@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.signature import Signature, from_json, to_json
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.sessions.signature import Signature, from_json, to_json
 
 
 class Facts(NamedTuple):

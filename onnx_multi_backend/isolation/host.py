@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from onnx_multi_backend.errors import EngineCrashedError, RunError
 from onnx_multi_backend.isolation.facts import Facts, received
 from onnx_multi_backend.isolation.process import Process, how_it_ended
-from onnx_multi_backend.prepared import Recipe
+from onnx_multi_backend.running.prepared import Recipe
 from onnx_multi_backend.user_warnings import warn
 
 _Taken = TypeVar("_Taken")

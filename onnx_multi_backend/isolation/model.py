@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError
 from onnx_multi_backend.isolation.host import Host
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.prepared import PreparedModel, Recipe
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.running.prepared import PreparedModel, Recipe
 
 #: Options that are settled in the user's process, not in the one that runs the model.
 _OWN = ("isolate", "time_limit")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.host.devices import Device
 
 
 class Unasked(str):

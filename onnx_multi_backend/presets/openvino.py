@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.cache.folder import resolve
-from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.errors import OptionError
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.options import COMMON, Option, anything, one_of
-from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device, Problem
+from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
+from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.contradiction import Unasked, refuse
+from onnx_multi_backend.presets.options import COMMON, Option, anything, one_of
 from onnx_multi_backend.presets.properties import check_property, word
 
 

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from onnx_multi_backend import devices
-from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines.ort import plugins, providers, runtime
 from onnx_multi_backend.engines.ort.options import check_session_options
 from onnx_multi_backend.engines.ort.plugins import Plugin
 from onnx_multi_backend.engines.ort.records import record
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.errors import OptionError, OptionTypeError
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.options import REQUIRED, Option, anything, provider_options
-from onnx_multi_backend.preset import Preset
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device, Problem
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.contradiction import refuse, settled_device
+from onnx_multi_backend.presets.options import REQUIRED, Option, anything, provider_options
 
 
 class OrtPreset(Preset):

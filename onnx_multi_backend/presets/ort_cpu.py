@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.engines.ort import providers
-from onnx_multi_backend.options import Option, threads
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.presets.options import Option, threads
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
 
 

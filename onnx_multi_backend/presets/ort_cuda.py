@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_multi_backend import devices
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.errors import OptionError
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.options import Option, provider_options
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets.contradiction import settled_device
+from onnx_multi_backend.presets.options import Option, provider_options
 from onnx_multi_backend.presets.ort import OrtPreset
 
 #: Every option of the CUDA execution provider. ONNX Runtime answers right and wrong names alike where there is no GPU,

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.cache.folder import resolve
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import plugins, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.errors import CacheWarning, OptionError, PresetWarning
-from onnx_multi_backend.graph_walk import all_nodes
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.options import Option, anything, provider_options, threads
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.contradiction import refuse, settled_device
+from onnx_multi_backend.presets.options import Option, anything, provider_options, threads
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
 from onnx_multi_backend.user_warnings import warn
 

@@ -7,14 +7,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.cache.folder import resolve
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import calibration_table, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.options import REQUIRED, Option, anything, flag, provider_options
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets.contradiction import settled_device
+from onnx_multi_backend.presets.options import REQUIRED, Option, anything, flag, provider_options
 from onnx_multi_backend.presets.ort import OrtPreset
 
 _EXAMPLE = Option("input_example", anything, doc="one example of the inputs, in any of the three forms")

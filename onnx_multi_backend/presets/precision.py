@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onnx_multi_backend.options import Option, one_of
 from onnx_multi_backend.presets.contradiction import Unasked, refuse
+from onnx_multi_backend.presets.options import Option, one_of
 
 #: OpenVINO's property.
 HINT = "INFERENCE_PRECISION_HINT"

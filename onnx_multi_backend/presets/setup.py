@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError
-from onnx_multi_backend.model import ModelLike
-from onnx_multi_backend.prepared import PreparedModel
-from onnx_multi_backend.registry import get_preset
+from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.running.prepared import PreparedModel
 
 _FIELDS = ("preset", "device", "options")
 

@@ -16,11 +16,11 @@ from onnx_multi_backend.adapt import Adaptation, Limits, adapt
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.graph_walk import all_nodes
 
 #: Tells which nodes of the operators are refused.
 Forms = Callable[[Site], bool]

@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt import adapt
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import reads
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes
 
 pytest.importorskip("onnxruntime")
 X = np.float32([[-2, -0.5, 0], [0.5, 1, 4]])

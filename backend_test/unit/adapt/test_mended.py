@@ -40,7 +40,7 @@ from onnx_multi_backend.engines.openvino import form_defects as of_forms
 from onnx_multi_backend.engines.openvino import resize_defects as of_resize
 from onnx_multi_backend.engines.ort import defects as of_ort
 from onnx_multi_backend.engines.ort.among_others import among_others
-from onnx_multi_backend.processor import current
+from onnx_multi_backend.host.processor import current
 
 
 def recurrent(op_type: str) -> ModelProto:

@@ -13,10 +13,10 @@ from backend_test.unit import models
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.applies import applies
 from onnx_multi_backend.engines.defect import Only, Several, find
 from onnx_multi_backend.engines.openvino import defects
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.host.applies import applies
+from onnx_multi_backend.models.graph_walk import all_nodes
 
 X = np.random.default_rng(2).normal(size=(4, 3)).astype(np.float32)
 

@@ -12,9 +12,9 @@ import onnx
 import pytest
 
 from backend_test.unit import models
-from onnx_multi_backend import stamp
 from onnx_multi_backend.cache.key import make_key
 from onnx_multi_backend.cache.store import Store
+from onnx_multi_backend.models import stamp
 
 Put = Callable[..., Path]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from onnx_multi_backend import processor
 from onnx_multi_backend.cache import host
 from onnx_multi_backend.cache.key import make_key
+from onnx_multi_backend.host import processor
 
 PARTS: tuple[Any, ...] = ("model", "onnxruntime 1.31.1", "CPU", ("option", 1))
 

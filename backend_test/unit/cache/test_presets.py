@@ -18,15 +18,15 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.cache.conftest import SIDE, X, large
-from onnx_multi_backend import preset as preset_module
-from onnx_multi_backend import sessions
 from onnx_multi_backend.cache import upkeep
 from onnx_multi_backend.cache.entry import read_about
 from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.cache.upkeep import entries
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.ort.target import OrtTarget
-from onnx_multi_backend.model import load
+from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.presets import base as preset_module
+from onnx_multi_backend.sessions import maker as sessions
 
 EXPECTED = X @ np.linspace(-1, 1, SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE) + np.arange(SIDE, dtype=np.float32)
 

@@ -18,7 +18,7 @@ from onnx import TensorProto
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.cache.conftest import SIDE, X, large
-from onnx_multi_backend import preset as preset_module
+from onnx_multi_backend.presets import base as preset_module
 
 Model = str | bytes | onnx.ModelProto
 Prepare = Callable[..., omb.PreparedModel]

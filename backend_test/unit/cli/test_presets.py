@@ -11,11 +11,11 @@ import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend import processor
 from onnx_multi_backend.engines.openvino import instructions
 from onnx_multi_backend.engines.openvino import runtime as openvino_runtime
 from onnx_multi_backend.engines.ort import runtime as ort
-from onnx_multi_backend.processor import Processor, current
+from onnx_multi_backend.host import processor
+from onnx_multi_backend.host.processor import Processor, current
 
 
 def test_every_preset_has_a_row_and_every_unusable_one_a_reason_and_a_cure(cli: Cli) -> None:

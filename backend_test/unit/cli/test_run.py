@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from backend_test.unit import models
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend.tensors import element_name
+from onnx_multi_backend.models.tensors import element_name
 
 Save = Callable[..., Path]
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from onnx_multi_backend.conformance.cases import find_case
-from onnx_multi_backend.prepared import PreparedModel
+from onnx_multi_backend.running.prepared import PreparedModel
 
 
 def providers_that_ran(prepared: PreparedModel, case_name: str) -> set[str]:

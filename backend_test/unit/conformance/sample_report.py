@@ -12,7 +12,7 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host.processor import Processor
 
 ENVIRONMENT = Environment(
     started="2026-11-21T12:32:17+00:00",

@@ -11,7 +11,7 @@ import pytest
 
 from onnx_multi_backend.conformance import Baseline, BaselineError, Label, worse
 from onnx_multi_backend.conformance.processor_facts import difference
-from onnx_multi_backend.processor import Processor, current
+from onnx_multi_backend.host.processor import Processor, current
 
 HASWELL = Processor("GenuineIntel", 6, 60, "Core i7", frozenset({"sse4_2", "avx2"}))
 

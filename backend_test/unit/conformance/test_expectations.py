@@ -21,8 +21,8 @@ from onnx_multi_backend.conformance import (
     run_conformance,
 )
 from onnx_multi_backend.errors import OnnxMultiBackendError
-from onnx_multi_backend.processor import current
-from onnx_multi_backend.versions import installed_version
+from onnx_multi_backend.host.processor import current
+from onnx_multi_backend.host.versions import installed_version
 
 ENTRY = '[[xfail]]\nname = "test_a_cpu"\nreason = "bad"\nkind = "defect"\n'
 

@@ -23,7 +23,7 @@ from onnx_multi_backend.conformance import (
     merge,
     render_changes,
 )
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host.processor import Processor
 
 ZEN = Processor("AuthenticAMD", 26, 2, "EPYC", frozenset({"avx2", "avx512f"}))
 HASWELL = Processor("GenuineIntel", 6, 60, "Core i7", frozenset({"avx2"}))

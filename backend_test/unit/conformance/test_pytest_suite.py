@@ -14,7 +14,7 @@ import pytest
 
 import onnx_multi_backend
 from onnx_multi_backend.conformance import Report
-from onnx_multi_backend.processor import current
+from onnx_multi_backend.host.processor import current
 
 ROOT = Path(onnx_multi_backend.__file__).parents[1]
 CONFTEST = """

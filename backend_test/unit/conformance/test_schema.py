@@ -20,7 +20,7 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.document import SCHEMA_VERSION, BackendRun, Report, ReportError
 from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult, Change, PlacedNode
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host.processor import Processor
 
 jsonschema = pytest.importorskip("jsonschema")
 

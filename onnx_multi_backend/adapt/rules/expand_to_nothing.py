@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 
 def comes_to_nothing(site: Site) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 
 def loop_of_no_steps(site: Site) -> Iterator[ModelProto]:

@@ -10,7 +10,7 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 _T = TensorProto
 _INTEGERS = (_T.INT8, _T.UINT8, _T.INT16, _T.UINT16)

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 _T = TensorProto
 _FLOATS = (_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE)

@@ -16,7 +16,7 @@ from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.report.files import write_text
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.errors import OnnxMultiBackendError
-from onnx_multi_backend.versions import installed_version, versions_of
+from onnx_multi_backend.host.versions import installed_version, versions_of
 
 #: Raised when a field changes its meaning or goes; a new field leaves it as it is.
 SCHEMA_VERSION = 1

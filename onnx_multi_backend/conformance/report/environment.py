@@ -12,11 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend import processor
 from onnx_multi_backend.conformance import processor_facts
 from onnx_multi_backend.conformance.reading import take, take_texts, take_versions
-from onnx_multi_backend.devices import usable_cores
-from onnx_multi_backend.processor import Processor
+from onnx_multi_backend.host import processor
+from onnx_multi_backend.host.devices import usable_cores
+from onnx_multi_backend.host.processor import Processor
 
 
 @dataclass(frozen=True, slots=True)

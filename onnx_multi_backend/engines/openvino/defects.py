@@ -16,12 +16,12 @@ from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
 from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.applies import When
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import Defect, Only, Several
 from onnx_multi_backend.engines.openvino import form_defects, special_values
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
+from onnx_multi_backend.host.applies import When
 
 
 def _attention(site: Site) -> Doubt | None:

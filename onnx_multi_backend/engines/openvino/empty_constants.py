@@ -11,8 +11,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.adapt.site import INTEGER_BITS
-from onnx_multi_backend.graph_walk import all_tensors, canonical, defaults_of
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.graph_walk import all_tensors, canonical, defaults_of
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 _T = TensorProto
 #: What ConstantOfShape makes in each of its opsets.

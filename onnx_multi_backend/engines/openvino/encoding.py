@@ -10,8 +10,8 @@ from __future__ import annotations
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.graph_walk import all_tensors
-from onnx_multi_backend.tensors import is_whole
+from onnx_multi_backend.models.graph_walk import all_tensors
+from onnx_multi_backend.models.tensors import is_whole
 
 _MISREAD: dict[int, str] = {TensorProto.UINT32: "uint64_data", TensorProto.BFLOAT16: "int32_data"}
 

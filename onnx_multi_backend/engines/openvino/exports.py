@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from onnx_multi_backend.applies import When, applies
+from onnx_multi_backend.host.applies import When, applies
 
 _KINDS = frozenset(
     """

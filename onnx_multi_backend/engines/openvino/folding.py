@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from onnx import AttributeProto, ModelProto, NodeProto
 
-from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.engines.placement import NodePlacement
 
 PROVIDER = "OpenVINO"
 

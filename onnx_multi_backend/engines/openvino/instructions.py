@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from onnx_multi_backend import processor
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.host import processor
 
 #: Any one of these instruction sets computes with the type; without, it is converted or widened.
 _NATIVE = {

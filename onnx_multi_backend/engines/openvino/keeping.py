@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.host.devices import Device
 
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry

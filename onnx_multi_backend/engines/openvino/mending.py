@@ -14,7 +14,7 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino import runtime
-from onnx_multi_backend.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes
 
 
 class _Mend(NamedTuple):

@@ -29,6 +29,8 @@ def keep_apart(read: Any) -> tuple[Adaptation, ...]:
         copied.output(0).set_names(last.get_names())
         result.input(0).replace_source_output(copied.output(0))
         where = f"Cast {last.get_node().get_friendly_name()!r}"
-        reason = "OpenVINO drops a Cast that changes no type, and reads the output from memory that is no longer the input's"
+        reason = (
+            "OpenVINO drops a Cast that changes no type, and reads the output from memory that is no longer the input's"
+        )
         changes.append(Adaptation("mend_frontend", where, "written as Identity", reason))
     return tuple(changes)

@@ -19,7 +19,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.engines.openvino import runtime
-from onnx_multi_backend.external_data import bytes_of, external_tensors, load_from
+from onnx_multi_backend.models.external_data import bytes_of, external_tensors, load_from
 
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 

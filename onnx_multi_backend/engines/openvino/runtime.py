@@ -10,8 +10,8 @@ import re
 from importlib import metadata
 from typing import Any
 
-from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.errors import EngineNotInstalledError, shortened
+from onnx_multi_backend.host.devices import Device, Problem
 
 INSTALL_HINT = "Install OpenVINO: pip install openvino (every extra of onnx-multi-backend brings it)"
 

@@ -12,9 +12,9 @@ import numpy as np
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.request import Port, Request
 from onnx_multi_backend.engines.openvino.values import is_packed
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
-from onnx_multi_backend.placement import NodePlacement
 
 _RESULT = "/sink_port_0"
 

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto
 
-from onnx_multi_backend import checks
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.openvino import (
     defects,
@@ -40,14 +38,16 @@ from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identit
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
-from onnx_multi_backend.external_data import leads_out
-from onnx_multi_backend.graph_walk import defaults_of
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.tensors import dtype_of, onnx_type_string, tensor_info
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.external_data import leads_out
+from onnx_multi_backend.models.graph_walk import defaults_of
+from onnx_multi_backend.models.tensors import dtype_of, onnx_type_string, tensor_info
 from onnx_multi_backend.user_warnings import warn
 
 if TYPE_CHECKING:

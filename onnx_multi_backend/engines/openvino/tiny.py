@@ -10,8 +10,8 @@ from typing import Any
 
 from onnx import AttributeProto, ModelProto, TypeProto
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.host.devices import Device
 
 #: Without a stream of its own a request is run by its caller (measured with 2026.4.1: 6 instead of 14 microseconds for
 #: a Relu on 64 numbers). Threads are then placed by TBB alone, which is the same for a model that uses but one.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.engines.openvino import runtime
-from onnx_multi_backend.tensors import PACKED_BITS, WIDER, numpy_dtype, pack, unpack
+from onnx_multi_backend.models.tensors import PACKED_BITS, WIDER, numpy_dtype, pack, unpack
 
 _PLAIN = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 _EXOTIC = {numpy_dtype(t): t for t in WIDER}

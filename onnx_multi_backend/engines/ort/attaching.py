@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import errors, plugins, providers
 from onnx_multi_backend.engines.ort.records import record
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.host.devices import Device
 
 
 def attach(options: Any, name: str, chosen: dict[str, str], *, device: Device, library: str, who: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import bound_run_of
 from onnx_multi_backend.errors import RunError
+from onnx_multi_backend.host.devices import Device
 
 
 class Binding:

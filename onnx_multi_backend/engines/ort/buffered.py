@@ -12,7 +12,7 @@ import numpy as np
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.session import Feeds, Value
-from onnx_multi_backend.tensors import OBJECT, numpy_dtype, type_from_string
+from onnx_multi_backend.models.tensors import OBJECT, numpy_dtype, type_from_string
 
 #: Inputs of up to this many bytes are copied; sharing the caller's memory is faster for larger ones.
 _COPIED = 64 * 1024

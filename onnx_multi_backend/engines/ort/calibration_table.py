@@ -20,7 +20,7 @@ import numpy as np
 
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.errors import CalibrationTableError, OptionTypeError
-from onnx_multi_backend.model import LoadedModel
+from onnx_multi_backend.models.loading import LoadedModel
 
 #: Removed when the process ends: the execution provider reads its table whenever it builds an engine.
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []

@@ -22,7 +22,7 @@ from onnx_multi_backend.engines.deadly import (
     range_without_end,
 )
 from onnx_multi_backend.engines.ort.endless_loops import constant_condition
-from onnx_multi_backend.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 
 #: By operator, what constants tell; they are computed while a session is built.
 FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Mod": (overflowing_quotient,)}

@@ -11,7 +11,7 @@ from onnx_multi_backend.engines.ort import errors
 from onnx_multi_backend.engines.ort.native import dlpack_of, value_from_dlpack
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.tensors import numpy_dtype, type_from_string
+from onnx_multi_backend.models.tensors import numpy_dtype, type_from_string
 
 #: DLPack's numbers for devices. Source: dlpack.h, ``DLDeviceType``.
 _DEVICES = {1: "CPU", 2: "CUDA", 3: "CPU"}

@@ -10,7 +10,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.graph_walk import defaults_of
+from onnx_multi_backend.models.graph_walk import defaults_of
 
 _SUFFIX = "/omb_empty"
 

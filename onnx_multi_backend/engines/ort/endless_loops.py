@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, NodeProto
 
-from onnx_multi_backend.graph_walk import nodes_in
+from onnx_multi_backend.models.graph_walk import nodes_in
 
 
 def constant_condition(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:

@@ -14,8 +14,6 @@ from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.applies import applies
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, plugins, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
@@ -33,9 +31,11 @@ from onnx_multi_backend.engines.ort.options import make_session_options, of_cust
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
+from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.placement import Fallback
-from onnx_multi_backend.tensors import type_from_string
+from onnx_multi_backend.host.applies import applies
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.tensors import type_from_string
 
 
 @dataclass(frozen=True)

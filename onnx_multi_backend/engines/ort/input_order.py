@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.graph_walk import defaults_of, nodes_in
+from onnx_multi_backend.models.graph_walk import defaults_of, nodes_in
 
 #: Inputs of nodes that ONNX Runtime may need no more once it has rewritten them: how many are kept.
 _MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1}

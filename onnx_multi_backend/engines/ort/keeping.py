@@ -22,7 +22,7 @@ from packaging.version import Version
 
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.options import make_session_options
-from onnx_multi_backend.graph_walk import nodes_in
+from onnx_multi_backend.models.graph_walk import nodes_in
 
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry

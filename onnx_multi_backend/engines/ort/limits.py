@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.engines.ort import errors, runtime
-from onnx_multi_backend.tensors import PACKED_BITS, WIDER
+from onnx_multi_backend.models.tensors import PACKED_BITS, WIDER
 
 
 def _accepts(model: ModelProto) -> bool:

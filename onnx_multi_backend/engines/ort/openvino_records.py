@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.adapt.engine import Doubt
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.openvino import defects as of_openvino
@@ -15,6 +14,7 @@ from onnx_multi_backend.engines.openvino import special_values
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.ort.defects import Table
 from onnx_multi_backend.engines.ort.records import Record
+from onnx_multi_backend.host import devices
 
 
 def _with_integers(table: Table) -> Table:

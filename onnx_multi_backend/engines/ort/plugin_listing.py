@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import plugins, providers, runtime
 from onnx_multi_backend.engines.ort.plugins import PluginError
+from onnx_multi_backend.host.devices import Device
 
 
 @dataclass(frozen=True)

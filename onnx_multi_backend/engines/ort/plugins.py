@@ -14,8 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.host.devices import Device
 
 _CPU = "CPUExecutionProvider"
 

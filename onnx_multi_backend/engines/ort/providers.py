@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend import devices
-from onnx_multi_backend.devices import Device, Problem
 from onnx_multi_backend.engines import nvidia
 from onnx_multi_backend.engines.ort import errors, plugins, records, runtime
 from onnx_multi_backend.engines.ort.records import record
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device, Problem
 
 CPU, CUDA, TENSORRT, OPENVINO = records.CPU, records.CUDA, records.TENSORRT, records.OPENVINO
 

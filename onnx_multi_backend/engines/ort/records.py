@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from onnx_multi_backend import devices
 from onnx_multi_backend.adapt.limits import Limits
-from onnx_multi_backend.devices import DeviceFamily
 from onnx_multi_backend.engines.ort import defects, plugins, runtime
 from onnx_multi_backend.engines.ort.defects import Table
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import DeviceFamily
 
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend import devices
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
-from onnx_multi_backend.placement import NodePlacement
+from onnx_multi_backend.host import devices
+from onnx_multi_backend.host.devices import Device
 
 #: Idle bindings that are kept at most.
 _KEPT = 32

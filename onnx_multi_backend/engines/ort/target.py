@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from onnx_multi_backend.devices import Device
 from onnx_multi_backend.engines.ort import errors, providers, runtime
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
@@ -19,6 +18,7 @@ from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
+from onnx_multi_backend.engines.placement import NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import (
@@ -30,9 +30,9 @@ from onnx_multi_backend.errors import (
     OptionTypeError,
     UnsupportedModelError,
 )
-from onnx_multi_backend.external_data import leads_out, without_links
-from onnx_multi_backend.placement import NodePlacement, judge
-from onnx_multi_backend.tensors import PACKED_BITS
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.external_data import leads_out, without_links
+from onnx_multi_backend.models.tensors import PACKED_BITS
 from onnx_multi_backend.user_warnings import warn
 
 if TYPE_CHECKING:

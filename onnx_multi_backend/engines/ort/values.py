@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.engines.ort import runtime
-from onnx_multi_backend.tensors import PACKED_BITS, WIDER, element_name, numpy_dtype, pack, unpack
+from onnx_multi_backend.models.tensors import PACKED_BITS, WIDER, element_name, numpy_dtype, pack, unpack
 
 _EXOTIC = {f"tensor({element_name(t)})": t for t in WIDER}
 

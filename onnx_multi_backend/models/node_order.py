@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.graph_walk import nodes_in
+from onnx_multi_backend.models.graph_walk import nodes_in
 
 
 def in_order(model: ModelProto) -> ModelProto:

@@ -12,9 +12,9 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adapted
 from onnx_multi_backend.adapt.work import Edge
-from onnx_multi_backend.graph_walk import defaults_of
-from onnx_multi_backend.model import LoadedModel, label_of
-from onnx_multi_backend.tensors import TensorInfo, dtype_of, tensor_info
+from onnx_multi_backend.models.graph_walk import defaults_of
+from onnx_multi_backend.models.loading import LoadedModel, label_of
+from onnx_multi_backend.models.tensors import TensorInfo, dtype_of, tensor_info
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.signature import Signature
-from onnx_multi_backend.tensors import OBJECT, TensorInfo, numpy_dtype
+from onnx_multi_backend.models.tensors import OBJECT, TensorInfo, numpy_dtype
+from onnx_multi_backend.sessions.signature import Signature
 
 #: Takes over an array on a device; None for anything that the host can read.
 Adopt = Callable[[Any], Any]

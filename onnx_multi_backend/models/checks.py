@@ -11,12 +11,19 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, shortened
-from onnx_multi_backend.external_data import has_external_data
-from onnx_multi_backend.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, nodes_in, operator_name
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.node_order import in_order
-from onnx_multi_backend.plausible import expands_too_far, implausible
-from onnx_multi_backend.tensors import numpy_dtype
+from onnx_multi_backend.models.external_data import has_external_data
+from onnx_multi_backend.models.graph_walk import (
+    FREE_INITIALIZERS,
+    all_nodes,
+    all_tensors,
+    canonical,
+    nodes_in,
+    operator_name,
+)
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.node_order import in_order
+from onnx_multi_backend.models.plausible import expands_too_far, implausible
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
 _CHECKED_INITIALIZER_BYTES = 64 * 1024

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onnx_multi_backend.engines.placement import FALLBACKS
 from onnx_multi_backend.errors import OptionError, OptionTypeError
-from onnx_multi_backend.placement import FALLBACKS
 
 REQUIRED: Any = inspect.Parameter.empty
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import importlib
 from importlib import metadata
 
-from onnx_multi_backend.devices import similar
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
-from onnx_multi_backend.preset import Availability, Preset
+from onnx_multi_backend.host.devices import similar
+from onnx_multi_backend.presets.base import Availability, Preset
 from onnx_multi_backend.user_warnings import warn
 
 ENTRY_POINT_GROUP = "onnx_multi_backend.presets"

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from onnx_multi_backend import signature
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.key import make_key
@@ -18,9 +17,10 @@ from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Built, Keeping, RefusedError
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
-from onnx_multi_backend.model import Given, LoadedModel, label_of
-from onnx_multi_backend.sessions import SessionMaker
-from onnx_multi_backend.signature import Signature
+from onnx_multi_backend.models.loading import Given, LoadedModel, label_of
+from onnx_multi_backend.sessions import signature
+from onnx_multi_backend.sessions.maker import SessionMaker
+from onnx_multi_backend.sessions.signature import Signature
 from onnx_multi_backend.user_warnings import warn
 
 Shapes = Mapping[str, tuple[int, ...]]

@@ -14,10 +14,10 @@ from typing import Any
 from onnx_multi_backend.cache.fingerprint import hash_file
 from onnx_multi_backend.engines.session import Feeds, Session
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.feeds import Adopt, FeedMaker
-from onnx_multi_backend.model import LoadedModel
-from onnx_multi_backend.signature import Signature
-from onnx_multi_backend.stamp import Stamp
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.stamp import Stamp
+from onnx_multi_backend.running.feeds import Adopt, FeedMaker
+from onnx_multi_backend.sessions.signature import Signature
 
 
 class _File:

@@ -18,10 +18,10 @@ from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.external_data import external_files
-from onnx_multi_backend.model import LoadedModel, load
-from onnx_multi_backend.node_order import in_order
-from onnx_multi_backend.signature import Signature, signature
+from onnx_multi_backend.models.external_data import external_files
+from onnx_multi_backend.models.loading import LoadedModel, load
+from onnx_multi_backend.models.node_order import in_order
+from onnx_multi_backend.sessions.signature import Signature, signature
 
 _IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
 

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onnx_multi_backend.bound import BoundRun
 from onnx_multi_backend.engines.session import Feeds
 from onnx_multi_backend.errors import InputError, UnsupportedModelError
-from onnx_multi_backend.feeds import Slot
-from onnx_multi_backend.signature import Signature
-from onnx_multi_backend.tensors import OBJECT, TensorInfo
+from onnx_multi_backend.models.tensors import OBJECT, TensorInfo
+from onnx_multi_backend.running.bound import BoundRun
+from onnx_multi_backend.running.feeds import Slot
+from onnx_multi_backend.sessions.signature import Signature
 
 
 class Binder(Protocol):

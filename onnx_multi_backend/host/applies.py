@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx_multi_backend.processor import Processor
+    from onnx_multi_backend.host.processor import Processor
 
 When = Mapping[str, str]
 
@@ -32,7 +32,7 @@ def fault(when: Any) -> str:
     """Say what is wrong with a ``when`` that somebody wrote; empty where nothing is."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    from onnx_multi_backend import processor
+    from onnx_multi_backend.host import processor
 
     if not isinstance(when, Mapping) or not all(isinstance(v, str) and v.strip() for v in when.values()):
         return "when must be a table of strings, such as {onnxruntime = '>=1.31', platform = 'linux'}"
@@ -64,7 +64,7 @@ def applies(when: When, on: Processor | None = None, inside: Mapping[str, str] |
     inside : mapping of str to str, optional
         Releases that count instead of the installed ones: an execution provider may hold another OpenVINO.
     """
-    from onnx_multi_backend import processor
+    from onnx_multi_backend.host import processor
 
     return _applies(tuple(sorted(when.items())), on or processor.current(), tuple((inside or {}).items()))
 
@@ -89,7 +89,7 @@ def _holds(subject: str, wanted: str, on: Processor, inside: Mapping[str, str]) 
         return all((flag.removeprefix("!") in on.instruction_sets) != flag.startswith("!") for flag in flags)
     from packaging.specifiers import SpecifierSet
 
-    from onnx_multi_backend.versions import installed_version
+    from onnx_multi_backend.host.versions import installed_version
 
     version = inside.get(subject) or installed_version(subject)
     return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)

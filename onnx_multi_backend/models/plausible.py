@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, ModelProto, NodeProto
 
-from onnx_multi_backend.graph_walk import all_nodes, canonical, nodes_in, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, operator_name
 
 #: Domain, name and overload of an operator.
 _Key = tuple[str, str, str]

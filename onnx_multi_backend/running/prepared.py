@@ -14,20 +14,20 @@ import numpy as np
 from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
-from onnx_multi_backend.feeds import FeedMaker
-from onnx_multi_backend.outputs import outputs_type
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.sessions import Maker
-from onnx_multi_backend.signature import ModelMetadata
-from onnx_multi_backend.tensors import TensorInfo
+from onnx_multi_backend.models.tensors import TensorInfo
+from onnx_multi_backend.running.feeds import FeedMaker
+from onnx_multi_backend.running.outputs import outputs_type
+from onnx_multi_backend.sessions.maker import Maker
+from onnx_multi_backend.sessions.signature import ModelMetadata
 
 if TYPE_CHECKING:
-    from onnx_multi_backend.bound import BoundRun
-    from onnx_multi_backend.by_shape import SessionsByShape
-    from onnx_multi_backend.verifying import Unchanged
+    from onnx_multi_backend.running.bound import BoundRun
+    from onnx_multi_backend.running.verifying import Unchanged
+    from onnx_multi_backend.sessions.by_shape import SessionsByShape
 
 _ARRAYS = np.ndarray
 
@@ -115,7 +115,7 @@ class PreparedModel(BackendRep):
         self._session: Session = built.session
         self.adaptations: tuple[Adaptation, ...] = built.adaptations
         if verify:
-            from onnx_multi_backend.verifying import Unchanged
+            from onnx_multi_backend.running.verifying import Unchanged
 
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
@@ -125,7 +125,7 @@ class PreparedModel(BackendRep):
     def _feed_maker(self, target: Target) -> FeedMaker:
         if self._check is None:
             return FeedMaker(self._signature, target.adopt)
-        from onnx_multi_backend.verifying import VerifyingFeedMaker
+        from onnx_multi_backend.running.verifying import VerifyingFeedMaker
 
         return VerifyingFeedMaker(self._signature, target.adopt, self._check)
 
@@ -238,7 +238,7 @@ class PreparedModel(BackendRep):
         UnsupportedModelError
             An input or output is no tensor of numbers.
         """
-        from onnx_multi_backend.binding import bind, output_buffers
+        from onnx_multi_backend.running.binding import bind, output_buffers
 
         feeds = self._feeds(inputs)
         given = output_buffers(outputs, self._signature)
@@ -246,7 +246,7 @@ class PreparedModel(BackendRep):
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
         binder: Any = session
         if self._check is not None:
-            from onnx_multi_backend.verifying import VerifyingBinder
+            from onnx_multi_backend.running.verifying import VerifyingBinder
 
             binder = VerifyingBinder(session, self._check)
         return bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
@@ -276,7 +276,7 @@ class PreparedModel(BackendRep):
         That second session has other numbers of threads. On them engines may add in another order, so that floats differ in
         their last bits from those of `run`, and more where a rounding follows, as in dynamically quantized (int8) models.
         """
-        from onnx_multi_backend.streaming import stream
+        from onnx_multi_backend.running.streaming import stream
 
         if in_flight is not None and (isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1):
             raise OptionError(f"in_flight is a number of batches, at least 1; {in_flight!r} was given.")
@@ -313,7 +313,7 @@ class PreparedModel(BackendRep):
         return self._by_shape.get(_shapes(feeds)).session
 
     def _sessions_by_shape(self, target: Target) -> SessionsByShape:
-        from onnx_multi_backend.by_shape import SessionsByShape
+        from onnx_multi_backend.sessions.by_shape import SessionsByShape
 
         return SessionsByShape(functools.partial(self._compiled, target))
 

@@ -11,11 +11,11 @@ from typing import Union
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import ModelProto
 
-from onnx_multi_backend import own_file
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.external_data import check_external_data, with_values
-from onnx_multi_backend.ort_format import is_ort_format, to_onnx
-from onnx_multi_backend.stamp import Stamp
+from onnx_multi_backend.models import own_file
+from onnx_multi_backend.models.external_data import check_external_data, with_values
+from onnx_multi_backend.models.ort_format import is_ort_format, to_onnx
+from onnx_multi_backend.models.stamp import Stamp
 
 #: Weights in other files that take no more bytes than these, all together, are read.
 _FEW = 16 << 20

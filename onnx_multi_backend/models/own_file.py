@@ -16,7 +16,7 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
 
-from onnx_multi_backend.graph_walk import all_tensors
+from onnx_multi_backend.models.graph_walk import all_tensors
 
 #: Weights of fewer bytes are read with the rest.
 LARGE = 64 * 1024

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from onnx import NodeProto
 from onnx.backend.base import Backend
 
-from onnx_multi_backend import checks, node_model
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.folder import resolve
-from onnx_multi_backend.devices import Device, DeviceFamily, Problem
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import (
     DeviceUnavailableError,
@@ -26,14 +25,16 @@ from onnx_multi_backend.errors import (
     OptionError,
     PrecisionWarning,
 )
-from onnx_multi_backend.model import Given, LoadedModel, ModelLike, given, load
-from onnx_multi_backend.options import COMMON, Check, Option, settle
-from onnx_multi_backend.placement import NodePlacement
-from onnx_multi_backend.prepared import PreparedModel, Recipe
-from onnx_multi_backend.sessions import SessionMaker
+from onnx_multi_backend.host.devices import Device, DeviceFamily, Problem
+from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.loading import Given, LoadedModel, ModelLike, given, load
+from onnx_multi_backend.presets import node_model
+from onnx_multi_backend.presets.options import COMMON, Check, Option, settle
+from onnx_multi_backend.running.prepared import PreparedModel, Recipe
+from onnx_multi_backend.sessions.maker import SessionMaker
 
 if TYPE_CHECKING:
-    from onnx_multi_backend.warm import CachingSessionMaker
+    from onnx_multi_backend.sessions.caching import CachingSessionMaker
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ class Preset(Backend):
         kept = cls._kept_target(settings, parsed) if folder is not None else None
         if folder is not None and kept is not None:
             from onnx_multi_backend.cache.store import Store
-            from onnx_multi_backend.warm import CachingSessionMaker
+            from onnx_multi_backend.sessions.caching import CachingSessionMaker
 
             target, store = kept, Store.at(folder)
             made_of = settings["adapt"], sorted(settings["input_shapes"].items())

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnx_multi_backend import cpuid
+from onnx_multi_backend.host import cpuid
 
 _CPUINFO = Path("/proc/cpuinfo")
 

@@ -12,9 +12,9 @@ from onnx import ModelProto, TensorProto
 from onnx.external_data_helper import load_external_data_for_tensor
 
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.graph_walk import all_tensors
-from onnx_multi_backend.own_file import fill, is_in
-from onnx_multi_backend.tensors import PACKED_BITS, numpy_dtype
+from onnx_multi_backend.models.graph_walk import all_tensors
+from onnx_multi_backend.models.own_file import fill, is_in
+from onnx_multi_backend.models.tensors import PACKED_BITS, numpy_dtype
 
 #: What ONNX Runtime writes for a file where a tensor lies in its own memory, and then reads from that address.
 _ADDRESSES = "*/_ORT_MEM_ADDR_/"

@@ -13,8 +13,8 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 from onnx_multi_backend.adapt import Limits
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InputError, InvalidModelError
-from onnx_multi_backend.graph_walk import nodes_in, operator_name
-from onnx_multi_backend.tensors import OBJECT, numpy_dtype
+from onnx_multi_backend.models.graph_walk import nodes_in, operator_name
+from onnx_multi_backend.models.tensors import OBJECT, numpy_dtype
 
 _ML = "ai.onnx.ml"
 
