@@ -88,11 +88,12 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 @nox.session(tags=["tests"])
 def lint(session: nox.Session) -> None:
-    """Check style, format and types; without any engine, which the types do not need."""
+    """Check style, format, types and the direction of imports; without any engine, which the types do not need."""
     install(session, "--editable=.[test]", *nox.project.dependency_groups(PYPROJECT, "lint"))
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("mypy")
+    session.run("lint-imports")
 
 
 @nox.session(tags=["tests"])

@@ -28,6 +28,7 @@ from onnx_multi_backend.errors import (
     UnsupportedModelError,
 )
 from onnx_multi_backend.examples import get_example
+from onnx_multi_backend.host.versions import __version__ as __version__
 from onnx_multi_backend.inference_session import InferenceSession
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.presets.base import Availability, Compatibility, Preset
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
         OrtTensorrtInt8Backend,
         OrtTensorrtInt8QDQBackend,
     )
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> type[Preset]:

@@ -7,8 +7,8 @@ import platform
 
 import onnx
 
-import onnx_multi_backend
 from onnx_multi_backend.host import processor
+from onnx_multi_backend.host.versions import __version__
 
 
 def cpu() -> tuple[str, ...]:
@@ -19,4 +19,4 @@ def cpu() -> tuple[str, ...]:
 
 def packages() -> tuple[str, ...]:
     """The packages that change a model before an engine gets it, with their versions."""
-    return f"onnx_multi_backend {onnx_multi_backend.__version__}", f"onnx {onnx.__version__}"
+    return f"onnx_multi_backend {__version__}", f"onnx {onnx.__version__}"

@@ -8,6 +8,9 @@ import functools
 from collections.abc import Mapping
 from importlib import metadata
 
+#: Of this package.
+__version__ = "0.1.0"
+
 
 def installed_version(name: str) -> str | None:
     """Return the version of a package, by its import name first: ``onnxruntime`` is onnxruntime-gpu's version too.
