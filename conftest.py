@@ -5,6 +5,6 @@ from hypothesis import settings
 
 pytest_plugins = ["onnx_multi_backend.conformance.pytest_plugin", "backend_test.sampling"]
 
-# The same examples every time: what new ones find is no fault of the change that is tested (`nox -s nightly` draws them).
+# The same examples every time: what new ones find is not a fault of the change that is tested (`nox -s nightly` draws them).
 settings.register_profile("fixed", derandomize=True, database=None)
 settings.register_profile("new", print_blob=True)

@@ -49,7 +49,7 @@ class TractLimits(Limits):
     def boundary_type(self, elem_type: int) -> int:
         return WIDER.get(elem_type, elem_type)
 
-    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
+    def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         return elem_type in WIDER
 
 

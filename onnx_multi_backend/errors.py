@@ -105,7 +105,7 @@ class PrecisionWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """The cache cannot be used, or held a damaged entry; the model is prepared all the same."""
+    """The cache cannot be used, or held a damaged entry; the model is prepared anyway."""
 
 
 class EnvironmentWarning(UserWarning):

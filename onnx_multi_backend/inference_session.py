@@ -93,7 +93,7 @@ class InferenceSession:
         try:
             return np.array(value, dtype)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"The input {name!r} is a list that is no array of {dtype}: {error}") from error
+            raise InputError(f"The input {name!r} is a list that is not an array of {dtype}: {error}") from error
 
     def get_inputs(self) -> list[TensorInfo]:
         """The inputs, each with ``name``, ``type`` and ``shape``."""

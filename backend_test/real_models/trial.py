@@ -136,7 +136,7 @@ def main() -> None:
     stage("warm-up")
     warm_up(asked["preset"])
     print(json.dumps({"cell": asdict(trial(model, asked["preset"], asked["fates"], asked["timing"]))}), flush=True)
-    os._exit(0)  # what an engine does when it is unloaded is no part of the trial
+    os._exit(0)  # what an engine does when it is unloaded is not a part of the trial
 
 
 if __name__ == "__main__":

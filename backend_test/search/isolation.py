@@ -101,7 +101,7 @@ Work = Callable[[Any, Stages], Any]
 class _Task:
     key: Any
     fates: dict[str, Answer] = field(default_factory=dict)
-    suspects: dict[str, str] = field(default_factory=dict)
+    may_have_defect: dict[str, str] = field(default_factory=dict)
 
 
 class _Worker:
@@ -195,7 +195,7 @@ def run(work: Work, keys: Iterable[Any], *, jobs: int, limits: Limits | None = N
                         more = False
                         continue
                     task = _Task(key)
-                if worker.done >= _LIFETIME or (task.suspects and worker.done):
+                if worker.done >= _LIFETIME or (task.may_have_defect and worker.done):
                     workers.remove(worker)
                     worker.end()
                     worker = _Worker(work, limits)
@@ -237,10 +237,10 @@ def _judge_death(worker: _Worker, fate: str, limits: Limits) -> _Task:
         error = f"more than {limits.seconds:g} s" if fate == HANG else f"more than {worker.limit / GIB:.1f} GiB"
     if not stage:
         raise RuntimeError(f"the task {task.key!r} ended its worker outside any stage: {error}")
-    confirmed = task.suspects.get(stage) == fate or stage.split(" ")[-1] not in _CONFIRMED
+    confirmed = task.may_have_defect.get(stage) == fate or stage.split(" ")[-1] not in _CONFIRMED
     if fate in FATAL and confirmed:
         task.fates[stage] = Answer(fate, error=error, place=place)
-    task.suspects[stage] = fate
+    task.may_have_defect[stage] = fate
     return task
 
 

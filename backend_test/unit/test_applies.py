@@ -50,7 +50,7 @@ def test_it_is_about_this_host_unless_another_is_named() -> None:
         ("linux", "a table of strings"),
         ({"platform": 1}, "a table of strings"),
         ({"vendor": " "}, "a table of strings"),
-        ({"onnx": "1.23"}, "onnx = '1.23' is no version specifier"),
+        ({"onnx": "1.23"}, "onnx = '1.23' is not a version specifier"),
         ({"instruction_set": "AVX-512"}, "instruction_set = 'AVX-512' has 'AVX-512'; known are sse4_1, sse4_2, avx,"),
         ({"instruction_set": "avx2,!avx512vnni"}, "has 'avx512vnni'"),
         ({"instruction_set": "avx2,,avx"}, "has ''"),

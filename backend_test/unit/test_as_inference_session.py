@@ -187,5 +187,5 @@ def test_a_list_stands_for_an_array(preset: type[omb.Preset]) -> None:
         found = omb.InferenceSession(data, preset=preset.name).run(None, {"x": given})
         for one, other in zip(found, right, strict=True):
             np.testing.assert_array_equal(one, other)
-    with pytest.raises(omb.InputError, match="'x' is a list that is no array of float32"):
+    with pytest.raises(omb.InputError, match="'x' is a list that is not an array of float32"):
         omb.InferenceSession(two_outputs().SerializeToString(), preset=preset.name).run(None, {"x": [[1, 2], [3]]})

@@ -66,7 +66,12 @@ WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "hint": ("Openvino", {"performance_hint": "FAST"}, omb.OptionError, "performance_hint is one of 'LATENCY'"),
     "property in lower case": ("Openvino", {"num_streams": 1}, omb.OptionError, "no option 'num_streams'.*in capitals"),
     "provider options as a list": ("OrtCuda", {"provider_options": ["a"]}, omb.OptionTypeError, "mapping of option"),
-    "provider option that is no name": ("OrtCuda", {"provider_options": {1: 2}}, omb.OptionTypeError, "mapping of opt"),
+    "provider option that is not a name": (
+        "OrtCuda",
+        {"provider_options": {1: 2}},
+        omb.OptionTypeError,
+        "mapping of opt",
+    ),
     "a CUDA option that there is not": (
         "OrtCuda",
         {"provider_options": {"gpu_memory_limit": 1}},

@@ -23,10 +23,10 @@ def rep(ort_cpu: type[omb.Preset]) -> omb.PreparedModel:
     """Relu, whose inputs are taken over as those on a GPU are."""
     made = ort_cpu.prepare(models.relu())
 
-    def adopt(value: Any) -> Any:
-        return device_array.DeviceArray.adopt(value) if isinstance(value, Elsewhere) else None
+    def from_device(value: Any) -> Any:
+        return device_array.DeviceArray.from_device(value) if isinstance(value, Elsewhere) else None
 
-    made._feeds = FeedMaker(made._signature, adopt)
+    made._feeds = FeedMaker(made._signature, from_device)
     return made
 
 
@@ -45,7 +45,7 @@ class Elsewhere:
 
 def test_an_adopted_array_shares_its_memory(ort_cpu: type[omb.Preset]) -> None:
     x = X.copy()
-    adopted = device_array.DeviceArray.adopt(Elsewhere(x))
+    adopted = device_array.DeviceArray.from_device(Elsewhere(x))
     assert (adopted.shape, adopted.dtype, adopted.device) == ((1, 3), np.float32, "CPU")
     x[0, 0] = 9
     np.testing.assert_array_equal(np.from_dlpack(adopted), x)
@@ -90,7 +90,7 @@ def test_types_that_are_made_on_the_host_are_refused(ort_cpu: type[omb.Preset]) 
     made = ort_cpu.prepare(
         models.one_node("Identity", [models.tensor("x", (1, 3), kind)], [models.tensor("y", (1, 3), kind)])
     )
-    made._feeds = FeedMaker(made._signature, device_array.DeviceArray.adopt)
+    made._feeds = FeedMaker(made._signature, device_array.DeviceArray.from_device)
     with pytest.raises(omb.InputError, match="takes this tensor\\(bfloat16\\) as float32.*adapt=False"):
         made.run(Elsewhere(X))
 

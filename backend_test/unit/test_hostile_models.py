@@ -219,13 +219,13 @@ def _narrow() -> ModelProto:
 
 ODD: dict[str, Callable[[], ModelProto]] = {
     "a weight with too many bytes": _short,
-    "a mode that is no text": lambda: _text(
+    "a mode that is not text": lambda: _text(
         "GridSample", "mode", models.tensor("x", [1, 1, 2, 2]), models.tensor("g", [1, 2, 2, 2])
     ),
-    "a padding mode that is no text": lambda: _text(
+    "a padding mode that is not text": lambda: _text(
         "Pad", "mode", models.tensor("x", [3]), models.tensor("p", [2], models.INT64)
     ),
-    "padding that is no text": lambda: _text("MaxPool", "auto_pad", models.tensor("x", [1, 1, 4, 4])),
+    "padding that is not text": lambda: _text("MaxPool", "auto_pad", models.tensor("x", [1, 1, 4, 4])),
     "a pool of more axes than its kernel": _pooled,
     "a narrow weight with too few bytes": _narrow,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numpy arrays of every layout, and numbers that are no arrays."""
+"""Numpy arrays of every layout, and numbers that are not arrays."""
 
 from __future__ import annotations
 

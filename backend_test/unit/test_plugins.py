@@ -125,9 +125,9 @@ def test_what_the_wheel_was_built_with_does_not_change(ort_cpu: type[omb.Preset]
 
 
 NOT_A_PLUGIN: dict[str, tuple[str, str]] = {
-    "a path without a file": ("/no/such/library.so", "is no file"),
-    "a folder": ("/", "is no file"),
-    "a file that is no library": (__file__, "cannot be loaded by onnxruntime"),
+    "a path without a file": ("/no/such/library.so", "is not a file"),
+    "a folder": ("/", "is not a file"),
+    "a file that is not a library": (__file__, "cannot be loaded by onnxruntime"),
     "no such module": ("no_such_module", "No module named 'no_such_module'"),
     "a module that is none": ("json", r"has no get_library_path\(\)"),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs and outputs that are no numeric tensors."""
+"""Inputs and outputs that are not numeric tensors."""
 
 from __future__ import annotations
 

@@ -3,6 +3,6 @@
 
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import PASSES, Adapted, adapt
-from onnx_multi_backend.adapt.work import Adaptation, Edge
+from onnx_multi_backend.adapt.work import Adaptation, BoundaryType
 
-__all__ = ["PASSES", "Adaptation", "Adapted", "Edge", "Limits", "adapt"]
+__all__ = ["PASSES", "Adaptation", "Adapted", "BoundaryType", "Limits", "adapt"]

@@ -12,7 +12,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, num
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of, subgraphs
-from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
+from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors
@@ -78,7 +78,7 @@ def carried_types(work: Work) -> None:
     kinds = {
         kind
         for kind, made in _occurring(work.model).items()
-        if work.limits.carries(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
+        if work.limits.needs_carrier(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
     }
     if not kinds:
         return
@@ -94,7 +94,7 @@ def carried_types(work: Work) -> None:
             kind = value.type.tensor_type.elem_type
             if kind in kinds:
                 value.type.tensor_type.elem_type = WIDER[kind]
-                edges[value.name] = Edge(value.name, WIDER[kind])
+                edges[value.name] = BoundaryType(value.name, WIDER[kind])
                 change = f"carried as {element_name(WIDER[kind])}"
                 work.changes.append(Adaptation("carried_types", f"{where} {value.name}", change, _reason(kind)))
     del graph.value_info[:]

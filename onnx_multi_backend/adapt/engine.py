@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 
 
-class Doubt(NamedTuple):
+class Defect(NamedTuple):
     """Why an engine's own form of a node is not to be trusted.
 
     Attributes
@@ -42,7 +42,7 @@ class Engine(Protocol):
         """What it accepts."""
 
     @property
-    def any_opset(self) -> bool:
+    def ignores_opset(self) -> bool:
         """Whether another opset is not worth a try."""
 
     @property
@@ -52,10 +52,10 @@ class Engine(Protocol):
     def accepts(self, model: ModelProto) -> str | None:
         """None when it takes a model of one node, else its complaint."""
 
-    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
-        """Whether `distrusts` may have something to say about a node because of the integers that it reads."""
+    def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
+        """Whether `find_defect` may have something to say about a node because of the integers that it reads."""
 
-    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right.
 
         Parameters
@@ -81,14 +81,14 @@ class Trusting:
     """
 
     engine: Engine
-    suspects: Callable[[NodeProto, Facts], bool]
+    may_have_defect: Callable[[NodeProto, Facts], bool]
 
     @property
     def limits(self) -> Limits:
         return self.engine.limits
 
     @property
-    def any_opset(self) -> bool:
+    def ignores_opset(self) -> bool:
         return True
 
     @property
@@ -98,11 +98,11 @@ class Trusting:
     def accepts(self, model: ModelProto) -> str | None:
         return None
 
-    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
-        return self.engine.suspects_integers(node, read)
+    def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
+        return self.engine.may_have_integer_defect(node, read)
 
-    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
-        return self.engine.distrusts(site, written=written)
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
+        return self.engine.find_defect(site, written=written)
 
 
 #: What engines said of models of one node, the last ones: asking costs as much as compiling. ONNX's own suite asks

@@ -50,7 +50,7 @@ def with_input_shapes(
 
 def _fix(value: ValueInfoProto, wanted: Shape, named: dict[str, int], label: str) -> None:
     if not value.type.HasField("tensor_type"):
-        raise OptionError(f"input_shapes: input {value.name!r} of {label} is no tensor, and has no shape.")
+        raise OptionError(f"input_shapes: input {value.name!r} of {label} is not a tensor, and has no shape.")
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         tensor.shape.SetInParent()

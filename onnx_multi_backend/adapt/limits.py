@@ -35,7 +35,7 @@ class Limits:
         """The element type in which arrays of an element type pass the engine's boundary; itself where they pass as they are."""
         return elem_type
 
-    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
+    def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """Whether the engine needs a narrow type carried in a wider one.
 
         Parameters

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.engine import Doubt, Engine, Trusting, answer
+from onnx_multi_backend.adapt.engine import Defect, Engine, Trusting, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
@@ -111,7 +111,7 @@ def lower(
     def later(lowering: _Lowering) -> list[int]:
         """The opsets that are worth a try after one."""
         opset = lowering.targets[""]
-        if engine.any_opset:  # only where a rule's body is of a newer one than the model
+        if engine.ignores_opset:  # only where a rule's body is of a newer one than the model
             return [BODY_OPSET] if lowering.mixed and opset < BODY_OPSET else []
         lifts = [o for o in (*_LIFTS, newest or 0) if o > max(opset, given.get("", 1))]
         return [*lowering.alternatives(opset), *lifts]
@@ -135,7 +135,7 @@ def lower(
             break
         if complete and (lowering.changes or adapted.proto.functions or unused or opset != given.get("", opset)):
             made = _finished(adapted, attempt, given, lowering)
-            if lowering.widened and engine.any_opset and (newer := later(lowering)):
+            if lowering.widened and engine.ignores_opset and (newer := later(lowering)):
                 wider, todo = [made], newer  # where a rule writes the node in another way, that is meant
                 continue
             yield made
@@ -205,8 +205,8 @@ class _Lowering:
 
     def ask_first(self, graph: GraphProto, opsets: Mapping[str, int], complaint: str) -> None:
         """Ask about the operators that the engine named when it refused the model: if they cannot be helped, little else matters."""
-        doubtful = {n.op_type for n in graph.node if n.op_type in complaint} | self._patience.hopeless
-        named = [n for n in graph.node if n.op_type in doubtful and next(subgraphs(n), None) is None]
+        defective_nodes = {n.op_type for n in graph.node if n.op_type in complaint} | self._patience.hopeless
+        named = [n for n in graph.node if n.op_type in defective_nodes and next(subgraphs(n), None) is None]
         scope = Scope({}, {}).inside(graph) if named else Scope({}, {})
         for place in one_of_each_first([node.op_type for node in named]):
             if self._patience.over:
@@ -277,10 +277,10 @@ class _Lowering:
 
     def _trusts(self, node: NodeProto, scope: Scope, engine: Engine) -> bool:
         """Whether a node of the model need not be looked at, by what it says itself."""
-        if not isinstance(engine, Trusting) or engine.suspects(node, self._facts):
+        if not isinstance(engine, Trusting) or engine.may_have_defect(node, self._facts):
             return False
         read = [scope.values.get(name, Value()) for name in node.input if name]
-        return next(subgraphs(node), None) is None and not engine.suspects_integers(node, read)
+        return next(subgraphs(node), None) is None and not engine.may_have_integer_defect(node, read)
 
     def _same(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
         domain = canonical(node.domain)
@@ -289,40 +289,40 @@ class _Lowering:
         return given == wanted or unchanged(node.op_type, domain, given, wanted)
 
     def _solve(self, site: Site, engine: Engine, *, written: bool) -> _Fragment | None:
-        doubt = self._why_not(site, engine, written=written)
-        if doubt is None:
+        defect = self._why_not(site, engine, written=written)
+        if defect is None:
             return _Fragment()
         for rule in RULES if is_valid(site.model) else ():
             if self._patience.over:
                 return None
-            if rule is convert_version and engine.any_opset and self._same(site.node, {site.domain: site.opset}):
+            if rule is convert_version and engine.ignores_opset and self._same(site.node, {site.domain: site.opset}):
                 continue
             for body in rule(site):
                 typed = infer(body)
                 if self._graph(typed.graph, Scope({}, {}), opset_versions(typed)):
-                    self.widened |= doubt.wrong and rule is widen_types
-                    return _Fragment(tuple(typed.graph.node), rule.__name__, doubt.words)
-        logger.debug("no rule for %s: %s", site.model, doubt.words)
+                    self.widened |= defect.wrong and rule is widen_types
+                    return _Fragment(tuple(typed.graph.node), rule.__name__, defect.words)
+        logger.debug("no rule for %s: %s", site.model, defect.words)
         self._refused.append(site)
         return None
 
-    def _why_not(self, site: Site, engine: Engine, *, written: bool) -> Doubt | None:
+    def _why_not(self, site: Site, engine: Engine, *, written: bool) -> Defect | None:
         if not self._same(site.node, {site.domain: site.opset}):
             self.mixed = True
             changed = f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
-            return Doubt(changed)
+            return Defect(changed)
         stamped = ModelProto()
         stamped.CopyFrom(site.model)
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        doubt = engine.distrusts(Site(stamped, site.target), written=written)
-        if doubt is not None:
-            return doubt
+        defect = engine.find_defect(Site(stamped, site.target), written=written)
+        if defect is not None:
+            return defect
         for value in stamped.graph.input:  # a kernel is there or not, whatever the elements are
             value.ClearField("doc_string")
         words = answer(engine, stamped)
-        return Doubt(words) if words is not None else None
+        return Defect(words) if words is not None else None
 
     def _instance(self, fragment: _Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""

@@ -9,18 +9,18 @@ from pathlib import Path
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.boundary_types import boundary_types
 from onnx_multi_backend.adapt.carried_types import carried_types
-from onnx_multi_backend.adapt.edge_types import edge_types
 from onnx_multi_backend.adapt.ir_version import ir_version
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.opset_version import opset_version
 from onnx_multi_backend.adapt.trailing_empties import trailing_empties
-from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
+from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 
 #: A pass looks at the work, changes it where the engine's limits ask for it, and records every change.
 Pass = Callable[[Work], None]
 
-PASSES: tuple[Pass, ...] = (trailing_empties, carried_types, opset_version, edge_types, ir_version)
+PASSES: tuple[Pass, ...] = (trailing_empties, carried_types, opset_version, boundary_types, ir_version)
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Adapted:
 
     proto: ModelProto
     changes: tuple[Adaptation, ...]
-    inputs: dict[str, Edge]
-    outputs: dict[str, Edge]
+    inputs: dict[str, BoundaryType]
+    outputs: dict[str, BoundaryType]
     inserted: frozenset[str]
 
 

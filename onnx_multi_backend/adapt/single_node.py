@@ -20,7 +20,7 @@ from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, tensors_of
 from onnx_multi_backend.models.tensors import is_whole
 
-#: A tensor above this many bytes is no constant that a model of one node carries along.
+#: A tensor above this many bytes is not a constant that a model of one node carries along.
 _SMALL = 4096
 
 

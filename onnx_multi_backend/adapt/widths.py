@@ -110,14 +110,14 @@ class Study:
     constants: list[Concern] = field(default_factory=list)
     overflows: list[Concern] = field(default_factory=list)
     doubles: list[Concern] = field(default_factory=list)
-    in_doubt: bool = False
+    uncertain: bool = False
 
 
 #: Whether an engine may compute a node wrongly that reads these values.
 Suspects = Callable[[NodeProto, list[Value]], bool]
 
 
-def study(model: ModelProto, suspects: Suspects, *, narrows: bool) -> Study:
+def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Study:
     """Look through a model.
 
     Parameters
@@ -138,8 +138,8 @@ def study(model: ModelProto, suspects: Suspects, *, narrows: bool) -> Study:
         wide.pop(tensor.name, None)
 
     def look(node: NodeProto, operands: list[Value], whole: Value | None, values: Values) -> None:
-        if not found.in_doubt and suspects(node, operands):
-            found.in_doubt = True
+        if not found.uncertain and may_have_defect(node, operands):
+            found.uncertain = True
         if not narrows:
             return
         for value in operands:

@@ -24,7 +24,7 @@ class Adaptation(NamedTuple):
         return f"{self.pass_name}{where}: {self.change} ({self.reason})"
 
 
-class Edge(NamedTuple):
+class BoundaryType(NamedTuple):
     """How a graph input or output of the user's model appears to the engine."""
 
     engine_name: str
@@ -40,8 +40,8 @@ class Work:
         self.path = path
         self.limits = limits
         self.changes: list[Adaptation] = []
-        self.inputs: dict[str, Edge] = {}
-        self.outputs: dict[str, Edge] = {}
+        self.inputs: dict[str, BoundaryType] = {}
+        self.outputs: dict[str, BoundaryType] = {}
         self.inserted: set[str] = set()
 
     @property

@@ -75,7 +75,7 @@ def read_entry(folder: Path) -> Entry:
     except sealed.BrokenSealError:
         raise DamagedError("its manifest is damaged") from None
     except NotRegularError as error:
-        raise DamagedError(f"{Path(error.filename).name} is no regular file") from None
+        raise DamagedError(f"{Path(error.filename).name} is not a regular file") from None
     return Entry(folder, manifest["facts"], manifest["about"], files)
 
 

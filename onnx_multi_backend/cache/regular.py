@@ -27,5 +27,5 @@ def open_regular(file: Path) -> BinaryIO:
     descriptor = os.open(file, _FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotRegularError(errno.EINVAL, "it is no regular file", str(file))
+        raise NotRegularError(errno.EINVAL, "it is not a regular file", str(file))
     return os.fdopen(descriptor, "rb")

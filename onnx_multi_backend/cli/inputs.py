@@ -149,12 +149,12 @@ def _read_proto(path: Path, info: TensorInfo | None) -> Any:
         if any(t.data_location == onnx.TensorProto.EXTERNAL for t in _tensors(message)):
             raise InputError(f"'{path}' points to data in another file, which is not read.")
         if any(d < 0 for t in _tensors(message) for d in t.dims):
-            raise InputError(f"'{path}' is no ONNX {proto.__name__}, or is damaged: it has a negative dimension.")
+            raise InputError(f"'{path}' is not an ONNX {proto.__name__}, or is damaged: it has a negative dimension.")
         return convert(message)
     except (DecodeError, ValueError, TypeError, KeyError, MemoryError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"'{path}' is no ONNX {proto.__name__}, or is damaged: {error}.") from error
+        raise InputError(f"'{path}' is not an ONNX {proto.__name__}, or is damaged: {error}.") from error
 
 
 _PROTOS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {

@@ -34,7 +34,7 @@ def parse_dims(given: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, i
     Raises
     ------
     InputError
-        The model has no such open dimension, or the size is no whole number.
+        The model has no such open dimension, or the size is not a whole number.
     """
     named = {d for info in infos for d in info.shape or () if isinstance(d, str)}
     placed = {f"{i.name}:{axis}" for i in infos for axis, d in enumerate(i.shape or ()) if not isinstance(d, int)}

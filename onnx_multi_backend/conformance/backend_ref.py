@@ -120,7 +120,7 @@ def _import_longest(path: str) -> tuple[ModuleType, list[str]]:
     """Import as much of a dotted path as is a module; return it and the names that are left."""
     words = path.split(".")
     if not all(word.isidentifier() for word in words):
-        raise BackendLoadError(f"{path!r} is no dotted path, such as 'package.module' or 'package.module.Class'.")
+        raise BackendLoadError(f"{path!r} is not a dotted path, such as 'package.module' or 'package.module.Class'.")
     for end in range(len(words), 0, -1):
         name = ".".join(words[:end])
         try:

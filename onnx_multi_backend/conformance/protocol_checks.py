@@ -44,7 +44,7 @@ class ProtocolChecks(unittest.TestCase):
                 answer = self.backend.supports_device(device)
             except Exception as e:
                 self.fail(f"supports_device({device!r}) raised {type(e).__name__}: {e}")
-            self._hold(type(answer) is bool, f"supports_device({device!r}) returned {answer!r}, which is no bool")
+            self._hold(type(answer) is bool, f"supports_device({device!r}) returned {answer!r}, which is not a bool")
             if device in _NONSENSE:
                 self._hold(not answer, f"supports_device({device!r}) said True to nonsense")
 
@@ -215,7 +215,7 @@ class ProtocolChecks(unittest.TestCase):
                 answer = self.backend.is_compatible(model, device, **self.options)
             except Exception as e:
                 self.fail(f"is_compatible raised {type(e).__name__} for {what}: {e}")
-            self._hold(type(answer) is bool, f"is_compatible returned {answer!r} for {what}, which is no bool")
+            self._hold(type(answer) is bool, f"is_compatible returned {answer!r} for {what}, which is not a bool")
 
     def test_is_compatible_agrees_with_prepare(self) -> None:
         """What is_compatible says True to is prepared, and what it says False to is refused."""
@@ -284,7 +284,7 @@ class ProtocolChecks(unittest.TestCase):
 
     def _assert_arrays(self, outputs: Any, expected: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> None:
         is_sequence = hasattr(outputs, "__len__") and not isinstance(outputs, (Mapping, np.ndarray))
-        self._hold(is_sequence, f"run returned {type(outputs).__name__}, which is no sequence of outputs")
+        self._hold(is_sequence, f"run returned {type(outputs).__name__}, which is not a sequence of outputs")
         self._hold(len(outputs) == len(expected), f"run returned {len(outputs)} outputs of {len(expected)}")
         for i, (name, right) in enumerate(expected):
             value, where = outputs[i], f"output {i}, {name!r},"

@@ -43,7 +43,7 @@ def times(factor: int) -> ModelProto:
 
 
 def many_outputs() -> ModelProto:
-    """Outputs of several types and ranks; one of the names is no identifier."""
+    """Outputs of several types and ranks; one of the names is not an identifier."""
     return _parse(
         """(float[2, 3] a, float[2, 3] b) =>
              (float[2, 3] difference, float "largest:0", bool[2, 3] greater, int64[2, 1] index) {

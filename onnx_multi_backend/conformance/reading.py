@@ -16,10 +16,10 @@ def take(values: Any, name: str, *kinds: type) -> Any:
     KeyError
         It is missing.
     TypeError
-        It is of none of the kinds, or `values` are no object.
+        It is of none of the kinds, or `values` are not an object.
     """
     if not isinstance(values, Mapping):
-        raise TypeError(f"{reprlib.repr(values)} is no object with a field {name!r}")
+        raise TypeError(f"{reprlib.repr(values)} is not an object with a field {name!r}")
     value = values[name]
     if not isinstance(value, kinds):
         raise TypeError(f"{name} is {reprlib.repr(value)}")

@@ -101,7 +101,7 @@ class CaseResult:
         """Rebuild a result from what `to_dict` returned."""
         kind = take(values, "kind", str)
         if kind not in KINDS:
-            raise ValueError(f"{kind!r} is no kind of case")
+            raise ValueError(f"{kind!r} is not a kind of case")
         return cls(
             take(values, "backend", str),
             take(values, "name", str),

@@ -103,7 +103,7 @@ def run_conformance(
     Raises
     ------
     OptionError
-        The selection is malformed, or selects nothing; or the timeout is no time that a process can wait.
+        The selection is malformed, or selects nothing; or the timeout is not a time that a process can wait.
     BackendLoadError
         A backend cannot be loaded, or does not support its devices. Each is loaded once before any case runs; one that
         cannot be loaded again later is in the report.

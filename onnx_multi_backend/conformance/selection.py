@@ -109,7 +109,9 @@ def _matcher(expression: str) -> Callable[[str], bool]:
         tree = None
     # A word before a parenthesis is a call to Python, and empty parentheses are a tuple.
     if tree is None or not all(isinstance(part, _PARTS + _WORD) for part in ast.walk(tree)):
-        raise OptionError(f"-k {expression!r} is no expression: write words with 'and', 'or', 'not' and parentheses.")
+        raise OptionError(
+            f"-k {expression!r} is not an expression: write words with 'and', 'or', 'not' and parentheses."
+        )
     code = compile(tree, "<expression>", "eval")
 
     def matches(name: str) -> bool:

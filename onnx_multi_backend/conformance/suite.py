@@ -100,7 +100,7 @@ class Suite:
             label, reason, error = *_how_it_passed(self._recorder.rep, adaptations, placement), ""
         except KeyboardInterrupt:
             raise
-        except BaseException as e:  # a foreign backend may raise anything: sys.exit() is no reason to end the run
+        except BaseException as e:  # a foreign backend may raise anything: sys.exit() is not a reason to end the run
             duration = time.perf_counter_ns() - start
             label, reason, error = _why_not(e)
             logger.debug("%s on %s", name, self.name, exc_info=True)

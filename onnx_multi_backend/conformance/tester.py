@@ -238,7 +238,7 @@ class BackendTester:
         Raises
         ------
         OptionError
-            ``iterations`` is no positive integer.
+            ``iterations`` is not a positive integer.
         InvalidModelError
             The model cannot be read.
         RunError

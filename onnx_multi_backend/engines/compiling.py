@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onnx_multi_backend.adapt.distrust import Doubtful, doubtful
+from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
 from onnx_multi_backend.adapt.engine import Trusting
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
-from onnx_multi_backend.engines.diagnosis import as_told, distrust
+from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
 from onnx_multi_backend.engines.target import Target
@@ -24,7 +24,7 @@ def compile_model(target: Target, payload: Payload) -> Built:
     """Compile a model, rewriting what the engine lacks where the payload allows it.
 
     A model that the engine takes, and computes rightly, goes to it untouched. One that it would compute wrongly, and
-    that no rule can rewrite, is refused; without leave to rewrite it goes to the engine all the same, as it stands.
+    that no rule can rewrite, is refused; where rewriting is switched off, it goes to the engine as it stands.
 
     Raises
     ------
@@ -38,18 +38,22 @@ def compile_model(target: Target, payload: Payload) -> Built:
     proto = payload.adapted.proto
     plain = implausible(proto) is None and not expands_too_far(proto)
     found = widths.look(target, payload) if plain else Study()
-    built = _compiled(target, payload, plain=plain, integers=found.in_doubt)
+    built = _compiled(target, payload, plain=plain, integers=found.uncertain)
     return widths.held(target, payload, built, found)
 
 
 def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) -> Built:
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(proto)):
-        raise distrust(payload, deadly, who=target.preset)
+        raise computed_wrongly(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain
     typed = Typed(proto)
-    doubts = doubtful(proto, target, target.suspects, integers=integers, typed=typed) if payload.lowering else []
-    if doubts:
+    found_defects = (
+        defective_nodes(proto, target, target.may_have_defect, integers=integers, typed=typed)
+        if payload.lowering
+        else []
+    )
+    if found_defects:
         built = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
@@ -59,9 +63,9 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
-        if wrong := [d for d in doubts if d.doubt.wrong and not d.doubt.provider]:
+        if wrong := [d for d in found_defects if d.defect.wrong and not d.defect.provider]:
             checks.check(payload.loaded, full=True)
-            raise _distrust(target, payload, wrong)
+            raise _computed_wrongly(target, payload, wrong)
     try:
         with payload.patience.engine_asked():
             built = target.build(payload)
@@ -78,13 +82,13 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
             told = target.explain(payload, error) if plain else as_told(payload, error.words, who=target.preset)
             raise told from error.__cause__
         raise
-    if wrong := _wrong(doubts, built.session):
-        raise _distrust(target, payload, wrong)
+    if wrong := _wrong(found_defects, built.session):
+        raise _computed_wrongly(target, payload, wrong)
     return built
 
 
-def _distrust(target: Target, payload: Payload, wrong: list[Doubtful]) -> UnsupportedModelError:
-    return distrust(payload, [(node, doubt.words) for node, doubt in wrong], who=target.preset)
+def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> UnsupportedModelError:
+    return computed_wrongly(payload, [(node, defect.words) for node, defect in wrong], who=target.preset)
 
 
 def _lowered(
@@ -96,9 +100,9 @@ def _lowered(
     """
     from onnx_multi_backend.adapt.lowering import lower
 
-    askings = target.askings(taken=taken)
-    for engine, within in askings[:1] if trusting else askings:
-        asked = Trusting(engine, target.suspects) if trusting else engine
+    engines_to_ask = target.engines_to_ask(taken=taken)
+    for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
+        asked = Trusting(engine, target.may_have_defect) if trusting else engine
         for lowered in lower(
             payload.adapted, asked, within, complaint=complaint, patience=payload.patience, typed=typed
         ):
@@ -108,16 +112,16 @@ def _lowered(
                 raise
             except (RefusedError, OnnxMultiBackendError):
                 continue
-            if _wrong(doubtful(lowered.proto, target, target.suspects, integers=True), built.session):
+            if _wrong(defective_nodes(lowered.proto, target, target.may_have_defect, integers=True), built.session):
                 continue
             return built.after(lowered.changes[len(payload.adapted.changes) :])
     return None
 
 
-def _wrong(doubts: list[Doubtful], session: Session) -> list[Doubtful]:
+def _wrong(found_defects: list[DefectiveNode], session: Session) -> list[DefectiveNode]:
     """The doubtful nodes whose results are wrong where the session runs them."""
-    found = [d for d in doubts if d.doubt.wrong]
-    if not any(d.doubt.provider for d in found):
+    found = [d for d in found_defects if d.defect.wrong]
+    if not any(d.defect.provider for d in found):
         return found
     placed = {(node.provider, node.op_type) for node in session.placement()}
-    return [d for d in found if not d.doubt.provider or (d.doubt.provider, d.node.op_type) in placed]
+    return [d for d in found if not d.defect.provider or (d.defect.provider, d.node.op_type) in placed]

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.host.applies import When, applies
 
 #: What goes wrong with a node; None where nothing is known.
-Defect = Callable[[Site], Doubt | None]
+FindDefect = Callable[[Site], Defect | None]
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Only:
     """
 
     when: When
-    defect: Defect
+    defect: FindDefect
 
-    def __call__(self, site: Site) -> Doubt | None:
+    def __call__(self, site: Site) -> Defect | None:
         return find(self, site)
 
 
@@ -36,13 +36,13 @@ class Only:
 class Several:
     """Defects of one operator: the first that applies counts."""
 
-    defects: tuple[Defect, ...]
+    defects: tuple[FindDefect, ...]
 
-    def __call__(self, site: Site) -> Doubt | None:
+    def __call__(self, site: Site) -> Defect | None:
         return find(self, site)
 
 
-def find(defect: Defect, site: Site, inside: When | None = None) -> Doubt | None:
+def find(defect: FindDefect, site: Site, inside: When | None = None) -> Defect | None:
     """What goes wrong with a node.
 
     Parameters
@@ -55,5 +55,5 @@ def find(defect: Defect, site: Site, inside: When | None = None) -> Doubt | None
     if isinstance(defect, Only):
         return find(defect.defect, site, inside) if applies(defect.when, inside=inside) else None
     if isinstance(defect, Several):
-        return next((doubt for one in defect.defects if (doubt := find(one, site, inside)) is not None), None)
+        return next((found for one in defect.defects if (found := find(one, site, inside)) is not None), None)
     return defect(site)

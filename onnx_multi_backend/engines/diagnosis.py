@@ -69,7 +69,7 @@ def as_told(payload: Payload, complaint: str, *, who: str) -> UnsupportedModelEr
     return _error(payload, [], complaint, who)
 
 
-def distrust(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
+def computed_wrongly(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
     """The error for a model that an engine accepts and computes wrongly.
 
     Parameters

@@ -60,7 +60,7 @@ def judge(
     requested : collection of str
         The execution providers that were asked for.
     inserted : collection of str
-        Names of nodes that an adaptation put in: they run where they run, but are no nodes of the user's model.
+        Names of nodes that an adaptation put in: they run where they run, but are not nodes of the user's model.
     fallback : {"partial", "none", "full"}
     preset : str
         Name for the message.
@@ -91,7 +91,7 @@ def judge(
     if fallback == "partial" and own and all(n.provider not in requested for n in own):
         raise MisplacedError(
             f"{preset}: no node of the model runs on {asked}; all of them would run on {others}: {list_nodes(own)}. "
-            f'Choose a preset that has these operators, or pass fallback="full" to run them on {others} all the same.',
+            f'Choose a preset that has these operators, or pass fallback="full" to run them on {others} anyway.',
             operators=operators,
             reasons=reasons,
         )

@@ -139,7 +139,7 @@ class Built:
         return replace(self, adaptations=(*changes, *self.adaptations))
 
 
-class Keeping(NamedTuple):
+class Caching(NamedTuple):
     """How the sessions of a target are kept in a cache.
 
     Attributes

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Limits
-from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.engine import Defect, Engine, answer
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
+from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
 from onnx_multi_backend.models.loading import LoadedModel
@@ -65,7 +65,7 @@ class Target(Engine):
         return repr(self)
 
     @property
-    def any_opset(self) -> bool:
+    def ignores_opset(self) -> bool:
         """Whether another opset is not worth a try."""
         return True
 
@@ -101,7 +101,7 @@ class Target(Engine):
         """Providers that the user asked for, by the names that `NodePlacement` uses; the first is the main one."""
         return (self.preset,)
 
-    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
+    def engines_to_ask(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """The ways to ask which nodes must be rewritten: whom for those of the model, and whom for those in their place.
 
         Parameters
@@ -111,7 +111,7 @@ class Target(Engine):
         """
         return [(self, self)]
 
-    def adopt(self, value: Any) -> Any:
+    def from_device(self, value: Any) -> Any:
         """Take over an array that lies on a device where this engine can read it; None for any other."""
         return None
 
@@ -141,15 +141,15 @@ class Target(Engine):
 
     # What it computes wrongly.
 
-    def suspects(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `distrusts` may have something to say about a node; told from the node alone."""
+    def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
+        """Whether `find_defect` may have something to say about a node; told from the node alone."""
         return False
 
-    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+    def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
         return False
 
-    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
         return None
 
@@ -173,7 +173,7 @@ class Target(Engine):
 
     # What it keeps.
 
-    def keeping(self) -> Keeping | None:
+    def caching(self) -> Caching | None:
         """How its sessions are kept; None: they cannot be."""
         return None
 

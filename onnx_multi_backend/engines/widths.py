@@ -9,7 +9,7 @@ from onnx import AttributeProto, TensorProto
 
 from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
-from onnx_multi_backend.engines.diagnosis import distrust
+from onnx_multi_backend.engines.diagnosis import computed_wrongly
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
@@ -26,7 +26,7 @@ def look(target: Target, payload: Payload) -> Study:
     model = payload.adapted.proto
     if not payload.lowering or not (target.narrows or _has_integers(payload)):
         return Study()
-    return study(model, target.suspects_integers, narrows=target.narrows)
+    return study(model, target.may_have_integer_defect, narrows=target.narrows)
 
 
 def _has_integers(payload: Payload) -> bool:
@@ -59,7 +59,7 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     if target.precision_policy == "strict":
         refused += doubles
     if refused:
-        raise distrust(payload, refused, who=target.preset)
+        raise computed_wrongly(payload, refused, who=target.preset)
     if doubles:
         _tell(target, payload, doubles)
     bounds = {

@@ -48,7 +48,7 @@ def fault(when: Any) -> str:
             try:
                 SpecifierSet(wanted)
             except InvalidSpecifier:
-                return f"when: {subject} = {wanted!r} is no version specifier, such as '>=1.31,<1.32'"
+                return f"when: {subject} = {wanted!r} is not a version specifier, such as '>=1.31,<1.32'"
     return ""
 
 
@@ -60,7 +60,7 @@ def applies(when: When, on: Processor | None = None, inside: Mapping[str, str] |
     when : mapping of str to str
         One in which `fault` finds nothing.
     on : Processor, optional
-        Another processor than this one; packages and platform are this host's all the same.
+        Another processor than this one; packages and platform are this host's anyway.
     inside : mapping of str to str, optional
         Releases that count instead of the installed ones: an execution provider may hold another OpenVINO.
     """

@@ -45,7 +45,7 @@ def received(facts: Facts) -> Facts:
 
 def facts_of(prepared: PreparedModel) -> Facts:
     """The facts of a model that was prepared in this process."""
-    signature = replace(prepared._signature, input_edges={}, output_edges={})
+    signature = replace(prepared._signature, input_boundary_types={}, output_boundary_types={})
     return Facts(
         signature,
         prepared.adaptations,

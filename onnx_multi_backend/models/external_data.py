@@ -150,7 +150,7 @@ def _check_range(tensor: TensorProto, fields: Mapping[str, str], file: Path, whe
     try:
         offset, length = int(fields.get("offset", 0)), int(fields.get("length", needed))
     except ValueError:
-        raise InvalidModelError(f"{where} has an offset or length that is no number. Export it again.") from None
+        raise InvalidModelError(f"{where} has an offset or length that is not a number. Export it again.") from None
     if offset < 0 or length < needed:
         raise InvalidModelError(
             f"{where} has offset {offset} and length {length}; its shape and type need {needed} bytes. Export it again."

@@ -239,10 +239,10 @@ def _parse(data: bytes, where: str) -> ModelProto:
         proto.ParseFromString(data)
     except DecodeError as error:
         raise InvalidModelError(
-            f"{where} is no ONNX model, or is truncated: protobuf cannot read its {len(data)} bytes ({error}). "
+            f"{where} is not an ONNX model, or is truncated: protobuf cannot read its {len(data)} bytes ({error}). "
             "Export or download the model again."
         ) from error
     if not proto.HasField("graph") or not proto.opset_import:
         lacks = "a graph" if not proto.HasField("graph") else "an opset_import"
-        raise InvalidModelError(f"{where} is no complete ONNX model: it lacks {lacks}. Export the model again.")
+        raise InvalidModelError(f"{where} is not a complete ONNX model: it lacks {lacks}. Export the model again.")
     return proto

@@ -301,7 +301,7 @@ class Preset(Backend):
     def _kept_target(cls, settings: Mapping[str, Any], device: Device) -> Target | None:
         """The engine set up for these settings, if its sessions can be kept in a cache."""
         target = cls.make_target(settings, device, None)
-        return target if target.keeping() is not None else None
+        return target if target.caching() is not None else None
 
     @classmethod
     def compatibility(cls, model: ModelLike, device: str | None = None, **options: Any) -> Compatibility:

@@ -66,7 +66,7 @@ def bind(
         same = inputs.get(info.name, outputs.get(info.name))
         if same is not None:
             _require_host(value, info, signature.label)
-        converted = info.name in signature.output_edges
+        converted = info.name in signature.output_boundary_types
         engines = _buffer(value)
         mine = engines.astype(info.dtype) if converted else engines
         if info.name in given and info.name not in outputs:

@@ -80,16 +80,16 @@ class FeedMaker:
     by_engine_name : dict of str to Slot
     """
 
-    def __init__(self, signature: Signature, adopt: Adopt | None = None) -> None:
+    def __init__(self, signature: Signature, from_device: Adopt | None = None) -> None:
         def slot(info: TensorInfo) -> Slot:
-            edge = signature.input_edges.get(info.name)
+            edge = signature.input_boundary_types.get(info.name)
             return Slot(info, edge.engine_name, numpy_dtype(edge.elem_type)) if edge else Slot(info, info.name, None)
 
         self._slots = slots = tuple(map(slot, signature.inputs))
         overridable = map(slot, signature.overridable)
         self._by_name = {s.name: s for s in (*slots, *overridable)}
         self.by_engine_name = {s.engine_name: s for s in self._by_name.values()}
-        self._adopt = adopt
+        self._adopt = from_device
         self._required = {s.name for s in slots}
         self._label = signature.label
         self._only = self._slots[0] if len(self._slots) == 1 and self._slots[0].fast else None
@@ -300,7 +300,7 @@ def _text(array: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
             try:
                 value = value.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise InputError(f"{where}: element {index} is no text in UTF-8: {error}.") from error
+                raise InputError(f"{where}: element {index} is not text in UTF-8: {error}.") from error
         if not isinstance(value, str):
             raise InputError(f"{where}: element {index} is a {type(value).__name__}, not a string.")
         made[index] = str(value)

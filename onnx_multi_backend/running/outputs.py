@@ -13,7 +13,7 @@ from onnx.backend.base import namedtupledict
 def outputs_type(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
     """The named tuple for these outputs; its values can be pickled, though no module holds the class.
 
-    ``_asdict`` has the outputs' own names, those that are no identifiers included.
+    ``_asdict`` has the outputs' own names, those that are not identifiers included.
     """
     made = namedtupledict("Outputs", names)
 

@@ -99,7 +99,7 @@ class PreparedModel(BackendRep):
         self._check: Unchanged | None = None
         self._feeds = self._feed_maker(target)
         self._many: Session | None = None
-        self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_edges]
+        self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_boundary_types]
         made = outputs_type(tuple(o.name for o in self._outputs))
         self._make_outputs = functools.partial(
             tuple.__new__, made
@@ -124,10 +124,10 @@ class PreparedModel(BackendRep):
 
     def _feed_maker(self, target: Target) -> FeedMaker:
         if self._check is None:
-            return FeedMaker(self._signature, target.adopt)
+            return FeedMaker(self._signature, target.from_device)
         from onnx_multi_backend.running.verifying import VerifyingFeedMaker
 
-        return VerifyingFeedMaker(self._signature, target.adopt, self._check)
+        return VerifyingFeedMaker(self._signature, target.from_device, self._check)
 
     def run(
         self,
@@ -236,7 +236,7 @@ class PreparedModel(BackendRep):
         InputError, DeviceError, RunError
             As `run`.
         UnsupportedModelError
-            An input or output is no tensor of numbers.
+            An input or output is not a tensor of numbers.
         """
         from onnx_multi_backend.running.binding import bind, output_buffers
 

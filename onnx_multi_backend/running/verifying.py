@@ -67,8 +67,8 @@ class Unchanged:
 class VerifyingFeedMaker(FeedMaker):
     """Checks the files before it looks at the inputs."""
 
-    def __init__(self, signature: Signature, adopt: Adopt | None, check: Callable[[], None]) -> None:
-        super().__init__(signature, adopt)
+    def __init__(self, signature: Signature, from_device: Adopt | None, check: Callable[[], None]) -> None:
+        super().__init__(signature, from_device)
         self._check = check
 
     def __call__(self, inputs: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes,
 from onnx_multi_backend.cache.key import make_key
 from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.engines.bounded import bounded
-from onnx_multi_backend.engines.session import Built, Keeping, RefusedError
+from onnx_multi_backend.engines.session import Built, Caching, RefusedError
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
 from onnx_multi_backend.models.loading import Given, LoadedModel, label_of
@@ -111,20 +111,20 @@ class CachingSessionMaker:
         external = self._cold.external_files if self._cold is not None else None
         return fingerprint_files(hashed, root, external, on_error=on_error)
 
-    def _place(self, target: Target, shapes: Shapes | None) -> tuple[Keeping, str] | None:
+    def _place(self, target: Target, shapes: Shapes | None) -> tuple[Caching, str] | None:
         """Where the session is, or is to be: how it is kept, and its key."""
-        keeping = target.keeping() if self._fingerprint is not None else None
-        if keeping is None or self._fingerprint is None:
+        caching = target.caching() if self._fingerprint is not None else None
+        if caching is None or self._fingerprint is None:
             return None
         fixed = sorted(shapes.items()) if shapes is not None else None
-        return keeping, make_key(self._fingerprint.text, keeping.engine, keeping.parts, self._for_all, fixed)
+        return caching, make_key(self._fingerprint.text, caching.engine, caching.parts, self._for_all, fixed)
 
     def _find(self, target: Target, shapes: Shapes | None) -> tuple[Built, Signature] | None:
         place = self._place(target, shapes)
         if place is None:
             return None
-        keeping, key = place
-        while (entry := self._store.read(keeping.kind, key)) is not None:
+        caching, key = place
+        while (entry := self._store.read(caching.kind, key)) is not None:
             facts = entry.facts
             if "useless" in facts:
                 self._useless.add(key)
@@ -139,7 +139,7 @@ class CachingSessionMaker:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue
                 warn(
-                    f"{keeping.engine} does not take back what it wrote of {entry.about['model']} into the cache: {error.words}. "
+                    f"{caching.engine} does not take back what it wrote of {entry.about['model']} into the cache: {error.words}. "
                     "The model is prepared without the cache from now on.",
                     CacheWarning,
                 )
@@ -156,9 +156,9 @@ class CachingSessionMaker:
         place = self._place(target, shapes)
         if place is None:
             return cold(target, shapes)
-        keeping, key = place
-        about = {"preset": target.preset, "engine": keeping.engine, "model": cold.signature.label}
-        with self._store.draft(keeping.kind, key) as draft:
+        caching, key = place
+        about = {"preset": target.preset, "engine": caching.engine, "model": cold.signature.label}
+        with self._store.draft(caching.kind, key) as draft:
             if key in self._useless:
                 draft.keep({"useless": True}, about)
                 return cold(target, shapes)

@@ -11,7 +11,7 @@ from typing import Any
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adapted
-from onnx_multi_backend.adapt.work import Edge
+from onnx_multi_backend.adapt.work import BoundaryType
 from onnx_multi_backend.models.graph_walk import defaults_of
 from onnx_multi_backend.models.loading import LoadedModel, label_of
 from onnx_multi_backend.models.tensors import TensorInfo, dtype_of, tensor_info
@@ -75,8 +75,8 @@ class Signature:
     overridable: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     metadata: ModelMetadata
-    input_edges: Mapping[str, Edge]
-    output_edges: Mapping[str, Edge]
+    input_boundary_types: Mapping[str, BoundaryType]
+    output_boundary_types: Mapping[str, BoundaryType]
 
     @property
     def dynamic(self) -> bool:
@@ -112,8 +112,8 @@ def to_json(made: Signature) -> dict[str, Any]:
         "overridable": infos(made.overridable),
         "outputs": infos(made.outputs),
         "metadata": asdict(made.metadata),
-        "input_edges": made.input_edges,
-        "output_edges": made.output_edges,
+        "input_edges": made.input_boundary_types,
+        "output_edges": made.output_boundary_types,
     }
 
 
@@ -123,8 +123,8 @@ def from_json(told: Mapping[str, Any], path: Path | None) -> Signature:
     def infos(values: Sequence[Sequence[Any]]) -> tuple[TensorInfo, ...]:
         return tuple(TensorInfo(n, dtype_of(t), None if s is None else tuple(s), t) for n, t, s in values)
 
-    def edges(values: Mapping[str, Sequence[Any]]) -> dict[str, Edge]:
-        return {name: Edge(*edge) for name, edge in values.items()}
+    def edges(values: Mapping[str, Sequence[Any]]) -> dict[str, BoundaryType]:
+        return {name: BoundaryType(*edge) for name, edge in values.items()}
 
     return Signature(
         label_of(path, told["graph_name"]),

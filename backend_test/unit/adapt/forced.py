@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.adapt import Adaptation, Limits, adapt
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
@@ -49,8 +49,8 @@ class Picky:
         self._forms = forms
 
     @property
-    def any_opset(self) -> bool:
-        return self._target.any_opset
+    def ignores_opset(self) -> bool:
+        return self._target.ignores_opset
 
     @property
     def limits(self) -> Limits:
@@ -60,10 +60,10 @@ class Picky:
     def identity(self) -> Hashable:
         return id(self)
 
-    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         if site.op_type in self._operators and (self._forms is None or self._forms(site)):
-            return Doubt(f"{site.op_type} is refused for the test")
-        return self._target.distrusts(site, written=written)
+            return Defect(f"{site.op_type} is refused for the test")
+        return self._target.find_defect(site, written=written)
 
     def accepts(self, model: ModelProto) -> str | None:
         return self._target.accepts(model)

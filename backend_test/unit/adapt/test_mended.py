@@ -30,10 +30,10 @@ from backend_test.unit.adapt.test_distrust import (
     resize,
     single,
 )
-from onnx_multi_backend.adapt.distrust import doubtful
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.defective import defective_nodes
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.defect import Defect, Only, Several, find
+from onnx_multi_backend.engines.defect import FindDefect, Only, Several, find
 from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import exports
 from onnx_multi_backend.engines.openvino import form_defects as of_forms
@@ -175,7 +175,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
 DEADLY = {
     "a layer without steps, batch or features ends the process",
     "expanding to nothing is left out, or ends the process",
-    "indices beyond the data are read all the same, which may end the process",
+    "indices beyond the data are read anyway, which may end the process",
     "linear interpolation of more than five axes is refused when it runs, or ends the process",
     "more is cropped than there is, which may end the process",
 }
@@ -202,11 +202,11 @@ CASES = [
 ]
 
 
-def tables(engine: str) -> Mapping[str, Defect]:
+def tables(engine: str) -> Mapping[str, FindDefect]:
     return of_ort.DEFECTS if engine == "ort" else of_openvino.DEFECTS
 
 
-def parts(entry: Defect, when: Mapping[str, str]) -> Iterator[tuple[Mapping[str, str], Defect]]:
+def parts(entry: FindDefect, when: Mapping[str, str]) -> Iterator[tuple[Mapping[str, str], FindDefect]]:
     """The defects of an entry, each with where it holds."""
     if isinstance(entry, Only):
         yield from parts(entry.defect, {**when, **entry.when})
@@ -220,37 +220,40 @@ def parts(entry: Defect, when: Mapping[str, str]) -> Iterator[tuple[Mapping[str,
 class Table(NamedTuple):
     """A table of defects, asked about every node wherever its entries hold."""
 
-    entries: Mapping[str, Defect]
+    entries: Mapping[str, FindDefect]
 
-    def distrusts(self, site: Site) -> Doubt | None:
+    def find_defect(self, site: Site) -> Defect | None:
         entry = self.entries.get(site.op_type)
-        doubts = [defect(site) for _, defect in parts(entry, {})] if entry else []
-        return next((doubt for doubt in doubts if doubt is not None and doubt.wrong), next(filter(None, doubts), None))
+        found_defects = [defect(site) for _, defect in parts(entry, {})] if entry else []
+        return next(
+            (defect for defect in found_defects if defect is not None and defect.wrong),
+            next(filter(None, found_defects), None),
+        )
 
 
 class Held(NamedTuple):
     """A table of defects, asked about every node as here, or as with other releases."""
 
-    entries: Mapping[str, Defect]
+    entries: Mapping[str, FindDefect]
     inside: Mapping[str, str] | None
 
-    def distrusts(self, site: Site) -> Doubt | None:
+    def find_defect(self, site: Site) -> Defect | None:
         entry = self.entries.get(site.op_type)
         return find(entry, site, self.inside) if entry else None
 
 
 def told(engine: str, model: ModelProto) -> set[str]:
     """What the table calls wrong of a model."""
-    found = doubtful(model, Table(tables(engine)), lambda node, facts: True)  # type: ignore[arg-type]
-    return {doubt.words for _, doubt in found if doubt.wrong}
+    found = defective_nodes(model, Table(tables(engine)), lambda node, facts: True)  # type: ignore[arg-type]
+    return {defect.words for _, defect in found if defect.wrong}
 
 
 def written(*modules: ModuleType) -> set[str]:
-    """The words of every doubt that modules may call wrong."""
+    """The words of every defect that modules may call wrong."""
     trees = [ast.parse(inspect.getsource(module)) for module in modules]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    doubts = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Doubt"]
-    return {ast.literal_eval(doubt.args[0]) for doubt in doubts if "wrong" in {k.arg for k in doubt.keywords}}
+    found_defects = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Defect"]
+    return {ast.literal_eval(defect.args[0]) for defect in found_defects if "wrong" in {k.arg for k in defect.keywords}}
 
 
 @pytest.mark.parametrize(("engine", "modules"), [("openvino", [of_openvino, of_resize, of_forms]), ("ort", [of_ort])])
@@ -279,8 +282,8 @@ def test_a_form_that_is_called_wrong_is_wrong(request: pytest.FixtureRequest, en
         {"ort": "ort_cpu", "ort_openvino": "openvino_ep"}.get(engine, engine)
     )
     inside = INSIDE if engine == "ort_openvino" else None
-    found = doubtful(model, Held(tables(engine), inside), lambda node, facts: True)  # type: ignore[arg-type]
-    wrong = {node.op_type for node, doubt in found if doubt.wrong}
+    found = defective_nodes(model, Held(tables(engine), inside), lambda node, facts: True)  # type: ignore[arg-type]
+    wrong = {node.op_type for node, defect in found if defect.wrong}
     if not wrong:
         pytest.skip(f"wrong only with other releases or processors, and this is {current()}")
     runs = FEEDS.get(form) or [feeds(model)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models, in every opset from 7 on, against ONNX's reference evaluator on the model as it was before adaptation.
 
-Named, because they are no fault of the rewriting:
+Named, because they are not faults of the rewriting:
 
 - The reference knows no Scan of no steps; none is drawn.
 - Max and Min broadcast since opset 8; before, they are not drawn.

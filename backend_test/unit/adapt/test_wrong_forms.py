@@ -10,7 +10,7 @@ from onnx import ModelProto, TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.defect import Only, Several, find
@@ -33,9 +33,9 @@ def test_the_release_inside_counts_where_one_is_given() -> None:
 
 def test_the_first_defect_that_holds_counts() -> None:
     site = Site(models.relu())
-    both = Several((Only({"openvino": ">=2026"}, lambda site: Doubt("new")), lambda site: Doubt("any")))
+    both = Several((Only({"openvino": ">=2026"}, lambda site: Defect("new")), lambda site: Defect("any")))
     found = [find(both, site, {"openvino": release}) for release in ("2025.4.1", "2026.4.1")]
-    assert [doubt.words for doubt in found if doubt] == ["any", "new"]
+    assert [defect.words for defect in found if defect] == ["any", "new"]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_first_defect_that_holds_counts() -> None:
 def test_ordinary_models_are_not_looked_into(graph: str, opset: int) -> None:
     """Inference costs more than all else that is done before an engine gets a model."""
     model = parsed(graph, opset)
-    assert not any(defects.suspects(node, Facts(model)) for node in all_nodes(model))
+    assert not any(defects.may_have_defect(node, Facts(model)) for node in all_nodes(model))
 
 
 @pytest.mark.parametrize("index", [5, -4])

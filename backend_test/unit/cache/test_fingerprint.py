@@ -111,7 +111,7 @@ def test_a_young_file_is_read_every_time(model: Path, root: Path, read: list[str
     made = taken(model, root, [])
     assert made is not None
     assert made.still_holds()
-    assert taken(model, root) == made, "which files hold the external data of this content is known all the same"
+    assert taken(model, root) == made, "which files hold the external data of this content is known anyway"
     assert read == ["model.onnx"] * 3
 
 

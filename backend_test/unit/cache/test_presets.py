@@ -173,7 +173,7 @@ def test_a_model_that_changed_since_is_not_prepared_again(
     engine.prepare(path, cache_dir=cache)
     made = engine.prepare(path, cache_dir=cache)
     onnx.save(large(2.0), path)
-    monkeypatch.setattr(OrtTarget, "keeping", lambda self: None)  # as for a provider whose sessions are not kept
+    monkeypatch.setattr(OrtTarget, "caching", lambda self: None)  # as for a provider whose sessions are not kept
     with pytest.raises(omb.InvalidModelError, match="was changed or removed after it was prepared"):
         made.set_providers(["CPUExecutionProvider"])
 

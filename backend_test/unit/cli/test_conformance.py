@@ -320,7 +320,7 @@ def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--backend", "no.such", "-k", "relu (abs)"], "-k 'relu (abs)' is no expression"),
+        (["--backend", "no.such", "-k", "relu (abs)"], "-k 'relu (abs)' is not an expression"),
         (["--backend", "no.such", "--timeout", "inf"], "A timeout is more than 0 and at most 86400 seconds"),
         (["--backend", "no.such", "--timeout", "nan"], "Invalid value for '--timeout'"),
         (["--backend", "no.such", "--timeout", "99999999999"], "A timeout is more than 0 and at most 86400 seconds"),

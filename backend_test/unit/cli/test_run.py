@@ -222,7 +222,7 @@ def test_the_preset_and_its_options_can_be_chosen(cli: Cli, relu: Path) -> None:
         (["--input", "a=junk.npy"], "'junk.npy' is no .npy file of plain arrays: it is damaged"),
         (["--input", "junk.npz"], "'junk.npz' is no .npz file of plain arrays: "),
         (["--input", "a=empty.npy"], "'empty.npy' is no .npy file of plain arrays: "),
-        (["--input", "a=junk.pb"], "'junk.pb' is no ONNX TensorProto, or is damaged"),
+        (["--input", "a=junk.pb"], "'junk.pb' is not an ONNX TensorProto, or is damaged"),
         (["--input", "a=elsewhere.pb"], "'elsewhere.pb' points to data in another file, which is not read."),
         (["--input", "a=ints.npy", "--random"], "dtype int64 given, the model wants float32"),
         (["--random", "--dim", "M=2"], "--dim M=2: no input has a dimension 'M'. The symbolic dimensions: N."),

@@ -205,7 +205,7 @@ class LosesTheRank(Around):
 @fails("test_run_returns_an_array_for_each_output")
 class ReturnsAMapping(Around):
     class Outputs(dict[Any, Any]):
-        """Is read by index and by name all the same."""
+        """Is read by index and by name anyway."""
 
         def __iter__(self) -> Any:
             return iter(v for k, v in self.items() if isinstance(k, str))

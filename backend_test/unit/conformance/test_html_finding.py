@@ -153,7 +153,7 @@ def test_back_closes_the_panel_and_keeps_the_filters(visit: Opener, width: int) 
 def test_filters_that_changed_beside_the_panel_survive_back(visit: Opener) -> None:
     page = visit()
     operator(page, "Tan").click()
-    operator(page, "Relu").click()  # another operator is no step of its own
+    operator(page, "Relu").click()  # another operator is not a step of its own
     page.get_by_label("Search").fill("relu")
     page.go_back()
     page.locator("[aria-expanded=true]").wait_for(state="detached")

@@ -55,12 +55,12 @@ def test_criteria_must_all_hold_and_the_values_of_one_are_alternatives() -> None
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        (Selection("conv and"), "is no expression"),
-        (Selection("conv pad"), "is no expression"),
-        (Selection("conv (pad)"), "is no expression"),
-        (Selection("conv ()"), "is no expression"),
-        (Selection("()"), "is no expression"),
-        (Selection("conv and ()"), "is no expression"),
+        (Selection("conv and"), "is not an expression"),
+        (Selection("conv pad"), "is not an expression"),
+        (Selection("conv (pad)"), "is not an expression"),
+        (Selection("conv ()"), "is not an expression"),
+        (Selection("()"), "is not an expression"),
+        (Selection("conv and ()"), "is not an expression"),
         (Selection("nothing"), "No case matches -k 'nothing'"),
         (Selection(operators=["conv"]), "No case has the operator 'conv'. Did you mean Conv"),
         (Selection(domains=["ai.onnx.xl"]), "No case has the domain 'ai.onnx.xl'. Did you mean ai.onnx"),
@@ -74,7 +74,7 @@ def test_what_selects_nothing_is_an_error(selection: Selection, message: str) ->
 
 def test_a_malformed_expression_is_found_without_cases() -> None:
     Selection("conv and (pad or not relu)").check()
-    with pytest.raises(OptionError, match="is no expression"):
+    with pytest.raises(OptionError, match="is not an expression"):
         Selection("relu (abs)").check()
 
 

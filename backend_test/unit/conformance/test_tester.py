@@ -87,7 +87,7 @@ def test_models_come_as_protos_bytes_and_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "match"),
     [
-        (b"no model", r"models\[1\]: the model's bytes is no ONNX model"),
+        (b"no model", r"models\[1\]: the model's bytes is not an ONNX model"),
         ("missing.onnx", r"models\[1\]: There is no file '.*missing.onnx'"),
         (42, r"models\[1\]: A model is a path, bytes or an onnx.ModelProto"),
     ],

@@ -66,7 +66,7 @@ def test_the_other_ways_to_fail_keep_the_process() -> None:
         ("nosuchpackage.backend", "there is no module 'nosuchpackage'"),
         ("onnx.nosuchthing", "'onnx' has no 'nosuchthing'"),
         ("onnx.helper", "has no prepare and no supports_device"),
-        ("not a path", "is no dotted path"),
+        ("not a path", "is not a dotted path"),
         ("backend_test.unit.conformance.exits_at_import", "cannot be imported: SystemExit: 5."),
     ],
 )

@@ -58,7 +58,7 @@ class Dies(_Planted):
 
 
 class Raises(_Planted):
-    """A Relu raises what is no error of the package."""
+    """A Relu raises what is not an error of the package."""
 
     @classmethod
     def _change(cls, outputs: list[Any]) -> list[Any]:

@@ -34,7 +34,7 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) 
     body = Body(site)
     zero, minus_one = body.constant(0, wide), body.constant(-1, wide)
     value, amount = body.cast(site.input(0), wide), body.cast(site.input(1), wide)
-    # Of uint64, an amount too large for int64 becomes negative, and is out of range all the same.
+    # Of uint64, an amount too large for int64 becomes negative, and is out of range anyway.
     enough = body(
         "And", body("GreaterOrEqual", amount, zero), body("Less", amount, body.constant(INTEGER_BITS[kind], wide))
     )

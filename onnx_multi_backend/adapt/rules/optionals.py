@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 
 def optional_has_element(site: Site) -> Iterator[ModelProto]:
-    """What is omitted is empty, and what is no optional has an element."""
+    """What is omitted is empty, and what is not an optional has an element."""
     if not site.is_("OptionalHasElement"):
         return
     found = site.type(site.input(0)) if site.has_input(0) else None
@@ -23,7 +23,7 @@ def optional_has_element(site: Site) -> Iterator[ModelProto]:
 
 
 def optional_get_element(site: Site) -> Iterator[ModelProto]:
-    """What is no optional is its own element."""
+    """What is not an optional is its own element."""
     found = site.type(site.input(0)) if site.has_input(0) else None
     if site.is_("OptionalGetElement") and found is not None and not found.HasField("optional_type"):
         yield Body(site).finish(site.input(0))

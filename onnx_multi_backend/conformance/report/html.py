@@ -67,7 +67,7 @@ def render_html(report: Report, changes: Changes | None = None, against: str = "
         source=_source,
         scripts=_SCRIPTS,
     )
-    return page.encode("utf-8", "backslashreplace").decode("utf-8")  # a command line may hold what is no text
+    return page.encode("utf-8", "backslashreplace").decode("utf-8")  # a command line may hold what is not text
 
 
 def _source(name: str) -> Markup:

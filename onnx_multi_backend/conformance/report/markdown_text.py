@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 # Entities, not backslashes: a backslash before a pipe means different things to different readers of tables.
 _MARKUP = {ord(c): f"&#{ord(c)};" for c in "|`*[]\\~$"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
-# Between two letters or digits it is no markup, and names stay legible in the source.
+# Between two letters or digits it is not markup, and names stay legible in the source.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _PLAIN = re.compile(r"[\w.:/+ -]+")
 # Control characters, which no table may have, and lone surrogates, which no file may have.
@@ -23,7 +23,7 @@ def plain(text: str, limit: int = 200) -> str:
 
 
 def code(text: str) -> str:
-    """Return a name as code; one that is no plain word cannot be, and is returned as text."""
+    """Return a name as code; one that is not a plain word cannot be, and is returned as text."""
     return f"`{text}`" if _PLAIN.fullmatch(text) and text == text.strip() else plain(text)
 
 

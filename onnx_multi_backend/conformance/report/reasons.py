@@ -37,7 +37,7 @@ class Reason:
 
 
 def frequent_reasons(results: Iterable[CaseResult]) -> list[Reason]:
-    """Group the results that are no pass by label and by what their reasons have in common, as `cause_of` tells.
+    """Group the results that are not pass by label and by what their reasons have in common, as `cause_of` tells.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def write_scoreboard(report: Report, folder: Path, *, trend: bool = True) -> Non
     """Write ``report.json``, ``trend.json``, ``ops.json``, the CSV files and ``pip-list.json``, as the scoreboard has them.
 
     Dates are those of the run. An existing ``trend.json`` is extended; it stays as it is when the run was interrupted,
-    for half a run is no point of a trend. The CSV files call the backend ``None``, as ONNX's coverage report does where it is
+    for half a run is not a point of a trend. The CSV files call the backend ``None``, as ONNX's coverage report does where it is
     not told a name: the scoreboard's generator reads that column.
 
     Parameters

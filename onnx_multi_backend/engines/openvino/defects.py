@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
@@ -18,48 +18,48 @@ from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
-from onnx_multi_backend.engines.defect import Defect, Only, Several
+from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.openvino import form_defects, special_values
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
 from onnx_multi_backend.host.applies import When
 
 
-def _attention(site: Site) -> Doubt | None:
+def _attention(site: Site) -> Defect | None:
     if any(site.attribute(name, -1) >= 0 for name in ("left_window_size", "right_window_size")):
-        return Doubt("the window is ignored (openvinotoolkit/openvino#37820)", wrong=True)
+        return Defect("the window is ignored (openvinotoolkit/openvino#37820)", wrong=True)
     if site.attribute("is_causal", 0) and (site.has_input(6) or (site.has_input(4) and not as_many_queries(site))):
-        return Doubt("the causal mask is aligned to the last key, ONNX's to the length of the past", wrong=True)
+        return Defect("the causal mask is aligned to the last key, ONNX's to the length of the past", wrong=True)
     return None
 
 
-def _bit_shift(site: Site) -> Doubt | None:
-    return Doubt("shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range")
+def _bit_shift(site: Site) -> Defect | None:
+    return Defect("shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range")
 
 
-def _cast(site: Site) -> Doubt | None:
+def _cast(site: Site) -> Defect | None:
     if site.attribute("to") == TensorProto.FLOAT8E8M0:
-        return Doubt("round_mode is ignored: only powers of two are right")
+        return Defect("round_mode is ignored: only powers of two are right")
     return None
 
 
-def _expand(site: Site) -> Doubt | None:
+def _expand(site: Site) -> Defect | None:
     if comes_to_nothing(site):
-        return Doubt("expanding to nothing is left out, or ends the process", wrong=True)
+        return Defect("expanding to nothing is left out, or ends the process", wrong=True)
     return None
 
 
-def _fourier(site: Site) -> Doubt | None:
+def _fourier(site: Site) -> Defect | None:
     if site.attribute("onesided", 0):
-        return Doubt("a one-sided transform keeps the last axis of its input", wrong=True)
+        return Defect("a one-sided transform keeps the last axis of its input", wrong=True)
     if site.opset < 20:
         return None  # the axis is an attribute, and is heeded
     axis, rank = site.constant(site.input(2)) if site.has_input(2) else np.array(-2), site.rank(site.input(0))
     if axis is not None and (axis == 1 or (rank is not None and axis + rank == 1)):
         return None
-    return Doubt("the axis is ignored: axis 1 is transformed", wrong=True)
+    return Defect("the axis is ignored: axis 1 is transformed", wrong=True)
 
 
-def _gather_nd(site: Site) -> Doubt | None:
+def _gather_nd(site: Site) -> Defect | None:
     shape, indices = site.shape(site.input(0)), site.constant(site.input(1))
     first = site.attribute("batch_dims", 0)
     if shape is None or indices is None or not indices.ndim:
@@ -67,33 +67,33 @@ def _gather_nd(site: Site) -> Doubt | None:
     for place in range(indices.shape[-1]):
         size = shape[first + place] if first + place < len(shape) else None
         if size is not None and ((indices[..., place] >= size) | (indices[..., place] < -size)).any():
-            return Doubt("indices beyond the data are read all the same, which may end the process", wrong=True)
+            return Defect("indices beyond the data are read anyway, which may end the process", wrong=True)
     return None
 
 
-def _recurrent(site: Site) -> Doubt | None:
+def _recurrent(site: Site) -> Defect | None:
     if 0 in (site.shape(site.input(0)) or ()):
-        return Doubt("a layer without steps, batch or features ends the process", wrong=True)
-    return Doubt("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else form_defects.lengths(site)
+        return Defect("a layer without steps, batch or features ends the process", wrong=True)
+    return Defect("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else form_defects.lengths(site)
 
 
-def _loop(site: Site) -> Doubt | None:
+def _loop(site: Site) -> Defect | None:
     if runs_never(site):
-        return Doubt("a loop of no steps gives zeros, not the initial values", wrong=True)
+        return Defect("a loop of no steps gives zeros, not the initial values", wrong=True)
     if not runs_once(site) and unread_states(site):
-        return Doubt("a state that the body does not read is not written where the loop makes no step", wrong=True)
+        return Defect("a state that the body does not read is not written where the loop makes no step", wrong=True)
     return None
 
 
-def _lstm(site: Site) -> Doubt | None:
+def _lstm(site: Site) -> Defect | None:
     if site.has_input(7) and ((weights := site.constant(site.input(7))) is None or weights.any()):
-        return Doubt("the peepholes (input P) are ignored", wrong=True)
+        return Defect("the peepholes (input P) are ignored", wrong=True)
     if site.attribute("input_forget", 0):
-        return Doubt("input_forget=1 is ignored", wrong=True)
+        return Defect("input_forget=1 is ignored", wrong=True)
     return _recurrent(site)
 
 
-def _pad(site: Site) -> Doubt | None:
+def _pad(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     pads = np.array(site.attribute("pads")) if site.attribute("pads") else site.constant(site.input(1))
     axes = site.constant(site.input(3)) if site.has_input(3) else range(len(shape or ()))
@@ -102,19 +102,19 @@ def _pad(site: Site) -> Doubt | None:
     for i, axis in enumerate(axes):
         size, begin, end = shape[int(axis)], pads[i], pads[i + len(axes)]
         if size is not None and size + min(int(begin), 0) + min(int(end), 0) < 0:
-            return Doubt("more is cropped than there is, which may end the process", wrong=True)
+            return Defect("more is cropped than there is, which may end the process", wrong=True)
     return None
 
 
-def _roi_align(site: Site) -> Doubt | None:
+def _roi_align(site: Site) -> Defect | None:
     if site.attribute("mode", "avg") == "max":
-        return Doubt(
+        return Defect(
             "interpolated samples are compared, not corners times weights (microsoft/onnxruntime#6146)", wrong=True
         )
     return None
 
 
-def _scan(site: Site) -> Doubt | None:
+def _scan(site: Site) -> Defect | None:
     body, scanned = site.attribute("body"), site.attribute("num_scan_inputs", 0)
     if site.opset < 9:
         return None
@@ -128,34 +128,34 @@ def _scan(site: Site) -> Doubt | None:
             varying.update(node.output)
     if all(v.name in varying for v in body.output[states:]):
         return None
-    return Doubt("what every step makes alike is given once, not once a step", wrong=True)
+    return Defect("what every step makes alike is given once, not once a step", wrong=True)
 
 
-def _softsign(site: Site) -> Doubt | None:
-    return Doubt("the result is 1 everywhere, and NaN at 0", wrong=True)
+def _softsign(site: Site) -> Defect | None:
+    return Defect("the result is 1 everywhere, and NaN at 0", wrong=True)
 
 
-def _space_to_depth(site: Site) -> Doubt | None:
-    return Doubt("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
+def _space_to_depth(site: Site) -> Defect | None:
+    return Defect("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
 
 
-def _tile(site: Site) -> Doubt | None:
+def _tile(site: Site) -> Defect | None:
     """Source: measured for up to 6 axes; with 3 axes, three repeats above 1 are right."""
     rank = site.rank(site.input(0))
     if site.opset < 6 or site.constant(site.input(1)) is not None or (rank is not None and rank < 4):
         return None
-    return Doubt(
+    return Defect(
         "where the repeats are known only at run time, three or more of them leave the output unwritten", wrong=True
     )
 
 
-def _unique(site: Site) -> Doubt | None:
+def _unique(site: Site) -> Defect | None:
     if elements_in_order_alone(site):
-        return Doubt("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
+        return Defect("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
     return None
 
 
-DEFECTS: Mapping[str, Defect] = {
+DEFECTS: Mapping[str, FindDefect] = {
     "Attention": _attention,
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
     "BitShift": _bit_shift,
@@ -210,7 +210,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
 _ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13, "ReduceL1": 18, "ReduceLogSum": 18}
 
 
-def suspects(node: NodeProto, facts: Facts) -> bool:
+def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
     if node.op_type not in DEFECTS or facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
@@ -226,7 +226,7 @@ def suspects(node: NodeProto, facts: Facts) -> bool:
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
 
 
-def find(site: Site, inside: When | None = None) -> Doubt | None:
+def find(site: Site, inside: When | None = None) -> Defect | None:
     """What is wrong with the engine's form of a node; None where nothing is known.
 
     Parameters

@@ -7,7 +7,7 @@ import math
 
 from onnx import NodeProto, TensorProto, numpy_helper
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
@@ -21,7 +21,7 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 
 
-def softmax(site: Site) -> Doubt | None:
+def softmax(site: Site) -> Defect | None:
     """Source: measured; opset 8, LogSoftmax and Hardmax are right.
 
     Of a tensor of unknown rank, an axis that counts from the end is trusted.
@@ -31,7 +31,7 @@ def softmax(site: Site) -> Doubt | None:
     shape, axis = site.shape(site.input(0)), site.attribute("axis", 1)
     if axis == -1 or (axis < 0 if shape is None else _alone(shape, axis % len(shape) if shape else 0)):
         return None
-    return Doubt("the axes behind `axis`, which belong to it before opset 13, are taken apart", wrong=True)
+    return Defect("the axes behind `axis`, which belong to it before opset 13, are taken apart", wrong=True)
 
 
 def _alone(shape: list[int | None], axis: int) -> bool:
@@ -48,57 +48,57 @@ def gathers_far(node: NodeProto, facts: Facts) -> bool:
     return bool(((indices > 0) | (indices < -1)).any())
 
 
-def gather(site: Site) -> Doubt | None:
+def gather(site: Site) -> Defect | None:
     shape, indices = site.shape(site.input(0)), site.constant(site.input(1))
     if not shape or indices is None:
         return None
     axis = site.attribute("axis", 0)
     size = shape[axis] if -len(shape) <= axis < len(shape) else None
     if size is not None and ((indices >= size) | (indices < -size)).any():
-        return Doubt("indices beyond the data give zeros, where ONNX has an error", wrong=True)
+        return Defect("indices beyond the data give zeros, where ONNX has an error", wrong=True)
     return None
 
 
-def zeros(site: Site) -> Doubt | None:
+def zeros(site: Site) -> Defect | None:
     """Source: measured; with every other operator a zero is a zero."""
     if has_a_zero(site):
-        return Doubt("an attribute that is zero is taken for its default", wrong=True)
+        return Defect("an attribute that is zero is taken for its default", wrong=True)
     return None
 
 
-def lrn(site: Site) -> Doubt | None:
+def lrn(site: Site) -> Defect | None:
     if site.attribute("size", 1) % 2 == 0:
-        return Doubt("a window of an even size has one channel too many", wrong=True)
+        return Defect("a window of an even size has one channel too many", wrong=True)
     return None
 
 
-def non_max_suppression(site: Site) -> Doubt | None:
+def non_max_suppression(site: Site) -> Defect | None:
     if GUARDED not in site.node.name and may_be_zero(site):
-        return Doubt("with iou_threshold 0, boxes that do not overlap are left out", wrong=True)
+        return Defect("with iou_threshold 0, boxes that do not overlap are left out", wrong=True)
     return None
 
 
-def range_(site: Site) -> Doubt | None:
+def range_(site: Site) -> Defect | None:
     if GUARDED not in site.node.name and may_run_backwards(site):
-        return Doubt("a range whose end lies behind its start is not empty", wrong=True)
+        return Defect("a range whose end lies behind its start is not empty", wrong=True)
     return None
 
 
-def quantize_wide(site: Site) -> Doubt | None:
+def quantize_wide(site: Site) -> Defect | None:
     if made_type(site) in (TensorProto.INT16, TensorProto.UINT16):
-        return Doubt("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
+        return Defect("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
     return None
 
 
-def quantize_along(site: Site) -> Doubt | None:
+def quantize_along(site: Site) -> Defect | None:
     """Source: measured; with more axes, and along the last, it is right or refused."""
     shape, scales = site.shape(site.input(0)), site.shape(site.input(1))
     if shape is None or None not in shape or len(shape) != 2 or site.attribute("axis", 1) % 2 or scales in ([], [1]):
         return None
-    return Doubt("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
+    return Defect("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
 
 
-def pooled(site: Site) -> Doubt | None:
+def pooled(site: Site) -> Defect | None:
     """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
     kernel = site.attribute("kernel_shape", [])
     if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") != "NOTSET":
@@ -116,47 +116,47 @@ def pooled(site: Site) -> Doubt | None:
         else:
             beyond = -(-(size + begin + end - reach) // stride) * stride >= size + begin
         if beyond:
-            return Doubt("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
+            return Defect("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
     return None
 
 
-def conv_transpose(site: Site) -> Doubt | None:
+def conv_transpose(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     if site.attribute("auto_pad", "NOTSET") in SAME and (shape is None or None in shape[2:]):
-        return Doubt("where the shape is known only at run time, auto_pad is taken for the larger output", wrong=True)
+        return Defect("where the shape is known only at run time, auto_pad is taken for the larger output", wrong=True)
     return None
 
 
-def reduced(site: Site) -> Doubt | None:
+def reduced(site: Site) -> Defect | None:
     """Source: measured; the axes are an input of ReduceSum since opset 13, of the others since 18."""
     if 13 <= site.opset < 18 and site.attribute("axes"):
-        return Doubt("the attribute axes is ignored: all axes are reduced", wrong=True)
+        return Defect("the attribute axes is ignored: all axes are reduced", wrong=True)
     return None
 
 
-def exponentials(site: Site) -> Doubt | None:
-    return Doubt(
+def exponentials(site: Site) -> Defect | None:
+    return Defect(
         "exponentials are summed without subtracting the maximum: from 89 on the result is infinite", wrong=True
     )
 
 
-def lp_normalization(site: Site) -> Doubt | None:
-    return Doubt("a small number is added to the norm")
+def lp_normalization(site: Site) -> Defect | None:
+    return Defect("a small number is added to the norm")
 
 
-def matmul_integer(site: Site) -> Doubt | None:
+def matmul_integer(site: Site) -> Defect | None:
     if site.rank(site.input(0)) == 1:
-        return Doubt("the axis that a vector is given is left in the result", wrong=True)
+        return Defect("the axis that a vector is given is left in the result", wrong=True)
     return None
 
 
-def shrink(site: Site) -> Doubt | None:
+def shrink(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in INTEGER_BITS:
-        return Doubt("bias and lambd are rounded to integers", wrong=True)
+        return Defect("bias and lambd are rounded to integers", wrong=True)
     return None
 
 
-def lengths(site: Site) -> Doubt | None:
+def lengths(site: Site) -> Defect | None:
     """Source: measured; what OpenVINO has no layer for, it writes as a loop, which is right."""
     shape, usual = site.shape(site.input(0)), _USUAL.get(site.op_type)
     functions = [name.decode() for name in site.attribute("activations", [])]
@@ -165,17 +165,17 @@ def lengths(site: Site) -> Doubt | None:
     ):
         return None
     if site.has_input(4) and (shape is None or None in shape):
-        return Doubt("sequence_lens is ignored where the shape is known only at run time", wrong=True)
+        return Defect("sequence_lens is ignored where the shape is known only at run time", wrong=True)
     return None
 
 
-def branches(site: Site) -> Doubt | None:
+def branches(site: Site) -> Defect | None:
     """Source: measured; what is known at load, and branches whose shapes are all fixed, are right."""
     if site.constant(site.input(0)) is not None:
         return None
     shapes = [site.shape(name) for name in (*site.node.output, *(v.name for v in site.model.graph.input)) if name]
     if any(shape is None or None in shape for shape in shapes):
-        return Doubt(
+        return Defect(
             "where shapes are known only at run time, a branch that changes from run to run is not followed", wrong=True
         )
     return None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
@@ -70,7 +70,7 @@ _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrE
 _UNTYPED = _SUMS | _PRODUCTS | {"CumSum", "Pow", "PRelu"}
 
 
-def suspects(node: NodeProto, read: list[Value]) -> bool:
+def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
     """Whether `find` may know something of a node that reads these values."""
     kind = node.op_type
     if kind in ("Cast", "CastLike"):
@@ -90,7 +90,7 @@ def suspects(node: NodeProto, read: list[Value]) -> bool:
     return any(v.elem_type in _WIDE and not (v.small and (exact_if_small or v.assumed)) for v in read)
 
 
-def find(site: Site, *, written: bool = False) -> Doubt | None:
+def find(site: Site, *, written: bool = False) -> Defect | None:
     """What is wrong with a node on integers; None where nothing is known.
 
     `written`: a rule wrote it, so that its constants have to be held to int32 too.
@@ -101,29 +101,29 @@ def find(site: Site, *, written: bool = False) -> Doubt | None:
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
     if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32 - 1) for v in constants):
-        return Doubt("a constant is beyond what int32 holds", wrong=True)
+        return Defect("a constant is beyond what int32 holds", wrong=True)
     if site.op_type in ("Cast", "CastLike"):
         return _cast(site, kind)
     if kind in _LIMITED.get(site.op_type, ()):
         if site.op_type.startswith("Scatter") and site.attribute("reduction", "none") not in ("add", "mul"):
             return None
         if site.op_type in ("Div", "Mod"):
-            return Doubt("quotients of 8 bits are rounded, where shapes are dynamic", wrong=True)
+            return Defect("quotients of 8 bits are rounded, where shapes are dynamic", wrong=True)
         what = "limited to the type's range" if kind in _EIGHT else "not cut back to 16 bits"
-        return Doubt(f"results beyond the type are {what} instead of wrapping around", wrong=True)
+        return Defect(f"results beyond the type are {what} instead of wrapping around", wrong=True)
     if kind in _NARROW and site.op_type in _UNTYPED:
-        return Doubt("integers are added and multiplied in float32", wrong=True)
+        return Defect("integers are added and multiplied in float32", wrong=True)
     if kind in _WIDE and site.op_type in _IN_FLOAT and not _exact(site):
-        return Doubt("integers beyond 2**24 are rounded to float32", wrong=True)
+        return Defect("integers beyond 2**24 are rounded to float32", wrong=True)
     return None
 
 
-def _cast(site: Site, kind: int) -> Doubt | None:
+def _cast(site: Site, kind: int) -> Defect | None:
     to, x = cast_to(site), site.value(site.input(0))
     if _is_cut(kind, to) and not x.within(*_CUT[to]):
-        return Doubt("the result is not cut back to the type's bits", wrong=True)
+        return Defect("the result is not cut back to the type's bits", wrong=True)
     if to == _T.BOOL and kind == _T.INT32 and not x.within(-(2**31) + 1, 2**31):
-        return Doubt("the lowest int32 becomes false", wrong=True)
+        return Defect("the lowest int32 becomes false", wrong=True)
     return None
 
 

@@ -38,7 +38,7 @@ class OpenvinoLimits(Limits):
         """
         return _T.FLOAT if elem_type == _T.DOUBLE else elem_type
 
-    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
+    def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """The types that the frontend lacks, and those that its conversion does not saturate."""
         return elem_type in _LACKING or (cast_to and elem_type in _NOT_SATURATING)
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from onnx import NodeProto, numpy_helper
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.rules.resize import given, resized_axes
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
@@ -17,25 +17,25 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 _PLAIN = frozenset({"mode", "coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a"})
 
 
-def resized(site: Site) -> Doubt | None:
+def resized(site: Site) -> Defect | None:
     factors = _factors(site)
     mode, rank = site.attribute("mode", "nearest"), site.rank(site.input(0))
     shrinks = factors is None or any(f < 1 for f in factors)
     if mode == "linear" and rank is not None and rank > 5:
-        return Doubt(
+        return Defect(
             "linear interpolation of more than five axes is refused when it runs, or ends the process", wrong=True
         )
     if site.attribute("antialias", 0) and mode != "nearest" and shrinks:
-        return Doubt("antialias=1 is ignored (openvinotoolkit/openvino#35893)", wrong=True)
+        return Defect("antialias=1 is ignored (openvinotoolkit/openvino#35893)", wrong=True)
     if site.attribute("exclude_outside", 0) and mode == "cubic":
-        return Doubt("exclude_outside=1 is ignored", wrong=True)
+        return Defect("exclude_outside=1 is ignored", wrong=True)
     keeps = site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" and given(site, 3)
     if keeps and (factors is None or len(set(factors)) > 1):
-        return Doubt("keep_aspect_ratio_policy is ignored", wrong=True)
+        return Defect("keep_aspect_ratio_policy is ignored", wrong=True)
     if site.attribute("coordinate_transformation_mode") == "align_corners" and (whole := _whole(site)) is not True:
-        return Doubt("with align_corners, a length scale * size that is not whole is rounded", wrong=whole is False)
+        return Defect("with align_corners, a length scale * size that is not whole is rounded", wrong=whole is False)
     if (too_little := _too_little(site)) is not False:
-        return Doubt("an axis whose length stays is left out, also where its scale is not 1", wrong=bool(too_little))
+        return Defect("an axis whose length stays is left out, also where its scale is not 1", wrong=bool(too_little))
     return _resized_together(site, factors)
 
 
@@ -57,23 +57,23 @@ def grows_plainly(node: NodeProto, facts: Facts) -> bool:
     return whole and 1 <= len(scales) <= 5 and scales[0] == 1
 
 
-def _resized_together(site: Site, factors: list[float] | None) -> Doubt | None:
+def _resized_together(site: Site, factors: list[float] | None) -> Defect | None:
     """Which axes cannot be resized at once. Source: measured, for 1 to 6 axes; more are refused when the model runs."""
     mode, rank, axes = site.attribute("mode", "nearest"), site.rank(site.input(0)), resized_axes(site)
     if rank is None or axes is None:
         return None
     integers = site.elem_type(site.input(0)) in INTEGER_BITS
     if mode == "cubic" and rank >= 5 and integers:
-        return Doubt("the cubic interpolation of integers along five or more axes is not rounded", wrong=True)
+        return Defect("the cubic interpolation of integers along five or more axes is not rounded", wrong=True)
     if factors is None:
         if mode == "cubic" and rank in (3, 4) and len(axes) > 2:
-            return Doubt("the cubic interpolation along more than two axes together is wrong")
+            return Defect("the cubic interpolation along more than two axes together is wrong")
         return None
     changed = [axis for axis, factor in zip(axes, factors, strict=True) if factor != 1]
     if mode == "cubic" and ((rank == 3 and len(changed) > 1 and 0 in changed) or (rank == 4 and len(changed) > 2)):
-        return Doubt("the cubic interpolation along these axes together is wrong", wrong=True)
+        return Defect("the cubic interpolation along these axes together is wrong", wrong=True)
     if rank in (4, 5) and len(changed) > rank - 2 and 0 in changed:
-        return Doubt("these axes cannot be resized together")
+        return Defect("these axes cannot be resized together")
     return None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from onnx import TensorProto
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
 
@@ -36,9 +36,9 @@ _WRONG: Mapping[str, str] = {
 }
 
 
-def find(site: Site) -> Doubt | None:
+def find(site: Site) -> Defect | None:
     """What is wrong with a node's special values; None where nothing is known, or the node is guarded."""
     words = _WRONG.get(site.op_type) if not site.domain else None
     if words is None or GUARDED in site.node.name or site.elem_type(site.input(0)) not in _FLOATS:
         return None
-    return Doubt(words)
+    return Defect(words)

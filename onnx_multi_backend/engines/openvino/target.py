@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.openvino import (
+    caching,
     defects,
     exports,
     folding,
     integers,
-    keeping,
     mending,
     passing,
     runtime,
@@ -39,7 +39,7 @@ from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError, Session
+from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
@@ -125,7 +125,7 @@ class OpenvinoTarget(Target):
                 "useless": f"OpenVINO's export may bring its layers back wrong: {', '.join(others)}. Each start compiles it"
             }
         try:
-            keeping.write_into(session.native, folder)
+            caching.write_into(session.native, folder)
         except (OSError, RuntimeError) as error:
             warn(
                 f"{self.preset}: the compiled model of {payload.loaded.label} cannot be kept: {runtime.first_line(error)}",
@@ -139,20 +139,20 @@ class OpenvinoTarget(Target):
             "placement": session.placement(),
             "properties": dict(properties),
             "names": session.names,
-            "ports": keeping.ports(session.native),
+            "ports": caching.ports(session.native),
         }
 
-    def keeping(self) -> Keeping | None:
+    def caching(self) -> Caching | None:
         """Compiled models of the CPU are kept; other devices have OpenVINO's own cache."""
-        parts = keeping.parts_of(self.device, self.properties)
-        return None if parts is None else Keeping("openvino", runtime.describe(), (self.preset, *parts))
+        parts = caching.parts_of(self.device, self.properties)
+        return None if parts is None else Caching("openvino", runtime.describe(), (self.preset, *parts))
 
     def restore(self, entry: Entry, facts: Mapping[str, Any]) -> Session:
         """Import a compiled model."""
         failures: tuple[type[Exception], ...] = (OnnxMultiBackendError, *runtime.all_errors())
         try:
-            native = keeping.restored(entry, self.device, {**facts["properties"], **self.properties})
-            if (words := keeping.other_ports(native, facts)) is not None:
+            native = caching.restored(entry, self.device, {**facts["properties"], **self.properties})
+            if (words := caching.other_ports(native, facts)) is not None:
                 raise RefusedError(words, lacks_kernel=False)
             return OpenvinoSession(
                 native,
@@ -172,19 +172,19 @@ class OpenvinoTarget(Target):
         properties = tuple(sorted((name, repr(value)) for name, value in self.properties.items()))
         return folding.PROVIDER, self.device.text, properties
 
-    def suspects(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `distrusts` may have something to say about a node."""
-        return node.op_type not in mending.MENDED and defects.suspects(node, facts)
+    def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
+        """Whether `find_defect` may have something to say about a node."""
+        return node.op_type not in mending.MENDED and defects.may_have_defect(node, facts)
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell."""
         return deadly.find(model, DEADLY)
 
-    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+    def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
-        return integers.suspects(node, read)
+        return integers.may_have_defect(node, read)
 
-    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
         known = defects.find(site) if site.op_type not in mending.MENDED else None
         found = known or integers.find(site, written=written)

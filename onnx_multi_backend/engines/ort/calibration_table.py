@@ -43,7 +43,7 @@ def read(name: str, value: Any) -> dict[str, float]:
     Raises
     ------
     CalibrationTableError
-        The file is missing or damaged, or a range is no finite number.
+        The file is missing or damaged, or a range is not a finite number.
     """
     if isinstance(value, Mapping):
         ranges = {_tensor_name(k): _magnitude(k, v) for k, v in value.items()}
@@ -91,7 +91,7 @@ def _read_file(path: Path) -> dict[str, float]:
         ranges = {e.Key().decode(): float(e.Value().decode()) for e in entries}
     except (struct.error, IndexError, TypeError, ValueError, AttributeError) as error:
         raise CalibrationTableError(
-            f"The calibration table '{path}' is damaged or of another format: it is no FlatBuffers TrtTable. {_HOW}"
+            f"The calibration table '{path}' is damaged or of another format: it is not a FlatBuffers TrtTable. {_HOW}"
         ) from error
     for name, magnitude in ranges.items():
         if not math.isfinite(magnitude):

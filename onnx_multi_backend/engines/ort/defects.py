@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
-from onnx_multi_backend.engines.defect import Defect, Only, Several
+from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.ort import integers
 
 #: The most axes that are pooled over.
@@ -23,90 +23,90 @@ _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
-def _attention(site: Site) -> Doubt | None:
+def _attention(site: Site) -> Defect | None:
     masked = site.has_input(3) or site.attribute("is_causal", 0)
     if masked and site.has_output(3):
         shown = site.attribute("qk_matmul_output_mode", 0) in (1, 2)  # before the mask, or after the softmax: no -inf
-        return Doubt("masked elements of qk_matmul_output are the lowest finite number, not -inf", wrong=shown)
+        return Defect("masked elements of qk_matmul_output are the lowest finite number, not -inf", wrong=shown)
     if site.has_input(3) and site.has_input(6):
-        return Doubt("a mask beside nonpad_kv_seqlen is refused at run time unless it is as wide as the keys")
+        return Defect("a mask beside nonpad_kv_seqlen is refused at run time unless it is as wide as the keys")
     if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
-        return Doubt("float16 is accumulated in float16")
+        return Defect("float16 is accumulated in float16")
     return None
 
 
-def _causal_query(site: Site) -> Doubt | None:
+def _causal_query(site: Site) -> Defect | None:
     """Source: measured."""
     if not site.attribute("is_causal", 0) or site.has_input(4) or as_many_queries(site):
         return None
     shape = site.shape(site.input(0))
     if shape is not None and len(shape) > 1 and shape[-2] not in (1, None):
         return None
-    return Doubt("the causal mask is not applied to a single query", wrong=True)
+    return Defect("the causal mask is not applied to a single query", wrong=True)
 
 
-def _conv_integer(site: Site) -> Doubt | None:
+def _conv_integer(site: Site) -> Defect | None:
     shape = site.shape(site.input(3)) if site.has_input(3) else []
     if shape is None or (len(shape) == 1 and shape != [1]):
-        return Doubt("a weight zero point for each channel is refused at run time")
+        return Defect("a weight zero point for each channel is refused at run time")
     return None
 
 
-def _fourier(site: Site) -> Doubt | None:
+def _fourier(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) == TensorProto.FLOAT:
-        return Doubt("float32 is summed in float32: zeros come out as residues of up to 3e-4 (onnx/onnx#4798)")
+        return Defect("float32 is summed in float32: zeros come out as residues of up to 3e-4 (onnx/onnx#4798)")
     return None
 
 
-def _max_unpool(site: Site) -> Doubt | None:
+def _max_unpool(site: Site) -> Defect | None:
     if len(site.attribute("kernel_shape", [])) > _MOST_POOLED:
-        return Doubt(f"more than {_MOST_POOLED} spatial axes are refused at run time")
+        return Defect(f"more than {_MOST_POOLED} spatial axes are refused at run time")
     return None
 
 
-def _mod(site: Site) -> Doubt | None:
+def _mod(site: Site) -> Defect | None:
     if not site.attribute("fmod", 0) and site.elem_type(site.input(0)) in _FLOATS:
-        return Doubt("fmod=0 of floating-point types is refused at run time")
+        return Defect("fmod=0 of floating-point types is refused at run time")
     return None
 
 
-def _pool(site: Site) -> Doubt | None:
+def _pool(site: Site) -> Defect | None:
     if dilates_into_auto_pad(site.node):
-        return Doubt("the padding that auto_pad stands for is computed as if there were no dilations", wrong=True)
+        return Defect("the padding that auto_pad stands for is computed as if there were no dilations", wrong=True)
     return None
 
 
-def _reduce(site: Site) -> Doubt | None:
+def _reduce(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     may_be_empty = shape is None or not all(shape)
     if may_be_empty and site.elem_type(site.input(0)) == TensorProto.BOOL:
-        return Doubt("an empty set of bool is refused at run time")
+        return Defect("an empty set of bool is refused at run time")
     return None
 
 
-def _prelu(site: Site) -> Doubt | None:
+def _prelu(site: Site) -> Defect | None:
     x, slope = site.shape(site.input(0)), site.shape(site.input(1))
     if x is None or slope is None:
         return None
     pairs = zip(reversed(x), reversed(slope), strict=False)
     if len(slope) > len(x) or any(s not in (1, None) and n is not None and s != n for n, s in pairs):
-        return Doubt("a slope that does not broadcast is refused at run time")
+        return Defect("a slope that does not broadcast is refused at run time")
     return None
 
 
-def _recurrent(site: Site) -> Doubt | None:
+def _recurrent(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) == TensorProto.DOUBLE:
-        return Doubt("float64 is refused at run time")
+        return Defect("float64 is refused at run time")
     return None
 
 
-def _sign(site: Site) -> Doubt | None:
+def _sign(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
-        return Doubt("the sign of a float16 NaN is 0")
+        return Defect("the sign of a float16 NaN is 0")
     return None
 
 
-DEFECTS: Mapping[str, Defect] = {
+DEFECTS: Mapping[str, FindDefect] = {
     "Attention": Several((Only({"onnxruntime": "<1.31"}, _causal_query), _attention)),
     "AveragePool": _pool,
     "ConvInteger": _conv_integer,
@@ -125,12 +125,12 @@ DEFECTS: Mapping[str, Defect] = {
 }
 
 
-def suspects(node: NodeProto, facts: Facts) -> bool:
+def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
     return dilates_into_auto_pad(node) if node.op_type in POOLS else node.op_type in DEFECTS
 
 
-def find(site: Site) -> Doubt | None:
+def find(site: Site) -> Defect | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
     return (defect(site) if defect else None) or integers.find(site)
@@ -151,26 +151,26 @@ class Table(NamedTuple):
         Whether `find` may know something of a node because of the integers that it reads.
     """
 
-    suspects: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
-    find: Defect = lambda site: None
-    special: Defect = lambda site: None
+    may_have_defect: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
+    find: FindDefect = lambda site: None
+    special: FindDefect = lambda site: None
     integers: Callable[[NodeProto, list[Value]], bool] = lambda node, read: False
 
 
-def _erf(site: Site) -> Doubt | None:
+def _erf(site: Site) -> Defect | None:
     if GUARDED in site.node.name or site.elem_type(site.input(0)) not in _FLOATS:
         return None
-    return Doubt("the Erf of NaN is 1 or -1")
+    return Defect("the Erf of NaN is 1 or -1")
 
 
 #: Of the CPU provider's kernels, in nodes that rules write.
-_SPECIAL: Mapping[str, Defect] = {"Erf": Only({"onnxruntime": "<1.31"}, _erf)}
+_SPECIAL: Mapping[str, FindDefect] = {"Erf": Only({"onnxruntime": "<1.31"}, _erf)}
 
 
-def _special_of_cpu(site: Site) -> Doubt | None:
+def _special_of_cpu(site: Site) -> Defect | None:
     defect = _SPECIAL.get(site.op_type) if not site.domain else None
     return defect(site) if defect else None
 
 
 NONE = Table()
-CPU = Table(suspects, find, _special_of_cpu, integers.suspects)
+CPU = Table(may_have_defect, find, _special_of_cpu, integers.may_have_defect)

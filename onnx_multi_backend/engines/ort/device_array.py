@@ -42,7 +42,7 @@ class DeviceArray:
         self.dtype: np.dtype[Any] = numpy_dtype(kind)
 
     @classmethod
-    def adopt(cls, value: Any) -> DeviceArray:
+    def from_device(cls, value: Any) -> DeviceArray:
         """The tensor behind anything that speaks DLPack; its memory is shared.
 
         Raises

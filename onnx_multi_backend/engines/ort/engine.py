@@ -10,7 +10,7 @@ from typing import Any
 
 from onnx import ModelProto, NodeProto, TypeProto
 
-from onnx_multi_backend.adapt.engine import Doubt, Engine, answer
+from onnx_multi_backend.adapt.engine import Defect, Engine, answer
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
@@ -88,7 +88,7 @@ class OrtEngine(Target):
         return tuple(name for name, _ in self.providers)
 
     @property
-    def any_opset(self) -> bool:
+    def ignores_opset(self) -> bool:
         """Kernels of the CPU provider differ by opset; another provider's answer does not, and costs more to ask for."""
         return self.strict or (self.requested != (providers.CPU,) and self.fallback != "full")
 
@@ -99,7 +99,7 @@ class OrtEngine(Target):
         custom = repr(of_custom_operators(self.session_options))
         return self.requested, options, self.device.text, self.strict, self.library, custom
 
-    def askings(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
+    def engines_to_ask(self, *, taken: bool) -> Sequence[tuple[Engine, Engine]]:
         """With CPU nodes allowed, whatever takes a node serves; but one node at least has to run as requested.
 
         What the CPU provider lacks too may need another opset: then it is asked alone. A provider may leave a small
@@ -119,9 +119,11 @@ class OrtEngine(Target):
         requested = [(strict, self), (strict, cpu)]
         return requested if taken else [(self, self), (cpu, cpu), *requested]
 
-    def suspects(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `distrusts` may have something to say about a node."""
-        return defects.CPU.suspects(node, facts) or any(known.defects.suspects(node, facts) for known in self.records)
+    def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
+        """Whether `find_defect` may have something to say about a node."""
+        return defects.CPU.may_have_defect(node, facts) or any(
+            known.defects.may_have_defect(node, facts) for known in self.records
+        )
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
@@ -135,7 +137,7 @@ class OrtEngine(Target):
             found = deadly.find(model, {**FOLDED, **(OF_OPENVINO if of_openvino else {})})
         return [*found, *empty_layers(model)]
 
-    def suspects_integers(self, node: NodeProto, read: list[Value]) -> bool:
+    def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
         return defects.CPU.integers(node, read) or any(known.defects.integers(node, read) for known in self.records)
 
@@ -144,15 +146,15 @@ class OrtEngine(Target):
         """Whether a requested provider computes wide types in narrower ones."""
         return any(known.narrows for known in self.records)
 
-    def distrusts(self, site: Site, *, written: bool = False) -> Doubt | None:
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""
         of_cpu = None
         if not self.strict:
             of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
         for name, known in zip(self.requested, self.records, strict=True):
-            doubt = known.defects.find(site) or (known.defects.special(site) if written else None)
-            if known.defects is not defects.NONE and (doubt or of_cpu) and self._takes(name, site):
-                return doubt._replace(provider=name) if doubt else None
+            defect = known.defects.find(site) or (known.defects.special(site) if written else None)
+            if known.defects is not defects.NONE and (defect or of_cpu) and self._takes(name, site):
+                return defect._replace(provider=name) if defect else None
         return of_cpu
 
     def _takes(self, provider: str, site: Site) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
@@ -27,18 +27,18 @@ _MOST_SUMMED = 2**22
 _REDUCTIONS = ("ReduceMax", "ReduceMin")
 
 
-def suspects(node: NodeProto, read: list[Value]) -> bool:
+def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
     """Whether `find` may know something of a node that reads these values."""
     if node.op_type == "ReduceSum":
         return bool(read) and not _sums_exactly(read[0], _MOST_SUMMED)
     return node.op_type in _OPERATORS and any(v.elem_type == _T.INT64 and not v.in_int32 for v in read)
 
 
-def find(site: Site) -> Doubt | None:
+def find(site: Site) -> Defect | None:
     """What is wrong with a node on int64; None where nothing is known."""
     if site.is_("ReduceSum"):
         exact = _sums_exactly(site.value(site.input(0)), _count(site))
-        return None if exact else Doubt("integers are added in float64, and the sum is limited to the type's range")
+        return None if exact else Defect("integers are added in float64, and the sum is limited to the type's range")
     if site.domain or site.op_type not in _OPERATORS or GUARDED in site.node.name:
         return None
     read = [name for name in site.node.input if name]
@@ -46,7 +46,7 @@ def find(site: Site) -> Doubt | None:
         return None
     if all(site.value(name).in_int32 for name in (read[:1] if site.op_type in _REDUCTIONS else read)):
         return None
-    return Doubt("of two numbers whose upper halves are equal, the lower halves are compared as signed", wrong=True)
+    return Defect("of two numbers whose upper halves are equal, the lower halves are compared as signed", wrong=True)
 
 
 def _sums_exactly(x: Value, count: int) -> bool:

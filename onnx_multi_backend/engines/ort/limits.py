@@ -87,8 +87,8 @@ class OrtLimits(Limits):
     def boundary_type(self, elem_type: int) -> int:
         return WIDER.get(elem_type, elem_type)
 
-    def carries(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
-        if self._inside is not None and self._inside.carries(elem_type, cast_to=cast_to, saturate=saturate):
+    def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
+        if self._inside is not None and self._inside.needs_carrier(elem_type, cast_to=cast_to, saturate=saturate):
             return True
         # What lies half way beyond the largest number is rounded down, or becomes NaN where there is an infinity (1.31).
         if not saturate and elem_type in (TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2):

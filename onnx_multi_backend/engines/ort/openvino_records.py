@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 
-from onnx_multi_backend.adapt.engine import Doubt
+from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import integers as of_integers
@@ -20,19 +20,19 @@ from onnx_multi_backend.host import devices
 def _with_integers(table: Table) -> Table:
     """A table, with what OpenVINO makes of integers."""
 
-    def find(site: Site) -> Doubt | None:
+    def find(site: Site) -> Defect | None:
         return table.find(site) or of_integers.find(site)
 
-    def special(site: Site) -> Doubt | None:
+    def special(site: Site) -> Defect | None:
         return of_integers.find(site, written=True) or table.special(site)
 
-    return Table(table.suspects, find, special, of_integers.suspects)
+    return Table(table.may_have_defect, find, special, of_integers.may_have_defect)
 
 
 def _table_of_openvino(release: str) -> Table:
     """OpenVINO's own table, by the release that a provider holds."""
     find = functools.partial(of_openvino.find, inside={"openvino": release})
-    return Table(of_openvino.suspects, find, special_values.find)
+    return Table(of_openvino.may_have_defect, find, special_values.find)
 
 
 _OPENVINO = Record(

@@ -103,7 +103,7 @@ def of_module(name: str) -> Plugin:
         module = importlib.import_module(name)
         tells = next((getattr(module, n) for n in _LIBRARY_NAMES if callable(getattr(module, n, None))), None)
         if tells is None:
-            raise PluginError(f"has no {_LIBRARY_NAMES[0]}(), so it is no package of a plugin")
+            raise PluginError(f"has no {_LIBRARY_NAMES[0]}(), so it is not a package of a plugin")
         library = os.fspath(tells())
         told = next((getattr(module, n) for n in _EP_NAMES if hasattr(module, n)), ())
         names = told() if callable(told) else told
@@ -246,7 +246,7 @@ def _distributions() -> dict[str, list[str]]:
 
 def _existing(library: str, prefix: str) -> str:
     if not os.path.isfile(library):
-        raise PluginError(f"{prefix}there is no such file" if prefix else "is no file")
+        raise PluginError(f"{prefix}there is no such file" if prefix else "is not a file")
     return library
 
 

@@ -19,7 +19,7 @@ from onnx_multi_backend.engines.ort.options import make_session_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
-from onnx_multi_backend.engines.session import Built, Keeping, Payload, RefusedError
+from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import (
     CacheWarning,
@@ -120,21 +120,21 @@ class OrtTarget(OrtEngine):
                 f"({', '.join(packed)}). Cast them inside the model, or choose OrtCpu."
             )
 
-    def keeping(self) -> Keeping | None:
+    def caching(self) -> Caching | None:
         """Sessions of the CPU provider alone can be kept; the others' nodes are compiled elsewhere."""
-        from onnx_multi_backend.engines.ort import keeping
+        from onnx_multi_backend.engines.ort import caching
 
-        parts = keeping.parts_of(self.session_options) if self.requested == (providers.CPU,) else None
+        parts = caching.parts_of(self.session_options) if self.requested == (providers.CPU,) else None
         if parts is None:
             return None
-        return Keeping("ort", runtime.describe(), (self.preset, self.providers, self.device.text, *parts))
+        return Caching("ort", runtime.describe(), (self.preset, self.providers, self.device.text, *parts))
 
     def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OrtSession:
         """Make a session of an optimized model."""
-        from onnx_multi_backend.engines.ort import keeping
+        from onnx_multi_backend.engines.ort import caching
 
         try:
-            native = keeping.restored(entry, self.session_options)
+            native = caching.restored(entry, self.session_options)
         except errors.all_errors() as error:
             raise _refused(error) from error
         let_go_of_bytes(native)
@@ -183,10 +183,10 @@ class OrtTarget(OrtEngine):
         chosen = tuple(zip(names, texts, strict=True))
         return replace(self, providers=chosen, device=device, shape_options=None, library=library)
 
-    def adopt(self, value: Any) -> Any:
+    def from_device(self, value: Any) -> Any:
         """Take over an array on a GPU, where the first provider runs on one."""
         on_gpu = bool(self.records[0].nvidia_library)
-        return DeviceArray.adopt(value) if on_gpu and lies_on_a_device(value) else None
+        return DeviceArray.from_device(value) if on_gpu and lies_on_a_device(value) else None
 
     def for_throughput(self) -> OrtTarget:
         """On the CPU, one thread a run: so runs share the cores without waiting for one another.
@@ -213,9 +213,9 @@ class OrtTarget(OrtEngine):
             self.session_options, external_data_folder=str(folder) if folder is not None else None
         )
         if payload.keep_in is not None:
-            from onnx_multi_backend.engines.ort import keeping
+            from onnx_multi_backend.engines.ort import caching
 
-            keeping.write_into(options, payload.keep_in, payload.adapted.proto)
+            caching.write_into(options, payload.keep_in, payload.adapted.proto)
         ort = runtime.load()
         session_class = runtime.session_class()
         if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object

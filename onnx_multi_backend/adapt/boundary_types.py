@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from onnx import TensorProto, ValueInfoProto, helper
 
-from onnx_multi_backend.adapt.work import Adaptation, Edge, Work
+from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.models.tensors import WIDER, element_name
 
 _SUFFIX = "/omb_edge"
 
 
-def edge_types(work: Work) -> None:
+def boundary_types(work: Work) -> None:
     """Give the engine another type at each input and output of a type that does not pass its boundary, and cast inside.
 
     A wider type holds every value of the narrow one, so the way in and out is exact for finite values and
@@ -51,10 +51,10 @@ def _cast_output(work: Work, index: int, name: str) -> None:
     work.outputs[name] = edge
 
 
-def _retype(work: Work, where: str, value: ValueInfoProto) -> tuple[Edge, str]:
+def _retype(work: Work, where: str, value: ValueInfoProto) -> tuple[BoundaryType, str]:
     """Give a graph input or output its boundary type and a name of its own; returns these, and a name for the Cast."""
     own, name = value.type.tensor_type.elem_type, value.name
-    edge = Edge(_fresh(work, name + _SUFFIX), work.limits.boundary_type(own))
+    edge = BoundaryType(_fresh(work, name + _SUFFIX), work.limits.boundary_type(own))
     node = _fresh(work, f"{name}{_SUFFIX}_cast")
     value.name = edge.engine_name
     value.type.tensor_type.elem_type = edge.elem_type
