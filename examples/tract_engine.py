@@ -24,7 +24,7 @@ from onnx_multi_backend.adapt import Limits
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Payload, RefusedError, Session, Value
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import OptionError, RunError
+from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
 from onnx_multi_backend.host import devices
 from onnx_multi_backend.host.devices import Device, Problem
 from onnx_multi_backend.models.graph_walk import all_nodes
@@ -44,10 +44,10 @@ _TYPES = {
 
 
 class TractLimits(Limits):
-    """What tract takes: any version; bfloat16, float8 and the 4-bit types only in wider ones, which the passes see to."""
+    """What tract takes: any version; float8 and the types of 4 and 2 bits in wider ones, which the passes see to."""
 
     def boundary_type(self, elem_type: int) -> int:
-        return WIDER.get(elem_type, elem_type)
+        return elem_type if elem_type == TensorProto.BFLOAT16 else WIDER.get(elem_type, elem_type)
 
     def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         return elem_type in WIDER
@@ -68,6 +68,10 @@ class TractSession(Session):
 
         if run_options:
             raise OptionError(f"tract has no run options; {', '.join(run_options)} given.")
+        if fixed := feeds.keys() - set(self._inputs):  # they may name inputs with a default
+            raise UnsupportedModelError(
+                f"tract fixes inputs with a default: {', '.join(fixed)}. Remove their initializers."
+            )
         try:
             results = [r.to_numpy() for r in self._native.run([np.asarray(feeds[n], order="C") for n in self._inputs])]
         except tract.TractError as error:
@@ -104,11 +108,7 @@ class TractTarget(Target):
             path = Path(folder) / "model.onnx"
             path.write_bytes(model.SerializeToString())
             try:
-                read = tract.onnx().load(str(path))
-                for i, name in enumerate(inputs if payload.shapes else ()):
-                    shape = ",".join(map(str, payload.shapes[name]))
-                    read.set_input_fact(i, f"{shape},{read.input_fact(i).dump().rpartition(',')[2]}")
-                native = read.into_model().into_runnable()
+                native = tract.onnx().load(str(path)).into_model().into_runnable()
             except tract.TractError as error:
                 raise RefusedError(_words(error), lacks_kernel="Unimplemented" in str(error)) from error
         return Built(TractSession(native, model, inputs))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto
 
-from onnx_multi_backend.errors import DeviceError, OptionError
+from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError
 from onnx_multi_backend.host.devices import similar
 from onnx_multi_backend.models.loading import ModelLike
 from onnx_multi_backend.presets.base import Preset
@@ -149,6 +149,8 @@ def prepare(
         As `Preset.prepare`; or a setup is given beside a device or a preset.
     """
     if setup is not None:
+        if not isinstance(setup, Setup):
+            raise OptionTypeError(f"setup is a Setup; {setup!r} was given. Setup.from_json makes one of an object.")
         if device is not _CPU or preset is not None:
             raise OptionError("A setup names its preset and device itself. Leave device and preset out.")
         return setup.prepare(model, **options)

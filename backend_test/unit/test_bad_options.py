@@ -181,6 +181,20 @@ def test_a_wrong_property_is_named_where_the_model_must_be_rewritten_and_leaves_
     assert openvino.prepare(model).adaptations
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"optimized_model_filepath": "/nowhere/at/all/y.onnx"}, {"session.intra_op_thread_affinities": "garbage"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_a_wrong_session_option_is_named_where_the_model_must_be_rewritten(
+    ort_cpu: type[omb.Preset], options: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(omb.OptionError, match=next(iter(options))):
+        ort_cpu.prepare(_rewritten(7), session_options=options)
+    assert capfd.readouterr() == ("", "")
+    assert ort_cpu.prepare(_rewritten(7)).adaptations
+
+
 def test_a_wrong_option_of_the_execution_provider_leaves_nothing_behind(openvino_ep: type[omb.Preset]) -> None:
     model = _rewritten(6)
     with pytest.raises(omb.OptionError, match="num_streams"):

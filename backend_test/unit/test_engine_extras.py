@@ -159,3 +159,20 @@ def test_every_operator_that_is_unknown_is_named_not_only_the_first(engine: type
     with pytest.raises(omb.UnsupportedModelError) as raised:
         engine.prepare(made)
     assert raised.value.operators == tuple(f"my.domain.{name}" for name in unknown)
+
+
+def test_unknown_operators_of_several_domains_and_in_branches_are_named(engine: type[omb.Preset]) -> None:
+    then = onnx.helper.make_graph(
+        [models.node("C", ["b"], ["t"], domain="a.dom")], "then", [], [models.tensor("t", None)]
+    )
+    other = onnx.helper.make_graph([models.node("Identity", ["b"], ["e"])], "else", [], [models.tensor("e", None)])
+    nodes = [
+        models.node("A", ["x"], ["a"], domain="a.dom"),
+        models.node("B", ["a"], ["b"], domain="b.dom"),
+        models.node("If", ["c"], ["y"], then_branch=then, else_branch=other),
+    ]
+    inputs = [models.tensor("x"), models.tensor("c", [], onnx.TensorProto.BOOL)]
+    made = models.model(nodes, inputs, [models.tensor("y", None)], opsets={"": models.OPSET, "a.dom": 1, "b.dom": 1})
+    with pytest.raises(omb.UnsupportedModelError) as raised:
+        engine.prepare(made)
+    assert raised.value.operators == ("a.dom.A", "b.dom.B", "a.dom.C")

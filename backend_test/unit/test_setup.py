@@ -29,7 +29,7 @@ def test_it_prepares_what_the_preset_prepares(ort_cpu: type[omb.Preset]) -> None
 
 def test_json_and_pickle_give_it_back() -> None:
     setup = omb.Setup("Ort", None, {"provider_name": ("CPUExecutionProvider",), **THREADS})
-    read = omb.Setup.from_json(json.loads(json.dumps({**setup.to_json(), "measured_ms": 3.5})))
+    read = omb.Setup.from_json(json.loads(json.dumps(setup.to_json())))
     assert read == setup == pickle.loads(pickle.dumps(setup))
     assert read.options["provider_name"] == ["CPUExecutionProvider"]
     assert len({read, setup}) == 1
@@ -42,11 +42,20 @@ def test_the_digest_is_the_same_in_another_process(fresh: Callable[..., str]) ->
     assert fresh(code) == setup.digest != omb.Setup("OrtCpu").digest
 
 
+def test_what_is_equal_has_one_digest() -> None:
+    same = [omb.Setup("OrtCpu", None, {"session_options": {"x": value}}) for value in (True, 1, 1.0)]
+    assert all((a == b) == (a.digest == b.digest) == (hash(a) == hash(b)) for a in same for b in same)
+
+
 def test_it_cannot_be_changed() -> None:
     options = {"intra_op_num_threads": 1, "session_options": {"log_severity_level": 3}}
     setup = omb.Setup("OrtCpu", None, options)
     options["session_options"]["log_severity_level"] = 0  # type: ignore[index]
     assert setup.options["session_options"] == {"log_severity_level": 3}
+    digest = setup.digest
+    setup.options["session_options"]["log_severity_level"] = 1
+    setup.to_json()["options"].clear()
+    assert setup.digest == digest == omb.Setup.from_json(setup.to_json()).digest
     with pytest.raises(TypeError):
         setup.options["intra_op_num_threads"] = 2  # type: ignore[index]
 
@@ -57,6 +66,8 @@ def test_it_cannot_be_changed() -> None:
         (("OrtCpu", None, {"input_example": X}), "cannot hold input_example=array"),
         (("OrtCpu", None, {"time_limit": float("nan")}), "cannot hold time_limit=nan"),
         (("OrtCpu", None, {1: 2}), "mapping of names"),
+        (("OrtCpu", None, {"session_options": {1: "a", "1": "b"}}), "the name 1 is not a string"),
+        (("OrtCpu", None, {"intra_op_num_threads": np.int64(2)}), "cannot hold intra_op_num_threads"),
         (("OrtCpu", 0), "names of a preset and a device"),
         ((None,), "names of a preset and a device"),
     ],
@@ -74,6 +85,14 @@ def test_wrong_use_is_one_error(ort_cpu: type[omb.Preset]) -> None:
         setup.prepare(models.relu(), intra_op_num_threads=2)
     with pytest.raises(omb.OptionError, match="no preset 'OrtCqu'"):
         omb.Setup("OrtCqu").prepare(models.relu())
+    with pytest.raises(omb.OptionError, match="no option device"):
+        omb.Setup("OrtCpu", None, {"device": "CPU"})
+    with pytest.raises(omb.OptionError, match="device already"):
+        setup.prepare(models.relu(), device="CPU")
+    with pytest.raises(omb.OptionTypeError, match="setup is a Setup"):
+        omb.prepare(models.relu(), setup=setup.to_json())  # type: ignore[arg-type]
+    with pytest.raises(omb.OptionError, match="of which preset is needed"):
+        omb.Setup.from_json({"preset": "OrtCpu", "option": {}})
     with pytest.raises(omb.OptionError, match="of which preset is needed"):
         omb.Setup.from_json({"device": "CPU"})
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.engines.ort.target import OrtTarget
+from onnx_multi_backend.sessions.by_shape import SessionsByShape
 
 #: Seconds in which anything here happens, however slow the machine.
 SOON = 60.0
@@ -88,14 +90,64 @@ def test_threads_with_the_same_new_shape_compile_it_once(preset: type[omb.Preset
     assert gate.rows.count(2) == 1
 
 
-def test_who_waited_for_a_compilation_that_failed_tries_it_again(preset: type[omb.Preset], gate: Gate) -> None:
+def test_a_compilation_that_fails_fails_for_all_who_waited_and_is_tried_again(
+    preset: type[omb.Preset], gate: Gate
+) -> None:
     rep = preset.prepare(models.relu(), input_example=batch(1))
     gate.fails = 1
     with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(rep.run, batch(2)) for _ in range(2)]
+        first = pool.submit(rep.run, batch(2))
         assert gate.started.wait(SOON)
+        second = pool.submit(rep.run, batch(2))
         gate.open.set()
-        errors = [run.exception(SOON) for run in runs]
-    assert [type(error) for error in errors if error] == [omb.UnsupportedModelError]
+        assert isinstance(first.exception(SOON), omb.UnsupportedModelError)
+        assert second.exception(SOON) is None or isinstance(second.exception(SOON), omb.UnsupportedModelError)
     assert rep.run(batch(2))[0].shape == (2, 3)
     assert gate.rows.count(2) == 2
+
+
+def test_shapes_that_fail_push_out_no_session(preset: type[omb.Preset], gate: Gate) -> None:
+    rep = preset.prepare(models.relu(), input_example=batch(1))
+    gate.open.set()
+    gate.fails = 5
+    for rows in range(2, 7):
+        with pytest.raises(omb.UnsupportedModelError):
+            rep.run(batch(rows))
+    rep.run(batch(1))
+    assert gate.rows.count(1) == 1
+
+
+def test_an_interrupted_compilation_leaves_nobody_waiting() -> None:
+    interrupted = False
+
+    def compile_for(shapes: Any) -> Any:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            raise KeyboardInterrupt
+        return shapes
+
+    sessions = SessionsByShape(compile_for)
+    with pytest.raises(KeyboardInterrupt):
+        sessions.get({"x": (1,)})
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(sessions.get, {"x": (1,)}).result(SOON) == {"x": (1,)}
+
+
+def test_five_new_shapes_at_once_are_compiled_once_each() -> None:
+    lock, compiled, start = threading.Lock(), [], threading.Barrier(10)
+
+    def compile_for(shapes: Any) -> Any:
+        with lock:
+            compiled.append(shapes["x"])
+        time.sleep(0.2)
+        return shapes
+
+    def get(rows: int) -> Any:
+        start.wait(SOON)
+        return sessions.get({"x": (rows,)})
+
+    sessions = SessionsByShape(compile_for)
+    with ThreadPoolExecutor(10) as pool:
+        assert [made["x"] for made in pool.map(get, [*range(5), *range(5)])] == [(i,) for i in [*range(5), *range(5)]]
+    assert len(compiled) <= 6  # of the five four are kept: one may be wanted after it was pushed out

@@ -6,20 +6,24 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.test_registry import distribution
+from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.conformance import protocol_suite
 
 pytest.importorskip("tract", reason="tract is not installed: pip install tract")
 from examples import tract_engine
-from examples.tract_engine import TractBackend
+from examples.tract_engine import TractBackend, TractTarget
 
 TestProtocol = protocol_suite(TractBackend)
 
@@ -112,3 +116,46 @@ def test_bound_buffers_streams_and_another_process_come_with_it() -> None:
         np.testing.assert_array_equal(elsewhere.run(X)[0], np.maximum(X, 0))
     with pytest.raises(omb.OptionError, match="execution providers"):
         rep.get_providers()
+
+
+def test_a_default_that_is_overridden_is_refused_not_ignored() -> None:
+    made = models.one_node("Add", [models.tensor("x", (2,)), models.tensor("w", (2,))], [models.tensor("y", (2,))])
+    made.graph.initializer.append(numpy_helper.from_array(np.float32([10, 10]), "w"))
+    rep = TractBackend(made)
+    x = np.float32([1, 2])
+    np.testing.assert_array_equal(rep.run({"x": x})[0], x + 10)
+    with pytest.raises(omb.UnsupportedModelError, match="default: w"):
+        rep.run({"x": x, "w": x})
+
+
+def test_a_form_that_an_engine_names_wrong_is_rewritten_or_refused() -> None:
+    """`find_defect` alone is enough to say so."""
+
+    class Careful(TractTarget):
+        def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
+            return Defect("it is off by one", wrong=True) if site.op_type in ("Sin", "HardSwish") else None
+
+    class CarefulBackend(TractBackend):
+        @classmethod
+        def make_target(cls, *args: Any) -> TractTarget:
+            return Careful(cls.name)
+
+    rep = CarefulBackend(models.one_node("HardSwish", [models.tensor("x")], [models.tensor("y")]))
+    assert "HardSwish" not in {node.op_type for node in rep.placement()}
+    np.testing.assert_allclose(rep.run(X)[0], X * np.clip(X / 6 + 0.5, 0, 1), rtol=1e-6)
+    assert not CarefulBackend(models.relu()).adaptations
+    with pytest.raises(omb.UnsupportedModelError, match="computes wrongly Sin.*off by one"):
+        CarefulBackend(models.one_node("Sin", [models.tensor("x")], [models.tensor("y")]))
+
+
+def test_targets_that_differ_anywhere_are_asked_apart() -> None:
+    @dataclass(frozen=True)
+    class WithTable(TractTarget):
+        table: Any = None
+
+    big = np.zeros(5000)
+    other = big.copy()
+    other[2500] = 1
+    assert repr(WithTable("T", big)) == repr(WithTable("T", other))
+    assert WithTable("T", big).identity != WithTable("T", other).identity
+    assert WithTable("T", 3).identity == WithTable("T", 3).identity != WithTable("T", 4).identity

@@ -73,6 +73,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
         if isinstance(error, RefusedError) and not error.lacks_kernel:
             # An invalid model explains a refusal, and is not to be rewritten.
             checks.check(payload.loaded, full=True, refusal=error.words)
+            target.check_options()
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
         rewritten = _lowered(target, payload, typed, taken=taken, complaint=words) if lowering else None

@@ -11,10 +11,18 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Limits, adapt
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.adapt.single_node import Scope, infer, opset_versions, reads, scope_of, single_node_model
+from onnx_multi_backend.adapt.single_node import (
+    Scope,
+    infer,
+    opset_versions,
+    reads,
+    scope_of,
+    single_node_model,
+    subgraphs,
+)
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, one_of_each_first, operator_name
 from onnx_multi_backend.models.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
@@ -143,7 +151,8 @@ def _as_unknown(
     """
     said = {_without_name(words, node) for node, words in found.values() if not _has_schema(node, model)}
     answers: dict[tuple[str, str], str | None] = {}
-    for place, node in enumerate(model.graph.node) if said else ():
+    inner = [n for node in model.graph.node for graph in subgraphs(node) for n in nodes_in(graph.node)]
+    for place, node in enumerate([*model.graph.node, *inner]) if said else ():
         operator = node.domain, node.op_type
         if place in found or _has_schema(node, model) or (operator not in answers and len(answers) >= _MOST_PROBES):
             continue
@@ -157,7 +166,10 @@ def _as_unknown(
 
 
 def _without_name(words: str, node: NodeProto) -> str:
-    return re.sub(rf"\b{re.escape(node.op_type)}\b", "", words)
+    """The engine's words without the names of the operator and its domain."""
+    for name in filter(None, (node.op_type, node.domain)):
+        words = re.sub(rf"\b{re.escape(name)}\b", "", words)
+    return words
 
 
 def _has_schema(node: NodeProto, model: ModelProto) -> bool:

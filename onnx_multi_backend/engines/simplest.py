@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Engine, answer
 
-_SIMPLEST = helper.make_model(
+SIMPLEST = helper.make_model(
     helper.make_graph(
         [helper.make_node("Relu", ["x"], ["y"])],
         "simplest",
@@ -21,4 +21,4 @@ _SIMPLEST = helper.make_model(
 
 def why_none(engine: Engine) -> str | None:
     """Why an engine compiles nothing at all with its options; None: it compiles a Relu."""
-    return answer(engine, _SIMPLEST)
+    return answer(engine, SIMPLEST)

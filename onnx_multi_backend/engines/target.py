@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto, TypeProto
@@ -61,8 +61,17 @@ class Target(Engine):
 
     @property
     def identity(self) -> Hashable:
-        """Targets of one identity take the same nodes."""
-        return repr(self)
+        """Targets of one identity take the same nodes: what one has refused the other is not asked."""
+        values = type(self), *(getattr(self, f.name) for f in fields(self))
+        try:
+            hash(values)
+        except TypeError:  # a mapping or an array: each target is asked for itself
+            return self._itself
+        return values
+
+    @functools.cached_property
+    def _itself(self) -> object:
+        return object()
 
     @property
     def ignores_opset(self) -> bool:
@@ -142,8 +151,8 @@ class Target(Engine):
     # What it computes wrongly.
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `find_defect` may have something to say about a node; told from the node alone."""
-        return False
+        """Whether `find_defect` may have something to say about a node; told from the node alone, to save its inference."""
+        return type(self).find_defect is not Target.find_defect
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""

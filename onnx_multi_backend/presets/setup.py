@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -29,17 +30,21 @@ class Setup:
     device : str, optional
         The preset's default when None.
     options : mapping of str to value
-        Values that JSON has a form for: numbers, strings, booleans, None, lists and mappings of these. Tuples become lists.
+        Values that JSON has a form for: numbers, strings, booleans, None, lists and mappings of these. Tuples become lists. They
+        are copied: what becomes of the mapping afterwards changes nothing.
 
     Raises
     ------
     OptionTypeError
         A value is something else.
+    OptionError
+        An option is called as the model, the preset or the device.
     """
 
     preset: str
     device: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    _text: str = field(init=False, repr=False, default="{}")
 
     def __post_init__(self) -> None:
         if not isinstance(self.preset, str) or not isinstance(self.device, str | None):
@@ -50,41 +55,42 @@ class Setup:
             raise OptionTypeError(
                 f"The options of a setup are a mapping of names to values; {self.options!r} was given."
             )
-        kept = {}
-        for name, value in self.options.items():
-            try:
-                kept[name] = json.loads(json.dumps(value, allow_nan=False))
-            except (TypeError, ValueError) as error:
-                raise OptionTypeError(
-                    f"A setup for {self.preset} cannot hold {name}={value!r}, which JSON has no form for ({error}). Pass it to "
-                    "prepare beside the setup."
-                ) from error
-        object.__setattr__(self, "options", MappingProxyType(kept))
+        if taken := sorted(self.options.keys() & {"model", "device", "preset", "setup"}):
+            raise OptionError(
+                f"A setup for {self.preset} has no option {', '.join(taken)}: preset and device stand beside the options."
+            )
+        try:
+            for name, value in self.options.items():
+                _check(self.preset, name, value)
+            text = json.dumps(dict(self.options), allow_nan=False, sort_keys=True, separators=(",", ":"))
+        except (ValueError, RecursionError) as error:
+            raise OptionTypeError(f"A setup for {self.preset} cannot hold its options: {error}.") from error
+        object.__setattr__(self, "_text", text)
+        object.__setattr__(self, "options", MappingProxyType(json.loads(text)))
 
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it."""
-        return {"preset": self.preset, "device": self.device, "options": dict(self.options)}
+        return {"preset": self.preset, "device": self.device, "options": json.loads(self._text)}
 
     @classmethod
     def from_json(cls, values: Any) -> Setup:
-        """Undo `to_json`. Fields that others have added are left alone.
+        """Undo `to_json`.
 
         Raises
         ------
         OptionError
-            It is not an object with a preset's name.
+            It is not an object with a preset's name, or has other fields than a setup.
         """
-        if not isinstance(values, Mapping) or "preset" not in values:
+        if not isinstance(values, Mapping) or "preset" not in values or not values.keys() <= {*_FIELDS}:
             raise OptionError(
                 f"A setup is an object with {', '.join(_FIELDS)}, of which preset is needed; {values!r} was given."
             )
-        return cls(**{name: values[name] for name in _FIELDS if name in values})
+        return cls(**values)
 
     @property
     def digest(self) -> str:
         """A hexadecimal number that tells this setup from all others."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps([self.preset, self.device, self._text]).encode()).hexdigest()[:32]
 
     def prepare(self, model: ModelLike, **options: Any) -> PreparedModel:
         """Prepare a model so.
@@ -99,15 +105,35 @@ class Setup:
         OnnxMultiBackendError
             As `Preset.prepare`; or an option is given twice.
         """
-        if twice := sorted(self.options.keys() & options.keys()):
+        if twice := sorted({"device", *self.options} & options.keys()):
             raise OptionError(f"The setup for {self.preset} has {', '.join(twice)} already. Give it once.")
-        return get_preset(self.preset).prepare(model, self.device, **self.options, **options)
+        return get_preset(self.preset).prepare(model, self.device, **json.loads(self._text), **options)
 
     def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Setup) else NotImplemented
+        return self.digest == other.digest if isinstance(other, Setup) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Setup, (self.preset, self.device, dict(self.options))
+        return Setup, (self.preset, self.device, json.loads(self._text))
+
+
+def _check(preset: str, name: str, value: Any) -> None:
+    """Refuse what JSON has no form for, or would change: names that are not text."""
+    if isinstance(value, Mapping):
+        if odd := [key for key in value if not isinstance(key, str)]:
+            raise OptionTypeError(
+                f"A setup for {preset} cannot hold {name}={value!r}: the name {odd[0]!r} is not a string."
+            )
+        parts = list(value.values())
+    elif isinstance(value, list | tuple):
+        parts = list(value)
+    elif value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return
+    else:
+        raise OptionTypeError(
+            f"A setup for {preset} cannot hold {name}={value!r}, which JSON has no form for. Pass it to prepare beside the setup."
+        )
+    for part in parts:
+        _check(preset, name, part)

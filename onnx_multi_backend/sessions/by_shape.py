@@ -20,7 +20,7 @@ class SessionsByShape:
     """The sessions compiled for the shapes seen last. Safe from several threads.
 
     A session is compiled without a lock: runs of other shapes go on meanwhile. Threads that need the same new one wait for
-    the first of them.
+    the first of them, and get its error where it fails; a later run tries again.
 
     Parameters
     ----------
@@ -31,37 +31,42 @@ class SessionsByShape:
     def __init__(self, compile_for: Callable[[Shapes], Built]) -> None:
         self._compile_for = compile_for
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Future[Built]] = OrderedDict()
+        self._kept: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Built] = OrderedDict()
+        self._compiling: dict[tuple[tuple[str, tuple[int, ...]], ...], Future[Built]] = {}
 
     def get(self, shapes: Shapes) -> Built:
         """The session for these shapes: a new one where the shapes are new."""
         key = tuple(sorted(shapes.items()))  # a mapping may come in any order
         while True:
             with self._lock:
-                session = self._sessions.get(key)
-                is_new = session is None
-                if session is None:
-                    session = self._sessions[key] = Future()
-                    while len(self._sessions) > KEPT:
-                        self._sessions.popitem(last=False)
-                else:
-                    self._sessions.move_to_end(key)
-            if is_new:
-                return self._compile(key, shapes, session)
+                if (built := self._kept.get(key)) is not None:
+                    self._kept.move_to_end(key)
+                    return built
+            mine: Future[Built] = Future()
             try:
-                return session.result()
-            except CancelledError:
-                continue  # the thread that compiled it failed: this one tries too, and gets an error of its own
-
-    def _compile(self, key: tuple[tuple[str, tuple[int, ...]], ...], shapes: Shapes, session: Future[Built]) -> Built:
-        made = None
-        try:
-            made = self._compile_for(shapes)
-        finally:
-            if made is None:
                 with self._lock:
-                    if self._sessions.get(key) is session:
-                        del self._sessions[key]
-                session.cancel()
-        session.set_result(made)
-        return made
+                    compiling = self._compiling.setdefault(key, mine)
+                if compiling is mine:
+                    return self._compile(key, shapes, mine)
+            finally:  # a Ctrl-C anywhere above must not leave others waiting
+                with self._lock:
+                    if self._compiling.get(key) is mine:
+                        del self._compiling[key]
+                mine.cancel()
+            try:
+                return compiling.result()
+            except CancelledError:
+                continue  # the thread that compiled it was interrupted: this one goes on
+
+    def _compile(self, key: tuple[tuple[str, tuple[int, ...]], ...], shapes: Shapes, mine: Future[Built]) -> Built:
+        try:
+            built = self._compile_for(shapes)
+        except Exception as error:  # whatever it is, it is raised here and in every thread that waits
+            mine.set_exception(error)
+            raise
+        with self._lock:
+            self._kept[key] = built
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        mine.set_result(built)
+        return built

@@ -6,9 +6,11 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.engines.simplest import SIMPLEST
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
@@ -17,6 +19,10 @@ _EXTERNAL_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 #: The session option that names libraries with custom operators; ONNX Runtime has a method for it.
 CUSTOM_OPS = "custom_ops_library"
+OPTIMIZED_MODEL = "optimized_model_filepath"
+
+#: Session options that have ONNX Runtime write files.
+_WRITE_FILES = (OPTIMIZED_MODEL, "enable_profiling")
 
 
 def check_session_options(options: object) -> None:
@@ -67,6 +73,16 @@ def of_custom_operators(options: object) -> dict[str, Any] | None:
     return found or None
 
 
+def why_no_session(options: Mapping[str, Any]) -> str | None:
+    """Why ONNX Runtime builds no session with these options, whatever the model; None: it builds one."""
+    made = make_session_options({n: v for n, v in options.items() if n not in _WRITE_FILES})
+    try:
+        runtime.session_class()(SIMPLEST.SerializeToString(), made, enable_fallback=0)
+    except errors.all_errors() as error:
+        return errors.first_line(error)
+    return None
+
+
 def _register(made: Any, libraries: Any) -> None:
     for library in [libraries] if isinstance(libraries, (str, os.PathLike)) else libraries:
         try:
@@ -92,6 +108,10 @@ def _set(made: Any, name: object, value: Any) -> None:
         raise OptionError(
             f"ONNX Runtime has no session option {name!r}. Known: {', '.join([*known, CUSTOM_OPS])}, and configuration entries "
             "such as 'session.intra_op.allow_spinning'."
+        )
+    if name == OPTIMIZED_MODEL and isinstance(value, str) and not Path(value).absolute().parent.is_dir():
+        raise OptionError(
+            f"session option {name!r}: there is no folder {str(Path(value).absolute().parent)!r}. Make it first."
         )
     current = getattr(made, name)
     if isinstance(value, str) and not isinstance(current, str) and hasattr(type(current), "__members__"):

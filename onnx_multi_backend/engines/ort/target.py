@@ -15,7 +15,7 @@ from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
-from onnx_multi_backend.engines.ort.options import make_session_options
+from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
@@ -102,7 +102,11 @@ class OrtTarget(OrtEngine):
 
     def check_options(self) -> None:
         """Raise OptionError where ONNX Runtime builds no session with these options."""
-        make_session_options(self.session_options)
+        if isinstance(self.session_options, Mapping) and (words := why_no_session(self.session_options)) is not None:
+            raise OptionError(
+                f"{self.preset}: not even a Relu can be prepared with session_options={dict(self.session_options)}: "
+                f"{words.rstrip('.')}. Correct the name or the value of the option."
+            )
         if any(given for _, given in self.providers) and (words := why_none(self)) is not None:
             options = {name: dict(given) for name, given in self.providers}
             raise OptionError(
