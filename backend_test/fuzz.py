@@ -96,7 +96,8 @@ def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Trie
         answer = answers[name]
         if answer.kind in (*FATAL, UNTYPED) and answer.kind != answers["bare"].kind:
             return Tried(answer.kind, answers)
-    if answers["ours"].kind == REFUSED and took.get("ours", 0) > 2 * took.get("bare", 0) + _PATIENCE:
+    refused = answers["ours"].kind == REFUSED and answers["ours"].place == "prepare"
+    if refused and took.get("ours", 0) > 2 * took.get("bare", 0) + _PATIENCE:
         answers["ours"].error += f" (after {took['ours']:.1f} s; the engine took {took['bare']:.1f} s)"
         return Tried("slow", answers)
     kinds = [answers[name].kind for name in ("bare", "ours")]

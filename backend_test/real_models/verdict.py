@@ -18,11 +18,15 @@ OK, BETTER, ALONE, TOLD = "ok", "better", "ours alone", "told"
 NEITHER, RIGHTLY = "neither", "refused rightly"
 #: Refused because none of its nodes would run on the provider that was asked for, as `fallback` has it.
 ELSEWHERE = "elsewhere"
+#: Refused for a form that the engine computes wrongly, docs/wrong-forms.md, with other inputs than those here or in a later run.
+WRONG_FORM = "wrong form"
 #: Both are wrong, or so says the reference.
 BOTH = "both differ"
 #: Ours is worse.
 REFUSED, DIFFERS, KILLED, UNTYPED = "refused", "differs", "killed", "untyped"
 FINDINGS = (REFUSED, DIFFERS, KILLED, UNTYPED)
+
+_COMPUTES_WRONGLY = "it computes wrongly "
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,9 @@ def verdict(apart: float, ours: Answer, theirs: Answer, reference: Answer, *, to
             return NEITHER, ours.error
         if right is not None and not same(apart, theirs.outputs, right):
             return RIGHTLY, ours.error
-        return (ELSEWHERE if ours.error.startswith("MisplacedError") else REFUSED), ours.error
+        if ours.error.startswith("MisplacedError"):
+            return ELSEWHERE, ours.error
+        return (WRONG_FORM if _COMPUTES_WRONGLY in ours.error else REFUSED), ours.error
     if theirs.outputs is None:
         if right is not None and not same(apart, ours.outputs, right):
             return (TOLD if told else DIFFERS), f"from ONNX Runtime; the engine: {theirs.error}"

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from backend_test.search import engines
-from backend_test.search.answers import RESULT, Answer
+from backend_test.search import engines, evaluator
+from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.isolation import Stages
 from backend_test.search.judge import Verdict, agree, judge, within_precision
 from backend_test.search.parts import inner_values
@@ -38,10 +38,14 @@ def try_model(preset: str, model: ModelProto, feeds: Sequence[dict[str, Any]], s
         "unoptimized": engines.ort_unoptimized,
         "reference": engines.reference,
     }
+    faulty = evaluator.errs(model)
     answers = {
         name: stages.run(f"{word}{name}", lambda note, engine=engine: engine(data, feeds, note))  # type: ignore[misc]
         for name, engine in asked.items()
+        if name != "reference" or not faulty
     }
+    if faulty:
+        answers["reference"] = Answer(REFUSED, error=faulty)
     extra = stages.taken.get(f"{word}bare", 0)
     again = [*feeds, feeds[0]]
     answers["ours"] = stages.run(f"{word}ours", lambda note: engines.preset(preset, data, again, note), extra)

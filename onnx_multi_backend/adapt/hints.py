@@ -8,6 +8,8 @@ from onnx import TensorProto, ValueInfoProto
 from onnx_multi_backend.adapt.values import SMALL, Value
 
 _MARK = "omb_bits:"
+#: Of a constant that is too large to be carried along.
+KNOWN = "omb_known"
 
 #: Few, so that equal nodes stay equal.
 _BITS = (1, 3, 4, 7, 8, 15, 16, 24, 31)

@@ -51,6 +51,8 @@ _NOTHING = Value()
 _MOST_READ = 1 << 20
 
 Values = MutableMapping[str, Value]
+#: A graph keeps its id as long as it is held.
+Nested = dict[int, tuple[GraphProto, Values]]
 #: The number of elements that a node sums, where it is known.
 Counts = Callable[[NodeProto], "int | None"]
 #: Is told of each node, its operands and the unlimited result of its arithmetic.
@@ -68,6 +70,7 @@ def ranges(
     inputs: Mapping[str, Value] | None = None,
     visit: Visit | None = None,
     count: Counts = _nothing,
+    nested: Nested | None = None,
 ) -> Values:
     """Tell the values of a graph.
 
@@ -82,12 +85,16 @@ def ranges(
     visit : callable, optional
         Is told of each node of the graph and its subgraphs.
     count : callable, optional
+    nested : dict, optional
+        Takes the values of each subgraph, by the subgraph's id, beside the subgraph itself.
 
     Returns
     -------
     mapping of str to Value
     """
-    values: Values = ChainMap({}, outer) if outer is not None else {}
+    values: Values = (
+        ChainMap({}, *(outer.maps if isinstance(outer, ChainMap) else [outer])) if outer is not None else {}
+    )
     for info in graph.input:
         values[info.name] = of_type(info.type.tensor_type.elem_type)
     values.update(inputs or {})
@@ -100,10 +107,12 @@ def ranges(
         domain = canonical(node.domain)
         holds = domain or node.op_type in _HOLDING
         bodies = [
-            (g, ranges(g, values, visit=visit, count=count))
+            (g, ranges(g, values, visit=visit, count=count, nested=nested))
             for a in (node.attribute if holds else ())
             for g in _graphs(a)
         ]
+        if nested is not None:
+            nested.update((id(body[0]), body) for body in bodies)
         whole = None
         if domain:
             made = [_NOTHING] * len(node.output)

@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import onnx.checker
 import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.adapt.hints import hint, read_hint
+from onnx_multi_backend.adapt.hints import KNOWN, hint, read_hint
 from onnx_multi_backend.adapt.inference import infer as infer
 from onnx_multi_backend.adapt.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.ranges import Values, ranges
+from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, tensors_of
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -35,11 +37,17 @@ class Scope:
         The small ones that are known before anything runs.
     values : mapping of str to Value
         What the elements lie between.
+    large : frozenset of str
+        The other values that are known before anything runs.
+    nested : dict
+        The values of the subgraphs that have been looked at with this graph.
     """
 
     types: dict[str, TypeProto]
     constants: dict[str, TensorProto]
     values: Values = field(default_factory=dict)
+    large: frozenset[str] = frozenset()
+    nested: Nested = field(default_factory=dict)
 
     def inside(self, graph: GraphProto) -> Scope:
         """The scope of a graph whose outer scope this is; the graph's types have been inferred."""
@@ -48,20 +56,31 @@ class Scope:
         }
         types, constants = {**self.types, **values}, {k: v for k, v in self.constants.items() if k not in values}
         inputs = {v.name for v in graph.input}
+        large = set(self.large - values.keys())
         for tensor in graph.initializer:
             types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
-            # An initializer that is an input too is a default.
-            if tensor.name not in inputs and tensor.ByteSize() < _SMALL and is_whole(tensor):
+            if tensor.name in inputs:  # a default
+                continue
+            if tensor.ByteSize() < _SMALL and is_whole(tensor):
                 constants[tensor.name] = tensor
+            else:
+                large.add(tensor.name)
         for node in graph.node:
             if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
                 tensor = node.attribute[0].t
                 if tensor.ByteSize() >= _SMALL or not is_whole(tensor):
                     types[node.output[0]] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+                    large.add(node.output[0])
                 else:
                     constants[node.output[0]] = tensor
+        large |= {v.name for v in graph.input if v.doc_string == KNOWN}
+        seen = self.nested.get(id(graph))
+        if seen is not None and seen[0] is graph:
+            return Scope(types, constants, seen[1], frozenset(large), self.nested)
+        nested: Nested = {}
         hinted = {v.name: value for v in graph.input if (value := read_hint(v)) is not None}
-        return Scope(types, constants, ranges(graph, self.values, inputs=hinted))
+        found = ranges(graph, self.values, inputs=hinted, nested=nested)
+        return Scope(types, constants, found, frozenset(large), nested)
 
 
 class Typed:
@@ -111,6 +130,12 @@ class Facts:
         for node in all_nodes(self._model):
             if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
                 yield node.output[0], node.attribute[0].t
+
+    @functools.cached_property
+    def known(self) -> frozenset[str]:
+        """The values that are known before anything runs, in the graph and its subgraphs, whatever their size."""
+        constants = (node.output[0] for node in all_nodes(self._model) if node.op_type == "Constant")
+        return frozenset([*constants, *(t.name for t in all_tensors(self._model))])
 
     @functools.cached_property
     def shapes(self) -> frozenset[str]:
@@ -175,7 +200,7 @@ def single_node_model(
             value = graph.input.add(name=short)
             if name in scope.types:
                 value.type.CopyFrom(scope.types[name])
-            value.doc_string = hint(scope.values.get(name))
+            value.doc_string = KNOWN if name in scope.large else hint(scope.values.get(name))
     for name, short in outputs.items():
         value = graph.output.add(name=short)
         if name in scope.types:
@@ -209,5 +234,14 @@ def opset_imports(versions: Mapping[str, int]) -> list[OperatorSetIdProto]:
 
 
 def inlined(model: ModelProto) -> ModelProto:
-    """The model without local functions."""
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
+    """The model without local functions.
+
+    Raises
+    ------
+    InvalidModelError
+        When a function calls itself, or is called with more than it takes.
+    """
+    try:
+        return onnx.inliner.inline_local_functions(model) if model.functions else model
+    except (onnx.checker.ValidationError, RuntimeError) as error:
+        raise InvalidModelError(f"The model's functions cannot be put in place of their calls: {error}") from error

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.hints import read_hint
+from onnx_multi_backend.adapt.hints import KNOWN, read_hint
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.ranges import of_tensor
 from onnx_multi_backend.adapt.single_node import opset_imports, opset_versions
@@ -140,6 +140,11 @@ class Site:
     def constants(self) -> list[str]:
         """The inputs that are known before anything runs."""
         return list(self._constants)
+
+    def is_known(self, name: str) -> bool:
+        """Whether an input is known before anything runs, be it too large for `constant`."""
+        large = any(v.name == name and v.doc_string == KNOWN for v in self.model.graph.input)
+        return name in self._constants or large
 
     def initializer(self, name: str) -> TensorProto | None:
         """The tensor behind an input that is known before anything runs."""

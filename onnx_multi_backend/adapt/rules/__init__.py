@@ -22,6 +22,7 @@ from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
 from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
+from onnx_multi_backend.adapt.rules.non_zero import non_zero
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
@@ -38,6 +39,7 @@ from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
 from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
+from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.shrink import shrink
 from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
@@ -74,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     max_unpool,
     floor_mod,
     non_max_suppression,
+    non_zero,
     narrow_integers,
     adagrad,
     adam,
@@ -94,6 +97,7 @@ RULES: tuple[Rule, ...] = (
     reduce_functions,
     reduce_axes,
     resize,
+    run_time_scales,
     scan_captures,
     shrink,
     softmax_rows,

@@ -21,13 +21,12 @@ def conv_transpose_pads(site: Site) -> Iterator[ModelProto]:
     if not site.is_("ConvTranspose") or padding not in SAME or site.attribute("output_shape"):
         return
     weights = site.shape(site.input(1))
-    given = site.attribute("kernel_shape") or (weights[2:] if weights is not None else ())
-    kernel = [size for size in given if size is not None]
-    if not kernel or len(kernel) < len(given):
+    kernel: list[int] = site.attribute("kernel_shape") or [size or 0 for size in (weights or [])[2:]]
+    if not kernel or 0 in kernel:
         return
     count = len(kernel)
     strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
-    more = site.attribute("output_padding", [0] * count)
+    more: list[int] = site.attribute("output_padding", [0] * count)
     total = [dilations[i] * (kernel[i] - 1) + 1 + more[i] - strides[i] for i in range(count)]
     if min(total) < 0:
         return

@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
+from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
 from onnx_multi_backend.adapt.single_node import Facts, reads
@@ -162,6 +163,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Cast": _cast,
     "ConvTranspose": form_defects.conv_transpose,
     "DFT": _fourier,
+    "DequantizeLinear": form_defects.scaled,
     "Expand": _expand,
     "GRU": _recurrent,
     "Gather": form_defects.gather,
@@ -175,7 +177,10 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MatMulInteger": form_defects.matmul_integer,
     "MaxPool": form_defects.pooled,
     "NonMaxSuppression": form_defects.non_max_suppression,
+    "NonZero": Only({"openvino": ">=2026"}, form_defects.non_zero),
     "Pad": _pad,
+    "QLinearConv": form_defects.scaled,
+    "QLinearMatMul": form_defects.scaled,
     "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
     "RNN": _recurrent,
     "Range": form_defects.range_,
@@ -216,6 +221,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "Gather":
         return form_defects.gathers_far(node, facts)
+    if node.op_type in PLACES:
+        return form_defects.scales_at_run_time(node, facts)
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
     if node.op_type in ATTRIBUTES:

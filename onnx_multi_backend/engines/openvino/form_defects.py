@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
+from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
@@ -75,6 +76,12 @@ def lrn(site: Site) -> Defect | None:
 def non_max_suppression(site: Site) -> Defect | None:
     if GUARDED not in site.node.name and may_be_zero(site):
         return Defect("with iou_threshold 0, boxes that do not overlap are left out", wrong=True)
+    return None
+
+
+def non_zero(site: Site) -> Defect | None:
+    if site.elem_type(site.input(0)) in INTEGER_BITS:
+        return Defect("a Cast of floating-point numbers to integers before it is left out", wrong=True)
     return None
 
 
@@ -147,6 +154,19 @@ def lp_normalization(site: Site) -> Defect | None:
 def matmul_integer(site: Site) -> Defect | None:
     if site.rank(site.input(0)) == 1:
         return Defect("the axis that a vector is given is left in the result", wrong=True)
+    return None
+
+
+def scales_at_run_time(node: NodeProto, facts: Facts) -> bool:
+    """Whether a node has a scale or a zero point that is not known before anything runs."""
+    places = [i for _, *factors in PLACES[node.op_type] for i in factors]
+    return any(i < len(node.input) and node.input[i] and node.input[i] not in facts.known for i in places)
+
+
+def scaled(site: Site) -> Defect | None:
+    """Source: measured; in MatMul and Gemm behind it alone."""
+    if scaled_at_run_time(site):
+        return Defect("constant weights with a scale known only at run time are scaled again in every run", wrong=True)
     return None
 
 

@@ -35,7 +35,7 @@ _FLOATS = frozenset({_T.FLOAT, _T.FLOAT16, _T.BFLOAT16, _T.DOUBLE})
 _LIMITED: Mapping[str, frozenset[int]] = {
     **dict.fromkeys(("Abs", "Neg"), frozenset({_T.INT8, _T.INT16})),
     **dict.fromkeys(("Add", "Sub", "Mul"), _NARROW),
-    **dict.fromkeys(("Div", "Mod"), _EIGHT),
+    "Div": _EIGHT,
     "BitwiseNot": frozenset({_T.UINT16}),
     "ScatterElements": _SIXTEEN,
     "ScatterND": _SIXTEEN,
@@ -107,8 +107,9 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     if kind in _LIMITED.get(site.op_type, ()):
         if site.op_type.startswith("Scatter") and site.attribute("reduction", "none") not in ("add", "mul"):
             return None
-        if site.op_type in ("Div", "Mod"):
-            return Defect("quotients of 8 bits are rounded, where shapes are dynamic", wrong=True)
+        if site.op_type == "Div":
+            fixed = all((shape := site.shape(name)) is not None and None not in shape for name in site.node.input)
+            return None if fixed else Defect("quotients of 8 bits are rounded, where shapes are dynamic", wrong=True)
         what = "limited to the type's range" if kind in _EIGHT else "not cut back to 16 bits"
         return Defect(f"results beyond the type are {what} instead of wrapping around", wrong=True)
     if kind in _NARROW and site.op_type in _UNTYPED:

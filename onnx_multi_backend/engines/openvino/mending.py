@@ -115,6 +115,21 @@ def _over_all_behind(op: Any) -> bool:
     return True
 
 
+def _not_zero(op: Any) -> bool:
+    """Looks for a Cast before it: the plugin would have the node read what is cast."""
+    x = op.input_value(0)
+    cast = x.get_node()
+    while cast.get_type_name() == "Identity":
+        cast = cast.input_value(0).get_node()
+    if cast.get_type_name() != "Convert" or not cast.input_value(0).get_element_type().is_real():
+        return False
+    if x.get_element_type() == runtime.load().Type.boolean:
+        return False
+    ops = runtime.load().opset8
+    op.input(0).replace_source_output(ops.not_equal(x, ops.constant(0, x.get_element_type())).output(0))
+    return True
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -135,6 +150,12 @@ _MENDS = (
         "stops at its start at least",
         "a range whose end lies behind its start is not empty",
     ),
+    _Mend(
+        {"NonZero": "NonZero"},
+        _not_zero,
+        "asked for what is not equal to 0",
+        "a Cast of floating-point numbers to integers before it is left out",
+    ),
     _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
         {"Softmax": "Softmax"},
@@ -146,7 +167,7 @@ _MENDS = (
 )
 
 #: Operators that need no other body here, whatever the table of defects says of them for others.
-MENDED = frozenset({"Range", "Softmax"})
+MENDED = frozenset({"NonZero", "Range", "Softmax"})
 
 _OPERATORS = frozenset(name for m in _MENDS for name in m.operators)
 _BY_TYPE = {name: m for m in _MENDS for name in m.operators.values()}

@@ -21,7 +21,7 @@ from onnx_multi_backend.engines.deadly import (
     quotient_by_zero,
     range_without_end,
 )
-from onnx_multi_backend.engines.ort.endless_loops import constant_condition
+from onnx_multi_backend.engines.ort.outer_reads import outer_reads
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 
 #: By operator, what constants tell; they are computed while a session is built.
@@ -36,7 +36,7 @@ OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (no_stride,)),
 }
 #: Of the one that ONNX Runtime was built with until 1.24.
-OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"Loop": (constant_condition,)}
+OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"Loop": (outer_reads,)}
 
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}

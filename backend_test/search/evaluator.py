@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where ONNX's evaluator (1.23) does not do what ONNX's documentation says: there it has no vote."""
+
+from __future__ import annotations
+
+from onnx import ModelProto, NodeProto
+
+from onnx_multi_backend.models.graph_walk import all_nodes
+
+_RECURRENT = ("GRU", "LSTM", "RNN")
+
+
+def errs(model: ModelProto) -> str:
+    """What the evaluator gets wrong of a model; empty where nothing is known."""
+    return next((f"{n.op_type}: {words}" for n in all_nodes(model) if (words := _of_node(n))), "")
+
+
+def _of_node(node: NodeProto) -> str:
+    set_to = {a.name for a in node.attribute if a.i or a.f}
+    if node.op_type in _RECURRENT:
+        if len(node.input) > 4 and node.input[4]:
+            return "sequence_lens is ignored"
+        return next((f"{name} is ignored" for name in ("clip", "input_forget") if name in set_to), "")
+    return "two axes are taken for the spatial ones, however many there are" if node.op_type == "GlobalMaxPool" else ""
