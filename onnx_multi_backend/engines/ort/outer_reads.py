@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, NodeProto
 
+from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.models.graph_walk import nodes_in
 
 
@@ -26,7 +27,6 @@ def _reads_outer(body: GraphProto) -> bool:
     nodes = list(nodes_in(body.node))
     inner = {name for node in nodes for name in node.output} | {""}
     inner |= {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
-    inner |= {
-        v.name for node in nodes for a in node.attribute for g in (a.g, *a.graphs) for v in (*g.input, *g.initializer)
-    }
+    for graph in (g for node in nodes for g in subgraphs(node)):
+        inner |= {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     return any(name not in inner for node in nodes for name in node.input)
