@@ -44,7 +44,7 @@ def defective_nodes(
 
     Parameters
     ----------
-    suspects : callable
+    may_have_defect : callable
         Tells from a node, and what a model says by itself, whether it can be meant: nothing is inferred for a model without any such node.
     integers : bool
         Whether there are nodes that `Engine.may_have_integer_defect` means.

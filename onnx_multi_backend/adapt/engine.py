@@ -76,7 +76,7 @@ class Trusting:
     Parameters
     ----------
     engine : Engine
-    suspects : callable
+    may_have_defect : callable
         Tells from a node, and what a model says by itself, whether it may be computed wrongly.
     """
 

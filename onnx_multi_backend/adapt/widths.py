@@ -122,7 +122,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Stu
 
     Parameters
     ----------
-    suspects : callable
+    may_have_defect : callable
     narrows : bool
         Whether the engine computes wide types in narrower ones.
     """

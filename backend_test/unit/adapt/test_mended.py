@@ -22,7 +22,7 @@ from onnx import ModelProto
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.adapt.forced import expected
-from backend_test.unit.adapt.test_distrust import (
+from backend_test.unit.adapt.test_defective import (
     REWRITTEN_ON_OPENVINO,
     WRONG_ON_OPENVINO,
     feeds,

@@ -141,7 +141,7 @@ class Table(NamedTuple):
 
     Attributes
     ----------
-    suspects : callable
+    may_have_defect : callable
         Whether `find` may know something of a node.
     find : callable
         What is wrong with a node's form; None where nothing is known.
