@@ -158,6 +158,33 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "AveragePool with a window beyond the image": single(
             "AveragePool", [(1, 1, 4, 4)], opset=19, ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2]
         ),
+        "ReduceL1 whose axes are an attribute": single("ReduceL1", [(2, 3, 4)], opset=13, axes=[2]),
+        "ReduceLogSumExp of 100": parsed(
+            18,
+            """(float[2, 3] x) => (float[2, 1] y) <float hundred = {100.0}, int64[1] axes = {1}> {
+            z = Add (x, hundred) y = ReduceLogSumExp (z, axes) }""",
+        ),
+        "ConvTranspose whose padding follows from its input": parsed(
+            13,
+            """(float[1, 1, a, b] x) => (float[1, 1, c, d] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+            y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w) }""",
+        ),
+        "MatMulInteger of a vector": parsed(
+            13,
+            """(float[2, 3] x) => (int32[2] y) <int8[3] v = {1, -2, 3}, int8[3, 2] m = {1, 2, 3, 4, 5, 6}> {
+            y = MatMulInteger (v, m) z = Neg (x) }""",
+        ),
+        "weights that are scaled at run time": parsed(
+            21,
+            """(float[2, 3] x, float s) => (float[2, 2] y) <int8[3, 2] w = {1, 2, 3, 4, 5, 6}> {
+            v = DequantizeLinear (w, s) y = MatMul (x, v) }""",
+        ),
+        "NonZero of what a Cast makes 0": parsed(
+            13, "(float[2, 3] x) => (int64[2, n] y) { i = Cast <to = 6> (x) y = NonZero (i) }"
+        ),
+        "Shrink of integers": parsed(
+            19, "(float[2, 3] x) => (int32[2, 3] y) { i = Cast <to = 6> (x) y = Shrink <bias = 0.5> (i) }"
+        ),
         "Unique in the order of occurrence": single("Unique", [(6,)], opset=11, sorted=0),
     },
     "ort": {
@@ -188,6 +215,9 @@ FEEDS: dict[str, list[list[Any]]] = {
     "QuantizeLinear of an unknown shape along axis 0": [[floats(2, 3) * 9]],
     "Loop that may make no step, with a state that is not read": [[np.array(0), floats(2)]],
     "Range that runs backwards": [[np.array(1), np.array(5), np.array(2)]],
+    "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
+    "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
+    "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }
 

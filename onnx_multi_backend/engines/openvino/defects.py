@@ -177,7 +177,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MatMulInteger": form_defects.matmul_integer,
     "MaxPool": form_defects.pooled,
     "NonMaxSuppression": form_defects.non_max_suppression,
-    "NonZero": Only({"openvino": ">=2026"}, form_defects.non_zero),
+    "NonZero": form_defects.non_zero,
     "Pad": _pad,
     "QLinearConv": form_defects.scaled,
     "QLinearMatMul": form_defects.scaled,

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what the OpenVINO execution provider (1.24.1) makes of a float16 output that is cast to float32 for another output.
+"""Around what the OpenVINO execution provider (1.24.1) makes of Casts that change nothing together, up to an output.
 
-It takes the second Cast with the first for one that changes nothing, and then leaves the memory of the float16 output unwritten.
+Of a float16 output that is cast to float32 for another output, it takes the second Cast with the first for such a pair, and then
+leaves the memory of the float16 output unwritten. Of an input of unknown shape that is cast to its own type, the output is read from
+memory that is no longer the input's, once the input gets smaller.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.session import Payload
+
+#: Element types of which Max has always had a form.
+_COMPARABLE = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
 def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with the larger of a value and itself, which is that value, before each such Cast."""
     graph = payload.adapted.proto.graph
     narrow = {v.name for v in graph.output if v.type.tensor_type.elem_type == TensorProto.FLOAT16}
-    if not narrow:
+    if not narrow and not any(node.op_type == "Cast" for node in graph.node):
         return payload, ()
     sources = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Identity"}
 
@@ -30,6 +35,7 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
     roots = {source(name) for name in narrow}
     casts = {i for i, n in enumerate(graph.node) if _widens(n) and source(n.input[0]) in roots}
+    casts |= _passed_on(graph)
     if not casts:
         return payload, ()
     copy = ModelProto()
@@ -49,8 +55,8 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     change = Adaptation(
         "kept_apart",
         "",
-        f"Max between float16 outputs and their Casts to float32 ({len(casts)})",
-        "the OpenVINO execution provider drops the pair of Casts, and leaves the output between them unwritten",
+        f"Max before Casts that change nothing up to an output ({len(casts)})",
+        "the OpenVINO execution provider drops such Casts, and leaves an output unwritten",
     )
     adapted = replace(
         payload.adapted,
@@ -63,3 +69,22 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
 def _widens(node: NodeProto) -> bool:
     return node.op_type == "Cast" and any(a.name == "to" and a.i == TensorProto.FLOAT for a in node.attribute)
+
+
+def _passed_on(graph: GraphProto) -> set[int]:
+    """The first Casts between an input of unknown shape and an output of its type, with nothing but Casts between them."""
+    makers = {name: i for i, node in enumerate(graph.node) for name in node.output}
+    inputs = {v.name: v.type.tensor_type for v in graph.input}
+    found = set()
+    for value in graph.output:
+        name, first = value.name, None
+        while (i := makers.get(name)) is not None and graph.node[i].op_type in ("Cast", "Identity"):
+            first = i if graph.node[i].op_type == "Cast" else first
+            name = graph.node[i].input[0]
+        given = inputs.get(name)
+        if first is None or given is None or given.elem_type not in _COMPARABLE:
+            continue
+        fixed = given.HasField("shape") and all(d.HasField("dim_value") for d in given.shape.dim)
+        if given.elem_type == value.type.tensor_type.elem_type and not fixed:
+            found.add(first)
+    return found

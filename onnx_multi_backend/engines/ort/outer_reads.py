@@ -26,7 +26,6 @@ def outer_reads(node: NodeProto, constants: list[np.ndarray | None]) -> str | No
 def _reads_outer(body: GraphProto) -> bool:
     nodes = list(nodes_in(body.node))
     inner = {name for node in nodes for name in node.output} | {""}
-    inner |= {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
-    for graph in (g for node in nodes for g in subgraphs(node)):
+    for graph in (body, *(inside for node in nodes for inside in subgraphs(node))):
         inner |= {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     return any(name not in inner for node in nodes for name in node.input)

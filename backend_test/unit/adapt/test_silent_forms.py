@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ordinary forms that OpenVINO computes wrongly without a word come out right, in every run."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_second_runs import Form
+
+GENERATOR = np.random.default_rng(8)
+X = GENERATOR.normal(size=(2, 3, 4)).astype(np.float32)
+IMAGE = GENERATOR.normal(size=(1, 2, 4, 5)).astype(np.float32)
+WEIGHTS = GENERATOR.integers(-9, 9, (4, 3)).astype(np.int8)
+
+
+def log_sum_exp(x: np.ndarray, axis: int) -> np.ndarray:
+    largest = x.max(axis, keepdims=True)
+    return np.asarray(np.log(np.exp(x - largest).sum(axis, keepdims=True)) + largest)
+
+
+def transposed(x: np.ndarray, w: np.ndarray, stride: int, begin: int) -> np.ndarray:
+    """ConvTranspose of one image, cut to `stride` times its size."""
+    kernel, (height, width) = w.shape[2], x.shape[2:]
+    whole = np.zeros((1, w.shape[1], stride * height + kernel, stride * width + kernel))
+    for i in range(height):
+        for j in range(width):
+            part = np.einsum("c,ckhw->khw", x[0, :, i, j], w)
+            whole[0, :, stride * i : stride * i + kernel, stride * j : stride * j + kernel] += part
+    cut = (slice(begin, begin + stride * size) for size in (height, width))
+    return np.asarray(whole[(slice(None), slice(None), *cut)])
+
+
+def shrunk(x: np.ndarray, limit: float, bias: float) -> np.ndarray:
+    wide = x.astype(float)
+    return np.where(wide < -limit, wide + bias, np.where(wide > limit, wide - bias, 0)).astype(x.dtype)
+
+
+KERNEL = GENERATOR.normal(size=(2, 1, 3, 3)).astype(np.float32)
+INTEGERS = np.arange(-6, 6)
+
+FORMS: dict[str, Form] = {
+    **{
+        f"{name}, opset {opset}{'' if keep else ', axis dropped'}": Form(
+            f"(float[a, b, c] x) => (float[d, e, f] y) {{ y = {name} <axes = [2], keepdims = {keep}> (x) }}"
+            if keep
+            else f"(float[a, b, c] x) => (float[d, e] y) {{ y = {name} <axes = [2], keepdims = 0> (x) }}",
+            [[abs(x)] for x in (X, X[:1] * 100, X)],
+            lambda x, right=right, keep=keep: right(x) if keep else right(x)[..., 0],
+            opset,
+        )
+        for name, right in (
+            ("ReduceL1", lambda x: abs(x).sum(2, keepdims=True)),
+            ("ReduceLogSum", lambda x: np.log(x.sum(2, keepdims=True))),
+            ("ReduceLogSumExp", lambda x: log_sum_exp(x, 2)),
+        )
+        for opset in (11, 13, 17)
+        for keep in (0, 1)
+    },
+    "ReduceLogSumExp of large numbers": Form(
+        "(float[a, b] x) => (float[a, 1] y) <int64[1] axes = {1}> { y = ReduceLogSumExp (x, axes) }",
+        [[np.float32([[1000, 1001], [-1000, -1001]])], [np.float32([[88, 89, 90]])]],
+        lambda x: log_sum_exp(x.astype(float), 1),
+    ),
+    **{
+        f"ConvTranspose, {padding}": Form(
+            f'(float[1, 2, a, b] x) => (float[1, 1, c, d] y) {{ y = ConvTranspose <auto_pad = "{padding}", '
+            "strides = [2, 2]> (x, w) }",
+            [[IMAGE], [IMAGE[..., :3]], [IMAGE]],
+            lambda x, begin=begin: transposed(x, KERNEL, 2, begin),
+            13,
+            {"w": KERNEL},
+        )
+        for padding, begin in (("SAME_UPPER", 0), ("SAME_LOWER", 1))
+    },
+    "LpNormalization of small numbers": Form(
+        "(float[a, b] x) => (float[a, b] y) { y = LpNormalization (x) }",
+        [[np.float32([[3e-4, 4e-4], [3, 4]])], [np.float32([[0, 0], [-6e-7, 8e-7]])]],
+        lambda x: x / np.maximum(np.sqrt((x.astype(float) ** 2).sum(1, keepdims=True)), 1e-30),
+    ),
+    **{
+        f"Shrink of {kind} by {bias}": Form(
+            f"({kind}[a] x) => ({kind}[a] y) {{ y = Shrink <lambd = {limit}, bias = {bias}> (x) }}",
+            [[INTEGERS.astype(kind)], [INTEGERS[2:5].astype(kind)]],
+            lambda x, limit=limit, bias=bias: shrunk(x, limit, bias),
+            19,
+        )
+        for kind in ("int8", "int16", "int32", "int64")
+        for limit, bias in ((0.5, 0.5), (1.5, 1.0), (0.0, 1.7), (2.0, -0.5))
+    },
+    "MatMulInteger of a vector": Form(
+        "(int8[a] v, int8[a, b] m) => (int32[b] y) { y = MatMulInteger (v, m) }",
+        [[WEIGHTS[:, 0], WEIGHTS], [WEIGHTS[0], WEIGHTS.T.copy()]],
+        lambda v, m: v.astype(np.int32) @ m.astype(np.int32),
+    ),
+    "MatMulInteger of vectors": Form(
+        "(int8[a] v, int8[a] w) => (int32 y) { y = MatMulInteger (v, w) }",
+        [[WEIGHTS[:, 0], WEIGHTS[:, 1]]],
+        lambda v, w: np.asarray(v.astype(np.int32) @ w.astype(np.int32)),
+    ),
+    "weights scaled at run time": Form(
+        "(float[a, 4] x, float s) => (float[a, 3] y) { v = DequantizeLinear (w, s) y = MatMul (x, v) }",
+        [[X[0], np.float32(s)] for s in (0.5, 0.25, 0.5)],
+        lambda x, s: x @ (WEIGHTS * s),
+        weights={"w": WEIGHTS},
+    ),
+    "large weights scaled at run time": Form(
+        "(float[a, 4] x, float s) => (float[a, 3000] y) { v = DequantizeLinear (w, s) y = MatMul (x, v) }",
+        [[X[0], np.float32(s)] for s in (0.5, 0.25, 0.5)],
+        lambda x, s: x @ (np.tile(WEIGHTS, (1, 1000)) * s),
+        weights={"w": np.tile(WEIGHTS, (1, 1000))},
+    ),
+    "weights with scales and zero points at run time": Form(
+        """(float[a, 4] x, float[3] s, int8[3] z) => (float[a, 3] y) {
+        v = DequantizeLinear <axis = 1> (w, s, z) y = MatMul (x, v) }""",
+        [[X[0], np.float32([0.5, 1, 2]) * f, np.int8([1, 2, 3])] for f in (1, 3, 1)],
+        lambda x, s, z: x @ ((WEIGHTS.astype(int) - z) * s),
+        weights={"w": WEIGHTS},
+    ),
+    "an input that a Cast passes on": Form(
+        "(float[a, b] x) => (float[a, b] y) { y = Cast <to = 1> (x) }",
+        [[X[0]], [X[0, :2, :2].copy()], [X[0, :1, :1].copy()], [X[0]]],
+        lambda x: x,
+    ),
+    "NonZero of what a Cast makes 0": Form(
+        "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
+        [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],
+        lambda x: np.array(np.nonzero(x.astype(int))),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_that_come_out_wrong_without_a_word_are_right(preset: type[omb.Preset], form: str) -> None:
+    model = FORMS[form].model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = preset.prepare(model, fallback="full")
+    for values in FORMS[form].runs:
+        right: Any = FORMS[form].right(*values)
+        got = prepared.run([*values, np.ones(1, np.float32)])[0]
+        assert got.shape == right.shape
+        np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5 if got.dtype.kind == "f" else 0)
