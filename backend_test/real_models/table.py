@@ -57,7 +57,8 @@ Each model is tried in a process of its own, so that a crash costs one cell; wha
 | `both differ` | both agree, ONNX Runtime without optimizations computes something else |
 | **`refused`**, **`differs`**, **`killed`**, **`untyped`** | ours is worse than the plain engine |
 
-The two figures behind a cell are ratios, ours by theirs: `prepare`, then `run`, in processor time of turns in one process (medians).
+The two figures behind a cell are ratios, ours by theirs: `prepare`, then `run`, in processor time of turns in one process (medians). A cell
+without figures was not timed.
 """
 
 

@@ -91,34 +91,60 @@ def find(model: ModelProto, known: Mapping[str, Iterable[Deadly]]) -> list[tuple
     known : mapping of str to iterable of Deadly
         By operator of the default domain.
     """
-    if not any(node.op_type in known for node in all_nodes(model)):
+    nodes = [(node, node.op_type) for node in all_nodes(model)]
+    wanted = {name for node, operator in nodes if operator in known for name in node.input}
+    if not any(operator in known for _, operator in nodes):
         return []
     if any(node.op_type in known for function in model.functions for node in function.node):
         model = inlined(model)
-    return list(_within(model.graph, {}, known))
+        wanted = {name for node in all_nodes(model) if node.op_type in known for name in node.input}
+    elif len(nodes) == len(model.graph.node):  # there are no subgraphs
+        defaults = {value.name for value in model.graph.input}
+        return list(_among(nodes, _initializers(model.graph, wanted - defaults), known, wanted))
+    return list(_within(model.graph, {}, known, wanted))
 
 
 def _within(
-    graph: GraphProto, outer: Mapping[str, TensorProto], known: Mapping[str, Iterable[Deadly]]
+    graph: GraphProto, outer: Mapping[str, TensorProto], known: Mapping[str, Iterable[Deadly]], wanted: set[str]
 ) -> Iterator[tuple[NodeProto, str]]:
-    constants = {**outer, **{t.name: t for t in graph.initializer}}
+    """The nodes of a graph and its subgraphs; of the constants, those that are `wanted`, by name, are read."""
+    constants = {**outer, **_initializers(graph, wanted)}
     for value in graph.input:  # it hides an outer one; an initializer of its name is a default
         constants.pop(value.name, None)
-    values: dict[str, np.ndarray | None] = {}
     for node in graph.node:
-        for inner in subgraphs(node):
-            yield from _within(inner, constants, known)
         if node.op_type == "Constant":
-            _note(node, constants)
-        elif node.op_type in known and not canonical(node.domain):
+            _note(node, constants, wanted)
+        for inner in subgraphs(node):
+            yield from _within(inner, constants, known, wanted)
+    yield from _among(((node, node.op_type) for node in graph.node), constants, known, wanted)
+
+
+def _initializers(graph: GraphProto, wanted: set[str]) -> dict[str, TensorProto]:
+    return {t.name: t for t in graph.initializer if t.name in wanted}
+
+
+def _among(
+    nodes: Iterable[tuple[NodeProto, str]],
+    constants: dict[str, TensorProto],
+    known: Mapping[str, Iterable[Deadly]],
+    wanted: set[str],
+) -> Iterator[tuple[NodeProto, str]]:
+    """The nodes of a graph, each given with its operator."""
+    values: dict[str, np.ndarray | None] = {}
+    for node, operator in nodes:
+        if operator == "Constant":
+            _note(node, constants, wanted)
+        elif operator in known and not canonical(node.domain):
             given = [_value(name, constants, values) for name in node.input]
-            for deadly in known[node.op_type]:
+            for deadly in known[operator]:
                 if (words := deadly(node, given)) is not None:
                     yield node, words
                     break
 
 
-def _note(node: NodeProto, constants: dict[str, TensorProto]) -> None:
+def _note(node: NodeProto, constants: dict[str, TensorProto], wanted: set[str]) -> None:
+    if not node.output or node.output[0] not in wanted:
+        return
     for attribute in node.attribute:
         if attribute.type == AttributeProto.TENSOR:
             constants[node.output[0]] = attribute.t

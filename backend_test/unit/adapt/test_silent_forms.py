@@ -126,6 +126,18 @@ FORMS: dict[str, Form] = {
         [[X[0]], [X[0, :2, :2].copy()], [X[0, :1, :1].copy()], [X[0]]],
         lambda x: x,
     ),
+    "Slice along axes known only at run time": Form(
+        """(float[2, 3, 4] x, int64[1] axes) => (float[a, b, c] y) <int64[1] first = {1}, int64[1] last = {9223372036854775807}> {
+        y = Slice (x, first, last, axes) }""",
+        [[X, np.array([axis])] for axis in (1, -1, 0, 1)],
+        lambda x, axes: np.take(x, range(1, x.shape[axes[0]]), axes[0]),
+    ),
+    "Slice to the start along axes known only at run time": Form(
+        """(float[2, 3, 4] x, int32[2] axes) => (float[a, b, c] y) <int32[2] first = {-1, 2}, int32[2] last = {-100, -100},
+        int32[2] step = {-1, -1}> { y = Slice (x, first, last, axes, step) }""",
+        [[X, np.int32(axes)] for axes in ([1, 2], [0, -2], [1, 2])],
+        lambda x, axes: np.flip(x[(slice(None), slice(None), slice(3))] if 2 in axes else x, tuple(axes)),
+    ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
         [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],

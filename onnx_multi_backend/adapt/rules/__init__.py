@@ -42,6 +42,7 @@ from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.shrink import shrink
+from onnx_multi_backend.adapt.rules.slice_axes import slice_axes
 from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
 from onnx_multi_backend.adapt.rules.special_values import special_values
 from onnx_multi_backend.adapt.rules.stable_functions import stable_functions
@@ -100,6 +101,7 @@ RULES: tuple[Rule, ...] = (
     run_time_scales,
     scan_captures,
     shrink,
+    slice_axes,
     softmax_rows,
     zero_attributes,
     special_values,

@@ -196,6 +196,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Scan": _scan,
     "Selu": form_defects.zeros,
     "Shrink": form_defects.shrink,
+    "Slice": form_defects.sliced,
     "Softmax": form_defects.softmax,
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
@@ -221,6 +222,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "Gather":
         return form_defects.gathers_far(node, facts)
+    if node.op_type == "Slice":
+        return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
     if node.op_type in PLACES:
         return form_defects.scales_at_run_time(node, facts)
     if node.op_type == "Cast":

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
+from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
@@ -173,6 +174,12 @@ def scaled(site: Site) -> Defect | None:
 def shrink(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in INTEGER_BITS:
         return Defect("bias and lambd are rounded to integers", wrong=True)
+    return None
+
+
+def sliced(site: Site) -> Defect | None:
+    if slices_along_unknown_axes(site):
+        return Defect("constant bounds along axes known only at run time end the process", wrong=True)
     return None
 
 
