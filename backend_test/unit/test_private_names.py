@@ -39,10 +39,10 @@ class Public:
 
 @pytest.fixture
 def public(ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> type[omb.Preset]:
-    import onnxruntime
+    from onnxruntime.capi import onnxruntime_inference_collection as collection
 
-    real = onnxruntime.InferenceSession
-    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *args, **kwargs: Public(real(*args, **kwargs)))
+    real = collection.InferenceSession
+    monkeypatch.setattr(collection, "InferenceSession", lambda *args, **kwargs: Public(real(*args, **kwargs)))
     return ort_cpu
 
 

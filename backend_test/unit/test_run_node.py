@@ -180,5 +180,5 @@ def test_devices_and_options_are_held_to_as_in_prepare(engine: type[omb.Preset])
     with pytest.raises(omb.DeviceError):
         engine.run_node(node, [A], "TPU")
     with pytest.raises(omb.OptionError, match="no option 'adopt'"):
-        engine.run_node(node, [A], from_device=True)
+        engine.run_node(node, [A], adopt=True)
     np.testing.assert_array_equal(engine.run_node(node, [A], "CPU", adapt=False)[0], np.maximum(A, 0))

@@ -201,6 +201,6 @@ def test_a_pipe_in_an_entry_is_damage_and_nobody_waits_for_it(store: Store, put:
     folder = put("a")
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    with pytest.warns(CacheWarning, match="no regular file"):
+    with pytest.warns(CacheWarning, match="not a regular file"):
         assert store.read("ort", key_of("a")) is None
     assert not folder.exists()

@@ -57,7 +57,7 @@ def result(label: Label, name: str = "test_a_cpu") -> CaseResult:
         (ENTRY.replace('name = "test_a_cpu"', "names = [1]"), "list of strings"),
         (ENTRY.replace("name =", "glob ="), "no wildcard"),
         (ENTRY + "when = 'linux'\n", "when must be a table"),
-        (ENTRY + "when = {onnx = 'new'}\n", "no version specifier"),
+        (ENTRY + "when = {onnx = 'new'}\n", "not a version specifier"),
         (ENTRY + "when = {instruction_set = 'AVX 512'}\n", "has 'AVX 512'; known are sse4_1"),
         (ENTRY + ENTRY, r"number 2: 'test_a_cpu' is in .*number 1 already"),
     ],

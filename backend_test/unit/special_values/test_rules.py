@@ -110,8 +110,12 @@ def functions() -> Iterator[Form]:
     # Without it, OpenVINO recognizes the body and takes its own Gelu again, which is NaN for an infinity with AVX-512.
     yield Form(rule, "Gelu", (X,), {"approximate": "tanh"})
     yield Form(rule, "LessOrEqual", (A, B))
-    for name in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"):
-        yield Form(rule, name, (np.abs(ROWS) if name == "ReduceLogSum" else ROWS, np.int64([1])), known=(1,))
+    for name in ("ReduceL2", "ReduceSumSquare"):
+        yield Form(rule, name, (ROWS, np.int64([1])), known=(1,))
+    for name in ("ReduceL1", "ReduceLogSum"):
+        yield Form(
+            "reduce_functions", name, (np.abs(ROWS) if name == "ReduceLogSum" else ROWS, np.int64([1])), known=(1,)
+        )
     weights = np.ones(9, np.float32)
     yield Form(rule, "LayerNormalization", (ROWS, weights, weights), opset=17)
     yield Form(rule, "RMSNormalization", (ROWS, weights), only="OrtCpu")  # its axes come from a Range: no OpenVINO
@@ -162,7 +166,7 @@ def stable() -> Iterator[Form]:
         table = table[~np.isinf(table.max(axis=1))]
         for keepdims in (0, 1):
             sums = {"keepdims": keepdims}
-            yield Form("stable_functions", "ReduceLogSumExp", (table, np.int64([1])), sums, known=(1,))
+            yield Form("reduce_functions", "ReduceLogSumExp", (table, np.int64([1])), sums, known=(1,))
 
 
 def others() -> Iterator[Form]:
@@ -217,6 +221,9 @@ def others() -> Iterator[Form]:
     volume, places = FLOATS[:8].reshape(1, 1, 2, 2, 2), np.random.default_rng(1).uniform(-1, 1, (1, 2, 3, 2, 3))
     sampled = (volume, places.astype(np.float32))
     yield Form("grid_sample", "GridSample", sampled, {"mode": "nearest"}, opset=22, fixed=True)
+    yield Form("lp_normalization", "LpNormalization", (ROWS,), {"axis": 1, "p": 2})
+    # ONNX's reference adds up the numbers, not their magnitudes.
+    yield Form("lp_normalization", "LpNormalization", (np.abs(ROWS),), {"axis": 1, "p": 1})
     yield Form("range_type", "Range", tuple(np.array(v, np.float16) for v in (1, 9, 2)), opset=27)
 
 
@@ -231,7 +238,16 @@ NO_FLOATS = {
     *("bit_cast", "bit_shift", "conv_integer_zero_points", "loop_of_no_steps", "loop_states", "optional_get_element"),
     *("optional_has_element", "pool_pads", "recurrent_layout", "scan_captures", "string_locale"),
     *("non_max_suppression", "range_end"),
-    *("top_k_unsigned", "unique_order", "convert_version", "expand_to_nothing"),
+    *("conv_transpose_pads", "integer_powers", "integer_products", "matmul_integer_vectors", "non_zero"),
+    *(
+        "run_time_scales",
+        "shrink",
+        "slice_axes",
+        "top_k_unsigned",
+        "unique_order",
+        "convert_version",
+        "expand_to_nothing",
+    ),
 }
 
 
