@@ -255,7 +255,11 @@ def test_wider_types_give_the_same_numbers(op_type: str, dtype: str) -> None:
     narrow = code(dtype)
     new, changes = rewritten(model, op_type, forms=lambda site: _uses(site, narrow))
     guarded = dtype == "float16" and op_type in ("Max", "Min", "Greater")  # against NaN, and inside in the wider type
-    whole = dtype == "uint32" and op_type in ("Greater", "Equal", "Where")  # which engines compare and choose as float32
+    whole = dtype == "uint32" and op_type in (
+        "Greater",
+        "Equal",
+        "Where",
+    )  # which engines compare and choose as float32
     assert [c.pass_name for c in changes] == [
         "special_values" if guarded else "exact_integers" if whole else "widen_types"
     ]

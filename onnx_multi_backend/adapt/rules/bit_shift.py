@@ -29,7 +29,7 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
         yield _shifted(site, _T.INT32, _by_factor)
 
 
-def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) -> ModelProto:
+def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str, int], str]) -> ModelProto:
     kind, direction = site.elem_type(site.input(0)), site.attribute("direction")
     body = Body(site)
     zero, minus_one = body.constant(0, wide), body.constant(-1, wide)
@@ -42,7 +42,7 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) 
     negative = body("Less", value, zero)
     if direction == "RIGHT" and kind in _SIGNED:
         value = body("Where", negative, body("Sub", minus_one, value), value)
-    result = body("Where", enough, move(body, value, amount, direction), zero)
+    result = body("Where", enough, move(body, value, amount, direction, INTEGER_BITS[kind]), zero)
     if direction == "RIGHT" and kind in _SIGNED:
         result = body("Where", negative, body("Sub", minus_one, result), result)
     if direction == "LEFT" and INTEGER_BITS[kind] < 32:  # not every engine's Cast keeps the low bits
@@ -52,12 +52,13 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str], str]) 
     return body.finish(body.cast(result, kind))
 
 
-def _by_shifting(body: Body, value: str, amount: str, direction: str) -> str:
+def _by_shifting(body: Body, value: str, amount: str, direction: str, bits: int) -> str:
     moved = body("BitShift", body.cast(value, _T.UINT64), body.cast(amount, _T.UINT64), direction=direction)
     return body.cast(moved, _T.INT64)
 
 
-def _by_factor(body: Body, value: str, amount: str, direction: str) -> str:
-    powers = body.constant(np.array([1 << i for i in range(31)] + [-(1 << 31)], np.int32))
+def _by_factor(body: Body, value: str, amount: str, direction: str, bits: int) -> str:
+    # No larger powers than the type has bits: what engines compute in float32 is exact below 2**24.
+    powers = body.constant(np.array([1 << i for i in range(min(bits, 31))] + [-(1 << 31)] * (bits == 32), np.int32))
     factor = body("Gather", powers, amount, axis=0)
     return str(body("Mul" if direction == "LEFT" else "Div", value, factor))
