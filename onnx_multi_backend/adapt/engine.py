@@ -27,11 +27,14 @@ class Defect(NamedTuple):
         some values do, or the result is less exact than it could be, or the engine itself says no when it runs.
     provider : str
         The execution provider that it is about, as `NodePlacement` names it; empty for every one.
+    deadly : bool
+        Compiling the form may end the process: the engine is not even asked about it.
     """
 
     words: str
     wrong: bool = False
     provider: str = ""
+    deadly: bool = False
 
 
 class Engine(Protocol):

@@ -63,7 +63,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
-        if wrong := [d for d in found_defects if d.defect.wrong and not d.defect.provider]:
+        if wrong := [d for d in found_defects if d.defect.deadly or (d.defect.wrong and not d.defect.provider)]:
             checks.check(payload.loaded, full=True)
             raise _computed_wrongly(target, payload, wrong)
     try:

@@ -179,7 +179,7 @@ def shrink(site: Site) -> Defect | None:
 
 def sliced(site: Site) -> Defect | None:
     if slices_along_unknown_axes(site):
-        return Defect("constant bounds along axes known only at run time end the process", wrong=True)
+        return Defect("constant bounds along axes known only at run time end the process", wrong=True, deadly=True)
     return None
 
 

@@ -153,7 +153,9 @@ class OrtEngine(Target):
             of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
         for name, known in zip(self.requested, self.records, strict=True):
             defect = known.defects.find(site) or (known.defects.special(site) if written else None)
-            if known.defects is not defects.NONE and (defect or of_cpu) and self._takes(name, site):
+            if known.defects is defects.NONE or not (defect or of_cpu):
+                continue
+            if (defect and defect.deadly) or self._takes(name, site):
                 return defect._replace(provider=name) if defect else None
         return of_cpu
 
