@@ -63,15 +63,15 @@ def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
     whole = found[2].verdict
     found = shrink(found, attempt)
     model, feeds, trial = found
-    if whole.category in _NUMBERS:
+    if whole.category in (*_NUMBERS, judge.WORSE_REFUSED):
         try:
-            reason = unspecified(model, inner_values(model, feeds))
-        except Exception:  # the evaluators cannot tell: it stays a finding
-            reason = ""
-        if reason:
+            held = inner_values(model, feeds)
+        except Exception:  # the evaluators cannot tell: what is given says something too
+            held = feeds
+        if reason := unspecified(model, held):
             return Outcome(judge.UNSPECIFIED, reason)
-        if approximate(model, trial) or sensitive(model, feeds):
-            return Outcome("sensitive", "rounding changes as much")
+    if whole.category in _NUMBERS and (approximate(model, trial) or sensitive(model, feeds)):
+        return Outcome("sensitive", "rounding changes as much")
     text = report(preset, i, found)
     made = Finding(signature(preset, found), whole.category, model.SerializeToString(), text, feeds)
     return Outcome(whole.category, trial.verdict.why[:200], made, counts=trial.verdict.is_finding)

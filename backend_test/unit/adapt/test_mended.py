@@ -97,6 +97,12 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
                 d = Identity(c) w = Sigmoid(x) }> }""",
         ),
+        "Loop whose rows are those of the run before": parsed(
+            19,
+            """(int64 n, float[2] x) => (float[a, 2] rows, float[2] y) <bool go = {1}> {
+            y, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w, float[2] r) {
+                d = Identity(c) w = Add (v, v) r = Neg (v) }> }""",
+        ),
         "Scan that makes the same at every step": parsed(
             19,
             """(float[2] s, float[3, 2] x) => (float[2] t, float[3, 2] y) {
@@ -160,6 +166,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             "AveragePool", [(1, 1, 4, 4)], opset=19, ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2]
         ),
         "ReduceL1 whose axes are an attribute": single("ReduceL1", [(2, 3, 4)], opset=13, axes=[2]),
+        "ReduceL2 of no axes": single("ReduceL2", [(2, 3)], opset=18, noop_with_empty_axes=1),
         "ReduceLogSumExp of 100": parsed(
             18,
             """(float[2, 3] x) => (float[2, 1] y) <float hundred = {100.0}, int64[1] axes = {1}> {
@@ -216,6 +223,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     ],
     "QuantizeLinear of an unknown shape along axis 0": [[floats(2, 3) * 9]],
     "Loop that may make no step, with a state that is not read": [[np.array(0), floats(2)]],
+    "Loop whose rows are those of the run before": [[np.array(n), floats(2)] for n in (3, 0)],
     "Range that runs backwards": [[np.array(1), np.array(5), np.array(2)]],
     "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
@@ -296,7 +304,7 @@ def test_every_form_that_a_table_calls_wrong_is_tried(engine: str, modules: list
 
 
 #: Operators that ONNX's reference evaluator has no such form of, or computes otherwise.
-BY_ONNX_RUNTIME = {"GRU", "LRN", "LSTM", "NonMaxSuppression", "Softmax"}
+BY_ONNX_RUNTIME = {"GRU", "LRN", "LSTM", "Loop", "NonMaxSuppression", "Softmax"}
 
 
 def correct(model: ModelProto, values: list[np.ndarray]) -> list[Any]:

@@ -61,6 +61,14 @@ FORMS: dict[str, Form] = {
         for opset in (11, 13, 17)
         for keep in (0, 1)
     },
+    **{
+        f"{name} of no axes": Form(
+            f"(float[a, b] x) => (float[a, b] y) {{ y = {name} <noop_with_empty_axes = 1> (x) }}",
+            [[X[0]], [X[0, :1].copy()]],
+            right,
+        )
+        for name, right in (("ReduceL1", np.abs), ("ReduceL2", np.abs), ("ReduceSumSquare", np.square))
+    },
     "ReduceLogSumExp of large numbers": Form(
         "(float[a, b] x) => (float[a, 1] y) <int64[1] axes = {1}> { y = ReduceLogSumExp (x, axes) }",
         [[np.float32([[1000, 1001], [-1000, -1001]])], [np.float32([[88, 89, 90]])]],
@@ -137,6 +145,13 @@ FORMS: dict[str, Form] = {
         int32[2] step = {-1, -1}> { y = Slice (x, first, last, axes, step) }""",
         [[X, np.int32(axes)] for axes in ([1, 2], [0, -2], [1, 2])],
         lambda x, axes: np.flip(x[(slice(None), slice(None), slice(3))] if 2 in axes else x, tuple(axes)),
+    ),
+    "rows of a Loop that makes no step": Form(
+        """(int64 n, float[2] x) => (float[a, 2] rows, float[2] last) <bool go = {1}> {
+        last, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w, float[2] r) {
+            d = Identity (c) w = Add (v, v) r = Neg (v) }> }""",
+        [[np.array(n), X[0, 0, :2].copy()] for n in (3, 0, 1, 0)],
+        lambda n, x: -np.array([x * 2**i for i in range(n)]).reshape(n, 2),
     ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
+from onnx_multi_backend.adapt.rules.loop_rows import loop_rows
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
 from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
@@ -71,6 +72,7 @@ RULES: tuple[Rule, ...] = (
     grid_sample,
     loop_of_no_steps,
     loop_states,
+    loop_rows,
     lp_normalization,
     lrn,
     matmul_integer_vectors,

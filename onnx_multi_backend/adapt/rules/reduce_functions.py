@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: reductions that are functions of others: ReduceL1, ReduceLogSum, ReduceLogSumExp."""
+"""Rule: reductions that are functions of others: ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ def reduce_functions(site: Site) -> Iterator[ModelProto]:
     ReduceLogSumExp subtracts the maximum before, so that no exponential is too large.
     """
     x = site.input(0)
+    if site.is_("ReduceL2") and reduces_nothing(site):
+        body = Body(site, site.opsets)
+        yield body.finish(body("Abs", x))
+        return
     if not site.is_("ReduceL1", "ReduceLogSum", "ReduceLogSumExp"):
         return
     if site.op_type != "ReduceL1" and site.elem_type(x) not in _FLOATS:
@@ -33,6 +37,13 @@ def reduce_functions(site: Site) -> Iterator[ModelProto]:
         return
     total = _reduced(body, site, "ReduceSum", body("Abs", x) if site.op_type == "ReduceL1" else x, keep)
     yield body.finish(total if site.op_type == "ReduceL1" else body("Log", total))
+
+
+def reduces_nothing(site: Site) -> bool:
+    """Whether no axis is given, and none is meant."""
+    axes = site.constant(site.input(1)) if site.has_input(1) else np.array([])
+    given = bool(site.attribute("axes")) or axes is None or axes.size
+    return bool(site.attribute("noop_with_empty_axes", 0)) and not given
 
 
 def _log_sum_exp(body: Body, site: Site, keep: int) -> str:

@@ -9,8 +9,10 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
+from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
@@ -83,6 +85,8 @@ def _loop(site: Site) -> Defect | None:
         return Defect("a loop of no steps gives zeros, not the initial values", wrong=True)
     if not runs_once(site) and unread_states(site):
         return Defect("a state that the body does not read is not written where the loop makes no step", wrong=True)
+    if GUARDED not in site.node.name and collects(site):
+        return Defect("where a loop makes no step, the rows of the run before are given once more", wrong=True)
     return None
 
 
@@ -185,6 +189,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "RNN": _recurrent,
     "Range": form_defects.range_,
     "ReduceL1": form_defects.reduced,
+    "ReduceL2": form_defects.reduced,
     "ReduceLogSum": Only({"openvino": ">=2026"}, form_defects.reduced),
     "ReduceLogSumExp": Several(
         (Only({"openvino": ">=2026"}, form_defects.reduced), Only({"openvino": "<2026"}, form_defects.exponentials))
@@ -207,13 +212,13 @@ DEFECTS: Mapping[str, FindDefect] = {
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
 _ONLY_WITH: Mapping[str, frozenset[str]] = {
     "ConvTranspose": frozenset({"auto_pad"}),
-    **dict.fromkeys(("ReduceL1", "ReduceLogSum"), frozenset({"axes"})),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
     "AveragePool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
 }
 
 #: Operators that are right since an opset.
-_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13, "ReduceL1": 18, "ReduceLogSum": 18}
+_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
 
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:

@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
+from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
@@ -137,8 +138,10 @@ def conv_transpose(site: Site) -> Defect | None:
 
 def reduced(site: Site) -> Defect | None:
     """Source: measured; the axes are an input of ReduceSum since opset 13, of the others since 18."""
-    if 13 <= site.opset < 18 and site.attribute("axes"):
+    if site.op_type != "ReduceL2" and 13 <= site.opset < 18 and site.attribute("axes"):
         return Defect("the attribute axes is ignored: all axes are reduced", wrong=True)
+    if reduces_nothing(site):
+        return Defect("where no axis is reduced, elements are passed on as they are", wrong=True)
     return None
 
 
