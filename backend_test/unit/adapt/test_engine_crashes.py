@@ -54,11 +54,14 @@ REWRITTEN = {
 
 @pytest.mark.parametrize("form", [*REFUSED, *REWRITTEN])
 def test_the_engine_still_dies_of_the_bare_form(form: str, tmp_path: Path) -> None:
-    """Once this fails, an engine has been mended, and its entry in defects.py can go."""
+    """Once this fails, an engine has been mended, and its entry in defects.py can go.
+
+    What reads or writes beyond its memory may get away with it: a process or two may live.
+    """
     path = tmp_path / "model.onnx"
     onnx.save({**REFUSED, **REWRITTEN}[form], path)
-    done = subprocess.run([sys.executable, "-c", BARE, str(path)], capture_output=True, check=False)
-    assert done.returncode < 0, done.stderr
+    command = [sys.executable, "-c", BARE, str(path)]
+    assert any(subprocess.run(command, capture_output=True, check=False).returncode < 0 for _ in range(4))
 
 
 @pytest.mark.parametrize("form", REFUSED)

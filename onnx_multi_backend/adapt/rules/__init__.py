@@ -45,8 +45,8 @@ from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.shrink import shrink
 from onnx_multi_backend.adapt.rules.slice_axes import slice_axes
 from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
+from onnx_multi_backend.adapt.rules.softplus import softplus
 from onnx_multi_backend.adapt.rules.special_values import special_values
-from onnx_multi_backend.adapt.rules.stable_functions import stable_functions
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.tile import tile
@@ -107,7 +107,7 @@ RULES: tuple[Rule, ...] = (
     softmax_rows,
     zero_attributes,
     special_values,
-    stable_functions,
+    softplus,
     string_locale,
     tensor_scatter,
     tile,

@@ -11,6 +11,7 @@ import numpy as np
 
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import bound_run_of
+from onnx_multi_backend.engines.ort.records import record
 from onnx_multi_backend.errors import RunError
 from onnx_multi_backend.host.devices import Device
 
@@ -45,7 +46,7 @@ class Binding:
             else:
                 self._io.bind_output(name, "cpu", 0, value.dtype.type, list(value.shape), value.ctypes.data)
         # Of host memory a session on another device takes a copy when it is bound.
-        elsewhere = native.get_providers()[0] in ("CUDAExecutionProvider", "TensorrtExecutionProvider")
+        elsewhere = record(native.get_providers()[0]).on_cuda
         self._again = [(n, v) for n, v in inputs.items() if elsewhere and isinstance(v, np.ndarray)]
 
     def _bind_input(self, name: str, value: Any) -> None:

@@ -15,14 +15,12 @@ from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
-from onnx_multi_backend.engines.ort import defects, errors, plugins, providers, runtime
+from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.deadly import (
     FOLDED,
     FOLDED_BEFORE_1_31,
-    OF_OPENVINO,
-    OF_OPENVINO_BEFORE_1_31,
     empty_layers,
 )
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
@@ -127,14 +125,10 @@ class OrtEngine(Target):
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
-        known = {**FOLDED, **FOLDED_BEFORE_1_31}
-        of_openvino = providers.OPENVINO in map(plugins.provider_without_meta, self.requested)
-        if of_openvino:
-            known.update(OF_OPENVINO)
-            known.update(OF_OPENVINO_BEFORE_1_31)
-        found = deadly.find(model, known)
+        of_providers = {op_type: why for known in self.records for op_type, why in known.deadly.items()}
+        found = deadly.find(model, {**FOLDED_BEFORE_1_31, **of_providers})
         if found and not applies({"onnxruntime": "<1.31"}):  # asked for where it matters alone: that takes a while
-            found = deadly.find(model, {**FOLDED, **(OF_OPENVINO if of_openvino else {})})
+            found = deadly.find(model, {**FOLDED, **of_providers})
         return [*found, *empty_layers(model)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:

@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import integers as of_integers
 from onnx_multi_backend.engines.openvino import special_values
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.ort.deadly import OF_OPENVINO, OF_OPENVINO_BEFORE_1_31
 from onnx_multi_backend.engines.ort.defects import Table
 from onnx_multi_backend.engines.ort.records import Record
 from onnx_multi_backend.host import devices
@@ -51,6 +52,7 @@ BUILT_IN = replace(
     least_nodes=4,
     drops_cast_pairs=True,
     narrows=True,
+    deadly={**OF_OPENVINO, **OF_OPENVINO_BEFORE_1_31},
     defects=_with_integers(_table_of_openvino("2025.4.1")),
 )
 
@@ -60,6 +62,7 @@ PLUGIN = replace(
     known_options=frozenset({"load_config", "reshape_input"}),
     loses_empty_inputs=True,
     breaks_memory=True,
+    deadly=OF_OPENVINO,
     meta="AUTO",
     inside=OpenvinoLimits(),
     narrows=True,

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.engines.deadly import Deadly
 from onnx_multi_backend.engines.ort import defects, plugins, runtime
 from onnx_multi_backend.engines.ort.defects import Table
 from onnx_multi_backend.host import devices
@@ -52,6 +53,8 @@ class Record:
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
         Whether it takes nodes that break the process's memory; see `unsafe`.
+    deadly : mapping of str to tuple of callable
+        What ends the process while it compiles a node, by operator; see `engines.deadly`.
     known_options : frozenset of str
         All its options, where it says nothing about others; empty where it refuses them itself.
     meta : str
@@ -78,6 +81,7 @@ class Record:
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
+    deadly: Mapping[str, tuple[Deadly, ...]] = field(default_factory=dict)
     known_options: frozenset[str] = frozenset()
     meta: str = ""
     inside: Limits | None = None

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend.engines.ort import errors, providers, runtime
+from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
+from onnx_multi_backend.engines.ort.records import record
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Feeds, Session, Value
@@ -121,7 +122,7 @@ class OrtSession(Session):
     def _output_device(self, device: str | None) -> Device:
         given = devices.CPU if device is None or devices.CPU.knows(device) else devices.CUDA
         wanted = given.parse(device, "output_device")
-        if wanted.kind == "CUDA" and providers.CUDA not in self.native.get_providers():
+        if wanted.kind == "CUDA" and not any(record(name).on_cuda for name in self.native.get_providers()):
             raise DeviceError(
                 f"output_device={device!r}: this session holds {', '.join(self.native.get_providers())}, whose results lie "
                 "on the CPU. Leave output_device out, or prepare on a CUDA device."
