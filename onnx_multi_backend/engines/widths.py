@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from onnx import AttributeProto, TensorProto
 
+from onnx_multi_backend.adapt.values import of_type
 from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.diagnosis import computed_wrongly
@@ -24,7 +25,7 @@ _MOST_NAMED = 5
 def look(target: Target, payload: Payload) -> Study:
     """What the engine makes of the types of a model; nothing for a model that is to be left as it stands."""
     model = payload.adapted.proto
-    if not payload.lowering or not (target.narrows or _has_integers(payload)):
+    if not payload.lowering or not (target.narrows or (_has_integers(payload) and _may_be_wrong(target, payload))):
         return Study()
     return study(model, target.may_have_integer_defect, narrows=target.narrows)
 
@@ -39,6 +40,16 @@ def _has_integers(payload: Payload) -> bool:
         for node in all_nodes(payload.adapted.proto)
         if node.op_type == "Cast"
         for a in node.attribute
+    )
+
+
+def _may_be_wrong(target: Target, payload: Payload) -> bool:
+    """Whether the engine might compute a node wrongly, were its integers as large as their type allows."""
+    largest = [of_type(kind) for kind in _COMPUTED]
+    return any(
+        target.may_have_integer_defect(node, [value] * len(node.input))
+        for node in all_nodes(payload.adapted.proto)
+        for value in largest
     )
 
 
