@@ -18,6 +18,7 @@ from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.values import SMALL, Value, arithmetic
 from onnx_multi_backend.adapt.widths import SATURATES
+from onnx_multi_backend.host.applies import applies
 
 _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
@@ -109,7 +110,9 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
             return None
         if site.op_type == "Div":
             fixed = all((shape := site.shape(name)) is not None and None not in shape for name in site.node.input)
-            return None if fixed else Defect("quotients of 8 bits are rounded, where shapes are dynamic", wrong=True)
+            if fixed and applies({"instruction_set": "avx2"}):
+                return None
+            return Defect("quotients of 8 bits are rounded, where shapes are dynamic or AVX2 is missing", wrong=True)
         what = "limited to the type's range" if kind in _EIGHT else "not cut back to 16 bits"
         return Defect(f"results beyond the type are {what} instead of wrapping around", wrong=True)
     if kind in _NARROW and site.op_type in _UNTYPED:
