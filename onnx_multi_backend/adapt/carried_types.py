@@ -11,11 +11,11 @@ import numpy as np
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of, subgraphs
+from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.external_data import load_values
-from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors
+from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, subgraphs
 from onnx_multi_backend.models.tensors import WIDER, element_name, is_whole
 
 _T = TensorProto

@@ -17,11 +17,10 @@ from onnx_multi_backend.adapt.single_node import (
     opset_imports,
     opset_versions,
     single_node_model,
-    subgraphs,
 )
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far
 
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
+from itertools import zip_longest
 from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto, TensorProto, defs
 
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 
 _FLOATS = frozenset(f"tensor({name})" for name in ("float", "float16", "bfloat16", "double"))
 _FLOAT_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE})
@@ -26,26 +28,53 @@ class _Made(NamedTuple):
 
 
 def float_names(graph: GraphProto) -> set[str]:
-    """Names of values that hold floating-point numbers. Others may too; those of subgraphs are left out.
+    """Names of values that hold floating-point numbers, of the graph and its subgraphs. Others may too.
+
+    Where branches have a name in common, all that it stands for hold floating-point numbers.
+    """
+    floats: set[str] = set()
+    others: set[str] = set()
+    _look(graph, (), floats, others)
+    return floats - others
+
+
+def _look(graph: GraphProto, outer: tuple[set[str], ...], floats: set[str], others: set[str]) -> list[bool]:
+    """Sort what a graph gives names to into floating-point numbers and others, and tell so of the graph's outputs.
 
     Parameters
     ----------
-    graph : onnx.GraphProto
-        Its nodes in any order.
+    outer : tuple of set of str
+        The floating-point numbers of the graphs around it.
     """
-    found = {value.name for value in graph.input if value.type.tensor_type.elem_type in _FLOAT_TYPES}
-    found.update(tensor.name for tensor in graph.initializer if tensor.data_type in _FLOAT_TYPES)
+    given = {v.name for v in graph.input if v.type.tensor_type.elem_type in _FLOAT_TYPES}
+    given.update(t.name for t in graph.initializer if t.data_type in _FLOAT_TYPES)
+    others.update(v.name for v in graph.input if v.name not in given)
+    others.update(t.name for t in graph.initializer if t.name not in given)
+    scopes = (given, *outer)
     for node in graph.node:
-        if not node.output or canonical(node.domain):
-            continue
-        made = _made(node.op_type)
-        if (
-            (node.op_type in _CONSTANTS and _holds_floats(node))
-            or made.floats
-            or any(i < len(node.input) and node.input[i] in found for i in made.like)
-        ):
-            found.add(node.output[0])
-    return found
+        bodies = [_look(body, scopes, floats, others) for body in subgraphs(node)]
+        if node.op_type == "If" and bodies:
+            made = [all(told) for told in zip(*bodies, strict=False)]
+        else:
+            made = [_makes_floats(node, scopes)]
+        for name, is_float in zip_longest(node.output, made[: len(node.output)], fillvalue=False):
+            (given if is_float else others).add(str(name))
+    floats |= given
+    return [any(value.name in names for names in scopes) for value in graph.output]
+
+
+def _makes_floats(node: NodeProto, scopes: Iterable[set[str]]) -> bool:
+    """Whether a node's first output holds floating-point numbers."""
+    if canonical(node.domain):
+        return False
+    if node.op_type in _CONSTANTS and _holds_floats(node):
+        return True
+    if node.op_type == "Cast":
+        return any(a.name == "to" and a.i in _FLOAT_TYPES for a in node.attribute)
+    made = _made(node.op_type)
+    return made.floats or any(
+        node.input[i] in names for i in made.like if i < len(node.input) and node.input[i] for names in scopes
+    )
 
 
 def _holds_floats(node: NodeProto) -> bool:

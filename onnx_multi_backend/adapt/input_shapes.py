@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.errors import OptionError
-from onnx_multi_backend.models.graph_walk import all_nodes, defaults_of
+from onnx_multi_backend.models.graph_walk import all_nodes, defaults_of, subgraphs
 
 #: A size for each dimension, None for one that stays as it is.
 Shape = tuple["int | None", ...]

@@ -35,12 +35,11 @@ from onnx_multi_backend.adapt.single_node import (
     opset_versions,
     reads,
     single_node_model,
-    subgraphs,
 )
 from onnx_multi_backend.adapt.site import BODY_OPSET, Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, one_of_each_first, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, one_of_each_first, operator_name, subgraphs
 
 logger = logging.getLogger(__name__)
 

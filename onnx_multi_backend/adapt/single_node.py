@@ -12,6 +12,7 @@ import onnx.checker
 import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.adapt.hints import KNOWN, hint, read_hint
 from onnx_multi_backend.adapt.inference import infer as infer
 from onnx_multi_backend.adapt.inference import is_valid as is_valid
@@ -19,7 +20,14 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, all_tensors, canonical, tensors_of
+from onnx_multi_backend.models.graph_walk import (
+    FREE_INITIALIZERS,
+    all_nodes,
+    all_tensors,
+    canonical,
+    subgraphs,
+    tensors_of,
+)
 from onnx_multi_backend.models.tensors import is_whole
 
 #: A tensor above this many bytes is not a constant that a model of one node carries along.
@@ -138,6 +146,22 @@ class Facts:
         return frozenset([*constants, *(t.name for t in all_tensors(self._model))])
 
     @functools.cached_property
+    def may_hold_doubles(self) -> bool:
+        """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type."""
+        double = TensorProto.DOUBLE
+        if self._model.functions or any(t.data_type == double for t in all_tensors(self._model)):
+            return True
+        kinds = [v.type for v in self._model.graph.input]
+        return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, double) for t in kinds) or any(
+            a.i == double or double in a.ints for node in all_nodes(self._model) for a in node.attribute
+        )
+
+    @functools.cached_property
+    def floats(self) -> set[str]:
+        """Values that hold floating-point numbers, as far as is seen at a glance. None where there are local functions."""
+        return set() if self._model.functions else float_names(self._model.graph)
+
+    @functools.cached_property
     def shapes(self) -> frozenset[str]:
         """The results of Shape."""
         return frozenset(node.output[0] for node in all_nodes(self._model) if node.op_type == "Shape")
@@ -145,14 +169,6 @@ class Facts:
 
 def _is_small(tensor: TensorProto) -> bool:
     return tensor.data_location != TensorProto.EXTERNAL and tensor.ByteSize() < _SMALL
-
-
-def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
-    """The graphs in a node's attributes."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
 
 
 def reads(node: NodeProto) -> list[str]:

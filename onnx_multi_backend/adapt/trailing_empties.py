@@ -21,6 +21,10 @@ from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in,
 #: Operators with as many outputs as a graph of theirs has, or as they are told.
 _PLACED = frozenset({"If", "Loop", "Scan", "Split"})
 
+#: Operators whose trailing empty inputs every engine takes for what they are (measured). PyTorch writes Clip so: the model
+#: goes to the engine as it is.
+_RIGHT = frozenset({"Clip"})
+
 _OPTIONAL = OpSchema.FormalParameterOption.Optional
 
 
@@ -71,7 +75,7 @@ def _meant(model: ModelProto) -> Iterator[tuple[NodeProto, int, int]]:
 def _of(nodes: Iterable[NodeProto], opsets: Mapping[str, int]) -> Iterator[tuple[NodeProto, int, int]]:
     for node in nodes_in(nodes):
         inputs, outputs = node.input, node.output
-        if (inputs and not inputs[-1]) or "" in outputs:
+        if ((inputs and not inputs[-1]) or "" in outputs) and node.op_type not in _RIGHT:
             kept = kept_inputs(node, opsets), kept_outputs(node, opsets)
             if kept != (len(inputs), len(outputs)) or _unnamed(node):
                 yield node, *kept

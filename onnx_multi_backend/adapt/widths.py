@@ -10,9 +10,9 @@ from typing import NamedTuple
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.ranges import Values, of_constant, of_tensor, ranges
-from onnx_multi_backend.adapt.single_node import infer, inlined, subgraphs
+from onnx_multi_backend.adapt.single_node import infer, inlined
 from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
-from onnx_multi_backend.adapt.single_node import inlined, subgraphs
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.adapt.single_node import inlined
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 
 #: The constants that a node reads, None where an input is none; the answer is why it ends the process, or None.
 Deadly = Callable[[NodeProto, "list[np.ndarray | None]"], "str | None"]

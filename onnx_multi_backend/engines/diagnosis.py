@@ -11,18 +11,17 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Limits, adapt
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.adapt.single_node import (
-    Scope,
-    infer,
-    opset_versions,
-    reads,
-    scope_of,
-    single_node_model,
-    subgraphs,
-)
+from onnx_multi_backend.adapt.single_node import Scope, infer, opset_versions, reads, scope_of, single_node_model
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, one_of_each_first, operator_name
+from onnx_multi_backend.models.graph_walk import (
+    all_nodes,
+    canonical,
+    nodes_in,
+    one_of_each_first,
+    operator_name,
+    subgraphs,
+)
 from onnx_multi_backend.models.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.

@@ -28,6 +28,14 @@ def nodes_in(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
                     yield from nodes_in(graph.node)
 
 
+def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs in a node's attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node of a model: main graph, subgraphs and local functions."""
     return _of_functions_too(model) if model.functions else nodes_in(model.graph.node)

@@ -15,7 +15,7 @@ HEAD = '<ir_version: 10, opset_import: ["" : 21, "other" : 1]>'
     ("text", "floats"),
     [
         ("(float[n] x) => (float[n] y) { a = Relu (x) b = Shape (x) y = Add (a, x) }", "x a y"),
-        ("(int64[n] x) => (int64[n] y) { a = Relu (x) y = Cast <to = 1> (a) }", ""),
+        ("(int64[n] x) => (int64[n] y) { a = Relu (x) y = Cast <to = 1> (a) }", "y"),
         (
             "(int64[n] x, float16[n] z) => (int64[n] y) { a = Gather (z, x) b = Gather (x, x) y = Where (x, b, x) }",
             "z a",
@@ -32,7 +32,19 @@ HEAD = '<ir_version: 10, opset_import: ["" : 21, "other" : 1]>'
         (
             """(int64 n, bool c, float x, int64 i) => (float y, int64 z) {
             y, z = Loop (n, c, x, i) <body = b (int64 k, bool d, float s, int64 t) => (bool d, int64 t, float s) { }> }""",
-            "x",
+            "x s",
+        ),
+        (
+            """(bool c, float x, int64 i) => (float y) {
+            y = If (c) <then_branch = t () => (float a) { b = Neg (x) a = Abs (b) },
+                        else_branch = e () => (float a) { b = Neg (i) a = Cast <to = 1> (b) }> }""",
+            "x y a",
+        ),
+        (
+            """(bool c, float x, int64 i) => (float y, int64 z) {
+            y, z = If (c) <then_branch = t () => (float a, int64 k) { a = Abs (x) k = Neg (i) },
+                           else_branch = e () => (float b, int64 k) { b = Neg (x) k = Abs (i) }> }""",
+            "x y a b",
         ),
     ],
 )

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.models.graph_walk import subgraphs
 
 
 def loop_states(site: Site) -> Iterator[ModelProto]:

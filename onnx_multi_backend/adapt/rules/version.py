@@ -15,6 +15,9 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 _MODERN = 7
 
 
+#: Operators, with two opsets, between which the converter says that it has no way. Asking takes 10 ms.
+_NO_WAY: set[tuple[str, int, int]] = set()
+
 _NO_ADAPTER = (RuntimeError, ValueError, onnx.version_converter.ConvertError, onnx.shape_inference.InferenceError)
 
 
@@ -22,7 +25,8 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
     """Lift an operator of an older opset, or bring down one of a newer, with ONNX's own converter."""
     targets = [_MODERN, site.target] if site.opset < _MODERN else [site.target]
     for target in targets:
-        if site.domain or site.opset == target:
+        way = site.op_type, site.opset, target
+        if site.domain or site.opset == target or way in _NO_WAY:
             continue
         model = ModelProto()
         model.CopyFrom(site.model)
@@ -30,7 +34,9 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
             model.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
         try:
             converted = onnx.version_converter.convert_version(model, target)
-        except _NO_ADAPTER:
+        except _NO_ADAPTER as error:
+            if "No Adapter" in str(error):
+                _NO_WAY.add(way)
             continue
         del converted.graph.input[len(site.model.graph.input) :]
         if converted.graph.node and not _loses_integers(site, converted):

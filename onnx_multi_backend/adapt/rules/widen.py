@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
-from onnx_multi_backend.adapt.single_node import infer, subgraphs
+from onnx_multi_backend.adapt.single_node import infer
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.models.graph_walk import subgraphs
 
 _T = TensorProto
 

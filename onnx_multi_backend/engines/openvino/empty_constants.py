@@ -9,9 +9,8 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.single_node import subgraphs
 from onnx_multi_backend.adapt.site import INTEGER_BITS
-from onnx_multi_backend.models.graph_walk import all_tensors, canonical, defaults_of
+from onnx_multi_backend.models.graph_walk import all_tensors, canonical, defaults_of, subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 _T = TensorProto

@@ -127,7 +127,16 @@ DEFECTS: Mapping[str, FindDefect] = {
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
-    return dilates_into_auto_pad(node) if node.op_type in POOLS else node.op_type in DEFECTS
+    if node.op_type in POOLS:
+        return dilates_into_auto_pad(node)
+    if node.op_type in ("GRU", "LSTM"):
+        return facts.may_hold_doubles
+    if node.op_type in ("ReduceMax", "ReduceMin"):
+        return not facts.floats.issuperset(node.input[:1])
+    if node.op_type == "ConvInteger":
+        zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
+        return zero is None or list(zero.dims) not in ([], [1])
+    return node.op_type in DEFECTS
 
 
 def find(site: Site) -> Defect | None:

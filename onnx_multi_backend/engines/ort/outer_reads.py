@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, NodeProto
 
-from onnx_multi_backend.adapt.single_node import subgraphs
-from onnx_multi_backend.models.graph_walk import nodes_in
+from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs
 
 
 def outer_reads(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
