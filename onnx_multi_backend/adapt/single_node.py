@@ -147,13 +147,17 @@ class Facts:
 
     @functools.cached_property
     def may_hold_doubles(self) -> bool:
-        """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type."""
+        """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type.
+
+        What operators of other domains make is not known.
+        """
         double = TensorProto.DOUBLE
         if self._model.functions or any(t.data_type == double for t in all_tensors(self._model)):
             return True
         kinds = [v.type for v in self._model.graph.input]
         return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, double) for t in kinds) or any(
-            a.i == double or double in a.ints for node in all_nodes(self._model) for a in node.attribute
+            canonical(node.domain) or any(a.i == double or double in a.ints for a in node.attribute)
+            for node in all_nodes(self._model)
         )
 
     @functools.cached_property

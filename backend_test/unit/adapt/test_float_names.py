@@ -7,6 +7,7 @@ import onnx.parser
 import pytest
 
 from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.adapt.single_node import Facts
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "other" : 1]>'
 
@@ -58,3 +59,18 @@ def test_initializers_count_by_their_type() -> None:
         "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, int64[2] i = {1, 2}> { y = Add (x, w) }"
     )
     assert float_names(graph) == {"x", "w", "y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "doubles"),
+    [
+        ("(float[n] x) => (float[n] y) { y = Relu (x) }", False),
+        ("(double[n] x) => (double[n] y) { y = Relu (x) }", True),
+        ("(float[n] x) => (float[n] y) { a = Cast <to = 11> (x) y = Cast <to = 1> (a) }", True),
+        ("(float[n] x) => (float[n] y) <double[1] w = {1}> { a = CastLike (x, w) y = CastLike (a, x) }", True),
+        ("(float[n] x) => (float[n] y) { y = other.Relu (x) }", True),
+        ("(seq(float[n]) x) => (float[n] y) { y = ConcatFromSequence <axis = 0> (x) }", True),
+    ],
+)
+def test_a_model_may_hold_doubles(text: str, doubles: bool) -> None:
+    assert Facts(onnx.parser.parse_model(f"{HEAD} g {text}")).may_hold_doubles is doubles
