@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from onnx import AttributeProto, TensorProto
 
-from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.values import of_type
 from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
@@ -48,7 +48,7 @@ def _may_be_wrong(target: Target, payload: Payload) -> bool:
     """Whether the engine might compute a node wrongly, were its integers as large as their type allows."""
     model = payload.adapted.proto
     largest = [of_type(kind) for kind in _COMPUTED]
-    floats = float_names(model.graph) if not model.functions else set()  # a function has names of its own
+    floats = Facts(model).floats
     return any(
         target.may_have_integer_defect(node, [value] * len(node.input))
         for node in all_nodes(model)
