@@ -71,20 +71,17 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Trusting:
+class Unasked:
     """An engine that is not asked about nodes: only those that it computes wrongly count as lacking.
 
-    It is enough for a model that the engine takes as a whole; asking about each node costs as much as compiling it.
+    Asking about each node costs as much as compiling it. Where the whole is compiled next, that tells too, and at once.
 
     Parameters
     ----------
     engine : Engine
-    may_have_defect : callable
-        Tells from a node, and what a model says by itself, whether it may be computed wrongly.
     """
 
     engine: Engine
-    may_have_defect: Callable[[NodeProto, Facts], bool]
 
     @property
     def limits(self) -> Limits:
@@ -92,11 +89,11 @@ class Trusting:
 
     @property
     def ignores_opset(self) -> bool:
-        return True
+        return self.engine.ignores_opset
 
     @property
     def identity(self) -> Hashable:
-        return "trusting", self.engine.identity
+        return type(self), self.engine.identity
 
     def accepts(self, model: ModelProto) -> str | None:
         return None
@@ -106,6 +103,24 @@ class Trusting:
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         return self.engine.find_defect(site, written=written)
+
+
+@dataclass(frozen=True)
+class Trusting(Unasked):
+    """An engine that takes a model as a whole: its nodes need no other opset, and most of them need not even be looked at.
+
+    Parameters
+    ----------
+    engine : Engine
+    may_have_defect : callable
+        Tells from a node, and what a model says by itself, whether it may be computed wrongly.
+    """
+
+    may_have_defect: Callable[[NodeProto, Facts], bool]
+
+    @property
+    def ignores_opset(self) -> bool:
+        return True
 
 
 #: What engines said of models of one node, the last ones: asking costs as much as compiling. ONNX's own suite asks

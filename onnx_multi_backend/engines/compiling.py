@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
-from onnx_multi_backend.adapt.engine import Trusting
+from onnx_multi_backend.adapt.engine import Trusting, Unasked
 from onnx_multi_backend.adapt.patience import Patience
+from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
@@ -97,6 +98,8 @@ def _lowered(
 ) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
+    The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
+
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
     """
     from onnx_multi_backend.adapt.lowering import lower
@@ -104,19 +107,33 @@ def _lowered(
     engines_to_ask = target.engines_to_ask(taken=taken)
     for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
         asked = Trusting(engine, target.may_have_defect) if trusting else engine
-        for lowered in lower(
-            payload.adapted, asked, within, complaint=complaint, patience=payload.patience, typed=typed
-        ):
-            try:
-                built = target.build(replace(payload, adapted=lowered))
-            except OptionError:
-                raise
-            except (RefusedError, OnnxMultiBackendError):
-                continue
-            if _wrong(defective_nodes(lowered.proto, target, target.may_have_defect, integers=True), built.session):
-                continue
-            return built.after(lowered.changes[len(payload.adapted.changes) :])
+        for pieces in (Unasked(within), within):
+            rewritten = lower(
+                payload.adapted, asked, pieces, complaint=complaint, patience=payload.patience, typed=typed
+            )
+            helped = False
+            for lowered in rewritten:
+                helped = True
+                if (built := _built(target, payload, lowered)) is not None:
+                    return built
+            if not helped:  # no rule helps, so none does whose pieces the engine has
+                break
     return None
+
+
+def _built(target: Target, payload: Payload, lowered: Adapted) -> Built | None:
+    """The session of a rewritten model; None where the engine refuses it or computes it wrongly."""
+    if target.deadly(lowered.proto):
+        return None
+    try:
+        built = target.build(replace(payload, adapted=lowered))
+    except OptionError:
+        raise
+    except (RefusedError, OnnxMultiBackendError):
+        return None
+    if _wrong(defective_nodes(lowered.proto, target, target.may_have_defect, integers=True), built.session):
+        return None
+    return built.after(lowered.changes[len(payload.adapted.changes) :])
 
 
 def _wrong(found_defects: list[DefectiveNode], session: Session) -> list[DefectiveNode]:

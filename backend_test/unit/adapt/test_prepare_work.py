@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 from onnx import TensorProto, helper
 
@@ -15,6 +16,8 @@ import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt import inference, lowering
 from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
+from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
 
 def plain_resize(scales: list[float], **attributes: Any) -> onnx.ModelProto:
@@ -68,6 +71,43 @@ def test_others_are_looked_at(
     calls = counted(monkeypatch, inference, "_asked")
     openvino.compatibility(plain_resize(scales, **attributes))
     assert calls
+
+
+def test_what_rules_write_is_compiled_once_in_the_whole_model(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = plain_resize(
+        [1, 1, 0.6, 0.7], mode="cubic", exclude_outside=1, coordinate_transformation_mode="align_corners"
+    )
+    compiled = counted(monkeypatch, OpenvinoTarget, "_compile")
+    rep = openvino.prepare(made)
+    assert "resize" in {change.pass_name for change in rep.adaptations}
+    assert len(compiled) <= 4  # the model, its nodes and the rewritten model; the Resize takes over 100 nodes
+    x = np.random.default_rng(0).normal(size=(1, 2, 9, 11)).astype(np.float32)
+    evaluated = onnx.reference.ReferenceEvaluator(made).run(None, {"x": x})[0]
+    np.testing.assert_allclose(rep.run(x)[0], evaluated, atol=1e-5)
+
+
+def test_pieces_that_the_engine_refuses_together_are_shown_one_by_one(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = plain_resize([1, 1, 0.6, 0.7], mode="cubic", exclude_outside=1)
+    expected = openvino.prepare(made)
+    compiled: list[int] = []
+    real = OpenvinoTarget.build
+
+    def refuse_the_first_that_is_rewritten(self: OpenvinoTarget, payload: Payload) -> Built:
+        if payload.adapted.changes:
+            compiled.append(len(payload.adapted.proto.graph.node))
+            if len(compiled) == 1:
+                raise RefusedError("no", lacks_kernel=True)
+        return real(self, payload)
+
+    monkeypatch.setattr(OpenvinoTarget, "build", refuse_the_first_that_is_rewritten)
+    rep = openvino.prepare(made)
+    assert len(compiled) == 2
+    x = np.random.default_rng(0).normal(size=(1, 2, 9, 11)).astype(np.float32)
+    np.testing.assert_array_equal(rep.run(x)[0], expected.run(x)[0])
 
 
 def test_a_name_that_means_two_things_is_not_certain() -> None:
