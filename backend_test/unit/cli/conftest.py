@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,16 @@ class Done(NamedTuple):
 
 
 Cli = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def hangups_end_processes() -> Iterator[None]:
+    """Under nohup the tests, and every process that they start, would ignore SIGHUP."""
+    hangup = getattr(signal, "SIGHUP", None)
+    before = signal.signal(hangup, signal.SIG_DFL) if hangup is not None else None
+    yield
+    if hangup is not None:
+        signal.signal(hangup, before)
 
 
 @pytest.fixture
