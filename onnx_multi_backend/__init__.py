@@ -9,7 +9,9 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.backend import prepare
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import (
+    AlreadyQuantizedError,
     CacheWarning,
+    CalibrationDataError,
     CalibrationTableError,
     DeviceError,
     DeviceUnavailableError,
@@ -64,8 +66,10 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Adaptation",
+    "AlreadyQuantizedError",
     "Availability",
     "CacheWarning",
+    "CalibrationDataError",
     "CalibrationTableError",
     "Compatibility",
     "DeviceError",

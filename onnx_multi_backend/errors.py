@@ -73,6 +73,14 @@ class InputError(OnnxMultiBackendError, ValueError):
     """The inputs of a run do not fit the model: number, names, dtype or shape."""
 
 
+class CalibrationDataError(InputError):
+    """The data of a calibration is missing, does not fit the model, or makes tensors of it infinite or NaN."""
+
+
+class AlreadyQuantizedError(UnsupportedModelError):
+    """The model is to be quantized, and is quantized already."""
+
+
 class RunError(OnnxMultiBackendError, RuntimeError):
     """The engine failed while it ran the model."""
 

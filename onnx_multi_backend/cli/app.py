@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import onnx_multi_backend
-from onnx_multi_backend.cli import cache, conformance, inspect, messages, presets, run
+from onnx_multi_backend.cli import cache, calibrate, conformance, inspect, messages, presets, run
 from onnx_multi_backend.early_interrupt import PROGRAM
 
 EXAMPLES = """\b
@@ -16,6 +16,7 @@ Start with:
   onnx-multi-backend presets                          what is usable here, and why not
   onnx-multi-backend inspect model.onnx               which presets run a model, and how
   onnx-multi-backend run model.onnx --random          run it once
+  onnx-multi-backend quantize model.onnx --data DIR --out int8.onnx   to int8, where that is faster and accurate
   onnx-multi-backend conformance                      ONNX's official suite on every preset
   onnx-multi-backend cache info                       what is kept for the next start
 """
@@ -29,6 +30,8 @@ app = typer.Typer(
 app.command(epilog=presets.EXAMPLES)(presets.presets)
 app.command(epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=calibrate.CALIBRATE_EXAMPLES)(calibrate.calibrate)
+app.command(epilog=calibrate.QUANTIZE_EXAMPLES)(calibrate.quantize)
 app.command(epilog=conformance.EXAMPLES)(conformance.conformance)
 app.add_typer(cache.app)
 

@@ -149,6 +149,11 @@ class LoadedModel:
         return Given(self.path, self.data).source
 
 
+def changed(loaded: LoadedModel, proto: ModelProto) -> LoadedModel:
+    """A model made from another one; it needs no file any more."""
+    return LoadedModel(proto, None, proto.SerializeToString())
+
+
 def label_of(path: Path | None, graph_name: str) -> str:
     """How messages call a model: by its file, or by the name of its graph."""
     if path is not None:
@@ -176,6 +181,8 @@ def given(model: ModelLike) -> Given:
         return Given(None, bytes(model))
     if isinstance(model, (str, os.PathLike)):
         return Given(Path(os.fsdecode(model)).absolute(), None)
+    if isinstance(held := getattr(model, "model", None), ModelProto):  # a QuantizedModel
+        return given(held)
     raise InvalidModelError(
         f"A model is a path, bytes or an onnx.ModelProto; {type(model).__name__} was given. "
         "Pass one of the three, for example prepare('model.onnx')."

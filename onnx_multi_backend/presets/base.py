@@ -171,6 +171,11 @@ class Preset(Backend):
         """Checks that need the engine or several options at once; raises OptionError."""
 
     @classmethod
+    def _handed_over(cls, settings: Mapping[str, Any], loaded: LoadedModel) -> LoadedModel:
+        """The model that the engine gets, where options are to be written into it."""
+        return loaded
+
+    @classmethod
     def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
         """Read a device string; raises DeviceError."""
         return cls.family.parse(device, cls.name)
@@ -215,7 +220,7 @@ class Preset(Backend):
 
         Parameters
         ----------
-        model : path, bytes or onnx.ModelProto
+        model : path, bytes, onnx.ModelProto or QuantizedModel
         device : str, optional
             The preset's default when None.
         **options
@@ -257,6 +262,7 @@ class Preset(Backend):
                 checks.check_versions(loaded)
                 if settings["adapt"] and not checks.check(loaded):
                     loaded = replace(loaded, unordered=True)
+                loaded = cls._handed_over(settings, loaded)
                 target = cls.make_target(settings, parsed, loaded)
                 make = SessionMaker(
                     loaded,

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from onnx_multi_backend.cache.folder import resolve
-from onnx_multi_backend.engines.ort import calibration_table, providers
+from onnx_multi_backend.engines.ort import calibration_table, providers, qdq, tensorrt
 from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.host import devices
 from onnx_multi_backend.host.devices import Device
-from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.loading import LoadedModel, changed
 from onnx_multi_backend.presets.contradiction import settled_device
 from onnx_multi_backend.presets.options import REQUIRED, Option, anything, flag, provider_options
 from onnx_multi_backend.presets.ort import OrtPreset
@@ -58,6 +58,8 @@ class OrtTensorrtBackend(OrtPreset):
         chosen = {"device_id": str(device.index), **cls.sets}
         if "trt_fp16_enable" in settings:
             chosen["trt_fp16_enable"] = str(settings["trt_fp16_enable"])
+        if tensorrt.is_typed():
+            chosen = {name: value for name, value in chosen.items() if name not in tensorrt.GONE}
         chosen.update(settings.get("provider_options", {}))
         folder = resolve(settings["cache_dir"], slow_builds=True)
         if folder is not None and loaded is not None:
@@ -99,9 +101,16 @@ class OrtTensorrtFloatOptimBackend(OrtTensorrtBackend):
         "trt_int8_enable": "False",
     }
 
+    @classmethod
+    def _handed_over(cls, settings: Mapping[str, Any], loaded: LoadedModel) -> LoadedModel:
+        return changed(loaded, tensorrt.in_float16(loaded.whole())) if tensorrt.is_typed() else loaded
+
 
 class OrtTensorrtInt8Backend(OrtTensorrtBackend):
-    """TensorRT in int8, with the ranges of activations from a calibration table."""
+    """TensorRT in int8, with the ranges of activations from a calibration table.
+
+    From TensorRT 11 on, which reads no tables, the ranges are written into the model as Q/DQ nodes; what they leave is float32.
+    """
 
     name = "OrtTensorrtInt8"
     options = (
@@ -121,11 +130,17 @@ class OrtTensorrtInt8Backend(OrtTensorrtBackend):
         return tuple(sorted(settings["calibration_table"].items()))
 
     @classmethod
+    def _handed_over(cls, settings: Mapping[str, Any], loaded: LoadedModel) -> LoadedModel:
+        if not tensorrt.is_typed():
+            return loaded
+        return changed(loaded, qdq.from_magnitudes(loaded.whole(), settings["calibration_table"], loaded.label))
+
+    @classmethod
     def _provider_options(
         cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None
     ) -> dict[str, str]:
         chosen = super()._provider_options(settings, device, loaded)
-        if loaded is not None:
+        if loaded is not None and not tensorrt.is_typed():
             ranges = settings["calibration_table"]
             calibration_table.check_fits(ranges, loaded)
             folder = calibration_table.write(ranges, chosen.get("trt_engine_cache_path"))

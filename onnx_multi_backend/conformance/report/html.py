@@ -8,6 +8,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from onnx_multi_backend import page_style
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report.changes import Changes
 from onnx_multi_backend.conformance.report.coverage import operator_coverage
@@ -64,6 +65,7 @@ def render_html(report: Report, changes: Changes | None = None, against: str = "
         against=against,
         labels=list(Label),
         data=page_data(report, changes),
+        base=page_style.base(),
         source=_source,
         scripts=_SCRIPTS,
     )

@@ -27,7 +27,7 @@ _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 FILE_NAME = "calibration.flatbuffers"
 
-_HOW = "Make one with onnxruntime.quantization (create_calibrator, compute_data, write_calibration_table)."
+_HOW = "Make one with onnx_multi_backend.calibration.calibrate(model, data)."
 
 
 def read(name: str, value: Any) -> dict[str, float]:
@@ -125,8 +125,8 @@ def check_fits(ranges: Mapping[str, float], loaded: LoadedModel) -> None:
         )
 
 
-def write(ranges: Mapping[str, float], folder: str | None) -> str:
-    """Write a table for the execution provider; returns its folder (a new one where none is given)."""
+def to_bytes(ranges: Mapping[str, float]) -> bytes:
+    """The table as ONNX Runtime's FlatBuffers classes write it."""
     import flatbuffers
 
     runtime.load()
@@ -147,11 +147,16 @@ def write(ranges: Mapping[str, float], folder: str | None) -> str:
     TrtTable.TrtTableStart(builder)
     TrtTable.TrtTableAddDict(builder, entries)
     builder.Finish(TrtTable.TrtTableEnd(builder))
+    return bytes(builder.Output())
+
+
+def write(ranges: Mapping[str, float], folder: str | None) -> str:
+    """Write a table for the execution provider; returns its folder (a new one where none is given)."""
     if folder is None:
         _FOLDERS.append(tempfile.TemporaryDirectory(prefix="onnx_multi_backend_"))
         folder = _FOLDERS[-1].name
     target = Path(folder)
     partial = target / f"{FILE_NAME}.{os.getpid()}"
-    partial.write_bytes(bytes(builder.Output()))
+    partial.write_bytes(to_bytes(ranges))
     partial.replace(target / FILE_NAME)
     return str(target)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a float model and data to an int8 model that was measured: as accurate as asked, and faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import ModelProto
+
+from onnx_multi_backend.calibration import speed
+from onnx_multi_backend.calibration.accuracy import Accuracy, Metric, Reference
+from onnx_multi_backend.calibration.batches import Reader, Spool, read
+from onnx_multi_backend.calibration.collecting import collect
+from onnx_multi_backend.calibration.layers import Layer, find_layers, with_sensitivity
+from onnx_multi_backend.calibration.progress import Progress
+from onnx_multi_backend.calibration.report import ACCURACY, EXCLUDED, SPEED, LayerReport, QuantizationReport
+from onnx_multi_backend.calibration.source import FloatModel, for_qdq, read_float
+from onnx_multi_backend.calibration.targets import QuantizationTarget, quantization_target
+from onnx_multi_backend.calibration.writers import NncfWriter, OrtWriter, Writer, nncf_is_installed
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+from onnx_multi_backend.host import processor, versions
+from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.running.prepared import PreparedModel
+
+
+@dataclass(frozen=True)
+class QuantizedModel:
+    """What `quantize` returns; every preset's `prepare` takes it as it is.
+
+    Attributes
+    ----------
+    model : onnx.ModelProto
+        With Q/DQ nodes; the float model where int8 does not pay or costs too much accuracy.
+    report : QuantizationReport
+    """
+
+    model: ModelProto
+    report: QuantizationReport
+
+
+@dataclass(frozen=True)
+class _Limits:
+    min_cosine: float | None
+    max_drop: float | None
+
+    def hold(self, accuracy: Accuracy) -> bool:
+        near = self.min_cosine is None or accuracy.cosine >= self.min_cosine
+        drop = accuracy.metric
+        return near and (self.max_drop is None or (drop is not None and drop.bound <= self.max_drop))
+
+    def __str__(self) -> str:
+        parts = [] if self.min_cosine is None else [f"a cosine of {self.min_cosine:g}"]
+        return " and ".join(parts + ([] if self.max_drop is None else [f"a drop of at most {self.max_drop:g}"]))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """An int8 model with what was measured of it."""
+
+    writer: Writer
+    model: ModelProto
+    prepared: PreparedModel
+    quantized: frozenset[str]
+    accuracy: Accuracy
+
+
+def quantize(
+    model: ModelLike,
+    data: Any,
+    *,
+    target: str = "portable",
+    method: str = "minmax",
+    exclude: Sequence[str] = (),
+    max_drop: float | None = None,
+    metric: Metric | None = None,
+    metric_range: tuple[float, float] = (0.0, 1.0),
+    min_cosine: float | None = 0.99,
+    require_speedup: bool = True,
+    batches: int | None = None,
+    progress: bool = True,
+) -> QuantizedModel:
+    """Quantize a float model to int8, and measure what that costs and gains.
+
+    One batch in five is held back: accuracy is measured on these. Layers stay float, the most sensitive first, until the limits hold;
+    so do the kinds of layers that int8 makes slower on this machine. Where int8 is not faster, or no int8 model holds the limits, the float
+    model is returned, and the report says so.
+
+    Parameters
+    ----------
+    model : path, bytes or onnx.ModelProto
+        All its weights fit into memory, and into 2 GiB.
+    data : iterable
+        Of inputs: arrays, lists in input order, mappings by name, or what a DataLoader gives. It is read once. What a batch holds
+        beyond the inputs are its labels.
+    target : {"portable", "openvino", "ort", "tensorrt"}
+        ``portable``: 7-bit weights, which no processor saturates on. ``openvino`` and ``ort``: what is fastest there on this processor.
+        ``tensorrt``: symmetric, zero points 0, biases in float; it cannot be timed without TensorRT.
+    method : {"minmax", "entropy", "percentile", "distribution"}
+        How ranges are found, see `calibrate`.
+    exclude : sequence of str
+        Names of nodes, or operators, that stay float.
+    max_drop : float, optional
+        How much of the metric may be lost, with a confidence of 95 %.
+    metric : callable, optional
+        Takes the outputs and the labels of a batch; returns one figure, or one for each sample. Higher is better.
+    metric_range : (float, float)
+        Between what the metric's figures lie.
+    min_cosine : float or None
+        The least cosine similarity of any output on any batch that was held back; None: it does not matter.
+    require_speedup : bool
+        Return the float model where int8 is not faster on this machine. False: where it is as accurate as asked, int8 is returned,
+        for a machine that is another.
+    batches : int, optional
+        Read no more than these.
+    progress : bool
+        Show bars where stderr is a terminal.
+
+    Returns
+    -------
+    QuantizedModel
+
+    Raises
+    ------
+    AlreadyQuantizedError
+    CalibrationDataError
+        There is no data, a batch does not fit the model or makes a tensor infinite or NaN.
+    OptionError
+        An option is wrong, or the metric's figures are out of their range.
+    UnsupportedModelError
+        ONNX Runtime does not take the model, or its opset cannot be raised to 13.
+    """
+    if max_drop is not None and metric is None:
+        raise OptionError("max_drop is about the figures of a metric: pass metric too, or min_cosine instead.")
+    chosen = quantization_target(target)
+    shown = Progress(progress)
+    given = read_float(model)
+    reader = Reader(data, given.signature, batches)
+    with Spool(reader, shown) as spool:
+        work = _Quantization(given, spool, chosen, method, exclude, _Limits(min_cosine, max_drop), shown)
+        return work.run(metric, metric_range, require_speedup=require_speedup)
+
+
+class _Quantization:
+    """One call of `quantize`."""
+
+    def __init__(
+        self,
+        given: FloatModel,
+        spool: Spool,
+        chosen: QuantizationTarget,
+        method: str,
+        exclude: Sequence[str],
+        limits: _Limits,
+        shown: Progress,
+    ) -> None:
+        self._given, self._spool, self._target, self._method = given, spool, chosen, method
+        self._limits, self._shown = limits, shown
+        self._float = for_qdq(given)
+        with shown.bar("Collecting ranges", len(spool.calibration)) as step:
+            self._ranges = collect(self._float, _stepping(read(spool.calibration), step), method)
+        self._layers = find_layers(self._float, self._ranges, chosen.layout, exclude)
+        every = find_layers(self._float, self._ranges, chosen.layout, ())
+        self._excluded = [layer for layer in every if layer not in self._layers]
+        self._preset = get_preset(chosen.preset)
+        self._plain = self._preset.prepare(self._float.proto, cache_dir=False)
+        self._notes: list[str] = []
+        self._too_slow: set[str] = set()
+
+    def run(self, metric: Metric | None, metric_range: tuple[float, float], *, require_speedup: bool) -> QuantizedModel:
+        names = [info.name for info in self._plain.get_outputs()]
+        self._reference = Reference(self._plain.run, self._spool.held_back, names, metric, metric_range)
+        if not self._layers:
+            return self._stays_float("no layer of it can be quantized", None, None)
+        writers = self._writers()
+        with self._shown.bar("Measuring layers", len(self._layers)) as step:
+            self._layers = with_sensitivity(self._layers, self._float, writers[0], self._spool.held_back, step)
+        candidates = [found for writer in writers if (found := self._accurate(writer)) is not None]
+        if not candidates:
+            assert self._rejected is not None
+            return self._stays_float(f"no int8 model has {self._limits}", self._rejected.accuracy, None)
+        best = candidates[0]
+        if not self._target.timed:
+            return self._result(best, None)
+        feeds = next(read(self._spool.held_back)).feeds
+        for other in candidates[1:]:
+            if speed.compare(_run(other, feeds), _run(best, feeds)).faster:
+                best = other
+        if require_speedup:
+            best = self._without_slow_groups(best, feeds)
+        ratio = speed.compare(_run(best, feeds), lambda: self._plain.run(feeds))
+        if require_speedup and not ratio.faster:
+            noise = f", which noise may make ({ratio.low:.2f} to {ratio.high:.2f})" if ratio.median < 1 else ""
+            reason = f"int8 does not pay here: {ratio.median:.2f} of float's time on {self._target.preset}{noise}"
+            return self._stays_float(reason, best.accuracy, ratio)
+        return self._result(best, ratio)
+
+    def _writers(self) -> list[Writer]:
+        layout = self._target.layout
+        writers: list[Writer] = [OrtWriter(self._float, self._ranges, layout)]
+        if self._target.name == "openvino":
+            if nncf_is_installed():
+                names = [layer.name for layer in (*self._layers, *self._excluded)]
+                writers.append(NncfWriter(self._float, self._spool.calibration, names, layout.narrow_weights))
+            else:
+                self._notes.append(
+                    "NNCF is not installed, and was not tried: python -m pip install 'onnx-multi-backend[int8]'"
+                )
+        return writers
+
+    def _accurate(self, writer: Writer) -> _Candidate | None:
+        """The model with the fewest float layers that holds the limits; None where none does."""
+        ranked = sorted(self._layers, key=lambda layer: layer.sensitivity, reverse=True)
+        failed, good = -1, None
+        count = 0
+        with self._shown.bar(f"Keeping sensitive layers float ({writer.name})") as step:
+            while count < len(ranked):
+                found = self._measured(writer, ranked[count:])
+                step()
+                if found is not None and self._limits.hold(found.accuracy):
+                    good = found
+                    break
+                if found is not None:
+                    self._rejected = found
+                failed, count = count, max(count + 1, count * 3 // 2)
+            while good is not None and count - failed > 1:  # in between, fewer may do
+                middle = (failed + count) // 2
+                found = self._measured(writer, ranked[middle:])
+                step()
+                if found is not None and self._limits.hold(found.accuracy):
+                    count, good = middle, found
+                else:
+                    failed = middle
+        return good
+
+    _rejected: _Candidate | None = None
+
+    def _measured(self, writer: Writer, layers: Sequence[Layer]) -> _Candidate | None:
+        """Quantize these layers and measure; None where the engine refuses the model."""
+        quantized = frozenset(layer.name for layer in layers)
+        made = writer(sorted(quantized))
+        try:
+            prepared = self._preset.prepare(made, cache_dir=False)
+        except OnnxMultiBackendError as error:
+            self._notes.append(f"{self._target.preset} refuses a model of {writer.name}: {error}")
+            return None
+        return _Candidate(writer, made, prepared, quantized, self._reference.compare(prepared.run))
+
+    def _without_slow_groups(self, best: _Candidate, feeds: Mapping[str, Any]) -> _Candidate:
+        """Leave those kinds of layers float that int8 makes slower."""
+        groups = sorted({layer.group for layer in self._layers if layer.name in best.quantized})
+        for group in groups if len(groups) > 1 else ():
+            kept = [layer for layer in self._layers if layer.name in best.quantized and layer.group != group]
+            found = self._measured(best.writer, kept) if kept else None
+            if found is None or not self._limits.hold(found.accuracy):
+                continue
+            if speed.compare(_run(found, feeds), _run(best, feeds)).faster:
+                self._too_slow.add(group)
+                best = found
+        return best
+
+    def _result(self, best: _Candidate, ratio: speed.Ratio | None) -> QuantizedModel:
+        report = self._report(best.accuracy, ratio, writer=best.writer.name, quantized=best.quantized)
+        return QuantizedModel(best.model, report)
+
+    def _stays_float(self, reason: str, accuracy: Accuracy | None, ratio: speed.Ratio | None) -> QuantizedModel:
+        report = self._report(accuracy or Accuracy((), None), ratio, writer="", quantized=frozenset(), reason=reason)
+        return QuantizedModel(self._given.proto, report)
+
+    def _report(
+        self,
+        accuracy: Accuracy,
+        ratio: speed.Ratio | None,
+        *,
+        writer: str,
+        quantized: frozenset[str],
+        reason: str = "",
+    ) -> QuantizationReport:
+        def layer(found: Layer) -> LayerReport:
+            if found.name in quantized:
+                why = ""
+            elif found in self._excluded:
+                why = EXCLUDED
+            else:
+                why = SPEED if found.group in self._too_slow else ACCURACY
+            return LayerReport(found.name, found.op_type, found.group, found.sensitivity, why)
+
+        notes = list(self._notes)
+        if not self._spool.independent:
+            notes.append("there was one batch: accuracy was measured on the data that the ranges are from")
+        packages = ("onnxruntime", "openvino", "nncf", "onnx")
+        return QuantizationReport(
+            model=self._given.label,
+            target=self._target.name,
+            preset=self._target.preset,
+            method=self._method,
+            writer=writer,
+            processor=str(processor.current()),
+            versions={name: version for name in packages if (version := versions.installed_version(name))},
+            quantized=bool(quantized),
+            reason=reason,
+            calibration_batches=len(self._spool.calibration),
+            held_back_batches=len(self._spool.held_back),
+            independent=self._spool.independent,
+            accuracy=accuracy,
+            speed=ratio,
+            layers=tuple(map(layer, (*self._layers, *self._excluded))),
+            notes=tuple(notes),
+        )
+
+
+def _run(candidate: _Candidate, feeds: Mapping[str, Any]) -> Callable[[], object]:
+    return lambda: candidate.prepared.run(feeds)
+
+
+def _stepping(batches: Any, step: Callable[[], None]) -> Any:
+    for batch in batches:
+        yield batch
+        step()

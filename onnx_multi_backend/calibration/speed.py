@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timing two ways to run a model against each other, in turn, so that a busy machine disturbs both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onnx_multi_backend.calibration.bounds import median_interval
+
+#: Rounds of a comparison, how many there may be while nobody is faster, and the seconds that each side of a round takes at least.
+_ROUNDS, _MOST_ROUNDS, _AT_LEAST = 21, 84, 0.01
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How long one way takes, in times of the other.
+
+    Attributes
+    ----------
+    median, low, high : float
+        The median of the rounds, and what it lies between with a confidence of 95 %.
+    seconds, other_seconds : float
+        Median seconds of a run, of both.
+    """
+
+    median: float
+    low: float
+    high: float
+    seconds: float
+    other_seconds: float
+
+    @property
+    def faster(self) -> bool:
+        """Whether the first is faster, beyond what noise could make."""
+        return self.high < 1
+
+
+def compare(one: Callable[[], object], other: Callable[[], object]) -> Ratio:
+    """Time two callables in turn, after a warm-up of both."""
+    for call in (one, other):
+        call()
+    repeats = max(1, round(_AT_LEAST / max(_time(other, 3), 1e-7)))
+    ones: list[float] = []
+    others: list[float] = []
+    while True:
+        for i in range(_ROUNDS):
+            if i % 2:  # whoever is first has the caches of the other
+                others.append(_time(other, repeats))
+                ones.append(_time(one, repeats))
+            else:
+                ones.append(_time(one, repeats))
+                others.append(_time(other, repeats))
+        median, low, high = median_interval([a / b for a, b in zip(ones, others, strict=True)])
+        if not low <= 1 <= high or len(ones) >= _MOST_ROUNDS:
+            return Ratio(median, low, high, median_interval(ones)[0], median_interval(others)[0])
+
+
+def _time(call: Callable[[], object], repeats: int) -> float:
+    started = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - started) / repeats

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each target of a quantization wants to find in a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx_multi_backend.engines.ort.qdq import TENSORRT, Layout
+from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.host import processor
+
+#: Any of these multiplies bytes and adds four products without saturation.
+_EXACT_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "asimddp", "i8mm"})
+
+
+@dataclass(frozen=True)
+class QuantizationTarget:
+    """Where a quantized model is to run.
+
+    Attributes
+    ----------
+    name : str
+    layout : Layout
+        How its Q/DQ nodes are written.
+    preset : str
+        The preset that accuracy and speed are measured on.
+    timed : bool
+        Whether that preset tells how fast the target is.
+    """
+
+    name: str
+    layout: Layout
+    preset: str
+    timed: bool = True
+
+
+def int8_is_exact() -> bool:
+    """Whether this processor multiplies and adds bytes without saturation."""
+    return bool(_EXACT_PRODUCTS & processor.current().instruction_sets)
+
+
+def quantization_target(name: str) -> QuantizationTarget:
+    """A target by its name.
+
+    Raises
+    ------
+    OptionError
+        There is no such target.
+    """
+    narrow = Layout(narrow_weights=True)
+    known = {
+        "openvino": QuantizationTarget("openvino", Layout() if int8_is_exact() else narrow, "Openvino"),
+        "ort": QuantizationTarget("ort", Layout() if int8_is_exact() else narrow, "OrtCpu"),
+        "tensorrt": QuantizationTarget("tensorrt", TENSORRT, "OrtCpu", timed=False),
+        "portable": QuantizationTarget("portable", narrow, "OrtCpu"),
+    }
+    if name not in known:
+        raise OptionError(f"target is one of {', '.join(map(repr, known))}; {name!r} was given.")
+    return known[name]

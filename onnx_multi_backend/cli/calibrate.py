@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``onnx-multi-backend calibrate`` and ``quantize``: from a float model and data to int8."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onnx_multi_backend.cli import arguments, console
+from onnx_multi_backend.cli.data import named, open_data
+from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.models.graph_walk import defaults_of
+from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.models.tensors import TensorInfo, tensor_info
+
+CALIBRATE_EXAMPLES = """\b
+Examples:
+  onnx-multi-backend calibrate model.onnx --data samples/ --out table.flatbuffers
+  onnx-multi-backend calibrate model.onnx --data samples.npz --method entropy --out table.cache
+"""
+QUANTIZE_EXAMPLES = """\b
+Examples:
+  onnx-multi-backend quantize model.onnx --data samples/ --out model.int8.onnx --report report.html
+  onnx-multi-backend quantize model.onnx --data my_data:batches --target openvino --out model.int8.onnx
+  onnx-multi-backend quantize model.onnx --data my_data:batches --metric my_data:accuracy --max-drop 0.01 --out m.onnx
+"""
+
+Method = enum.StrEnum("Method", {m: m for m in ("minmax", "entropy", "percentile", "distribution")})  # type: ignore[misc]
+Target = enum.StrEnum("Target", {t: t for t in ("portable", "openvino", "ort", "tensorrt")})  # type: ignore[misc]
+
+_MINMAX, _PORTABLE = Method("minmax"), Target("portable")
+
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="DIR|NPZ|MODULE:NAME",
+        help="A folder of .npy or .npz files, one a batch; an .npz file whose arrays hold the samples along their first axis; or an "
+        "iterable in a module.",
+        show_default=False,
+    ),
+]
+How = Annotated[Method, typer.Option("--method", help="How the range of a tensor is found.")]
+Batches = Annotated[
+    int | None, typer.Option("--batches", metavar="N", min=1, help="Read no more than these.", show_default=False)
+]
+
+
+def calibrate(
+    model: arguments.Model,
+    *,
+    data: Data,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FILE", help="A .flatbuffers, .cache (TensorRT's own) or .json file.", show_default=False
+        ),
+    ],
+    method: How = _MINMAX,
+    batches: Batches = None,
+) -> None:
+    """Make a calibration table for TensorRT: the ranges of a float model's tensors on data."""
+    from onnx_multi_backend import calibration
+
+    _check(out, (".flatbuffers", ".cache", ".json"))
+    table = calibration.calibrate(model, open_data(data, _inputs(model)), method=str(method), batches=batches)
+    table.save(out)
+    console.line(f"Saved {out}: the ranges of {len(table)} tensors")
+
+
+def quantize(
+    model: arguments.Model,
+    *,
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.onnx", help="The int8 model.", show_default=False)],
+    target: Annotated[Target, typer.Option("--target", help="Where it is to run.")] = _PORTABLE,
+    method: How = _MINMAX,
+    batches: Batches = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="What was measured, as .html or .json.", show_default=False),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude",
+            metavar="NAME",
+            help="A node or an operator that stays float; repeat it for several.",
+            show_default=False,
+        ),
+    ] = None,
+    min_cosine: Annotated[
+        float, typer.Option("--min-cosine", metavar="X", min=-1, max=1, help="The least of any output on any batch.")
+    ] = 0.99,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="MODULE:NAME",
+            help="A function of outputs and labels that returns figures from 0 to 1.",
+            show_default=False,
+        ),
+    ] = None,
+    max_drop: Annotated[
+        float | None,
+        typer.Option("--max-drop", metavar="X", min=0, help="How much of the metric may be lost.", show_default=False),
+    ] = None,
+    even_if_slower: Annotated[
+        bool, typer.Option("--even-if-slower", help="Save the int8 model although it is not faster on this machine.")
+    ] = False,
+) -> None:
+    """Quantize a float model to int8, as accurate as asked, where that makes it faster.
+
+    Exit code 1: it stays float, because int8 is not faster here or not accurate enough; nothing is saved but the report.
+    """
+    from onnx_multi_backend import calibration
+    from onnx_multi_backend.calibration.writing import write_whole
+
+    _check(out, (".onnx",))
+    if report is not None:
+        _check(report, (".html", ".json"))
+    made = calibration.quantize(
+        model,
+        open_data(data, _inputs(model)),
+        target=str(target),
+        method=str(method),
+        exclude=tuple(exclude or ()),
+        max_drop=max_drop,
+        metric=named(metric, "--metric") if metric is not None else None,
+        min_cosine=min_cosine,
+        require_speedup=not even_if_slower,
+        batches=batches,
+    )
+    for line in str(made.report).splitlines():
+        console.line(line)
+    if report is not None:
+        text = made.report.to_html() if report.suffix == ".html" else made.report.to_json()
+        write_whole(report, text.encode("utf-8", "backslashreplace"))
+        console.line(f"Saved {report}")
+    if not made.report.quantized:
+        raise typer.Exit(1)
+    write_whole(out, made.model.SerializeToString())
+    console.line(f"Saved {out}")
+
+
+def _inputs(model: str) -> tuple[TensorInfo, ...]:
+    graph = load(model).proto.graph
+    return tuple(tensor_info(value) for value in graph.input if value.name not in defaults_of(graph))
+
+
+def _check(path: Path, suffixes: tuple[str, ...]) -> None:
+    if path.suffix not in suffixes:
+        raise OptionError(f"'{path}' has to be a {' or '.join(suffixes)} file.")
+    if not path.parent.is_dir():
+        raise OptionError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data for calibration from the command line: a folder, a file, or something in a module."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from onnx_multi_backend.cli.inputs import read
+from onnx_multi_backend.errors import CalibrationDataError, OptionError
+from onnx_multi_backend.models.tensors import TensorInfo
+
+_HOW = "Give a folder of .npy or .npz files, an .npz file, or module:name."
+
+
+def open_data(text: str, infos: tuple[TensorInfo, ...]) -> Any:
+    """What ``--data`` names, as an iterable of batches.
+
+    Parameters
+    ----------
+    text : str
+        A folder: each .npy or .npz file in it is a batch, in the order of their names. An .npz file: its arrays hold one sample
+        more in each entry of their first axis. ``module:name``: an iterable, or a callable that returns one.
+    infos : tuple of TensorInfo
+        The inputs of the model.
+
+    Raises
+    ------
+    CalibrationDataError
+        There is no such file or folder, or nothing in it.
+    OptionError
+        There is no such module or name.
+    """
+    path = Path(text)
+    if path.is_dir():
+        files = sorted(p for p in path.iterdir() if p.suffix in (".npy", ".npz"))
+        if not files:
+            raise CalibrationDataError(f"--data {text}: the folder has no .npy and no .npz file.")
+        return (read([str(file)], infos) for file in files)
+    if path.suffix == ".npz" and path.is_file():
+        return _samples(path, infos)
+    if ":" in text and not path.exists():
+        return _from_module(text)
+    raise CalibrationDataError(f"--data {text}: there is no such folder or .npz file. {_HOW}")
+
+
+def named(text: str, option: str) -> Any:
+    """What ``module:name`` means; the current folder is looked in too.
+
+    Raises
+    ------
+    OptionError
+    """
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise OptionError(f"{option} {text}: write module:name, for example my_metrics:accuracy.")
+    if "" not in sys.path and "." not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"{option} {text}: there is no module {error.name!r} here.") from error
+    except AttributeError as error:
+        raise OptionError(f"{option} {text}: the module {module!r} has no {name!r}.") from error
+
+
+def _from_module(text: str) -> Any:
+    found = named(text, "--data")
+    return found() if callable(found) else found
+
+
+def _samples(path: Path, infos: tuple[TensorInfo, ...]) -> Iterator[dict[str, Any]]:
+    arrays = read([str(path)], infos)
+    counts = {len(array) if array.ndim else 0 for array in arrays.values()}
+    if len(counts) != 1 or not counts.copy().pop():
+        raise CalibrationDataError(
+            f"--data {path}: its arrays hold {', '.join(map(str, sorted(counts)))} samples. The first axis of each is the sample, and "
+            "all hold as many."
+        )
+    ranks = {info.name: len(info.shape) if info.shape is not None else None for info in infos}
+
+    def sample(name: str, i: int) -> Any:
+        array = arrays[name]
+        whole = ranks.get(name) is not None and array.ndim == (ranks[name] or 0) + 1
+        return array[i] if whole else array[i : i + 1]
+
+    return ({name: sample(name, i) for name in arrays} for i in range(counts.pop()))
