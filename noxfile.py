@@ -40,7 +40,7 @@ def without_extras(requirements: list[str]) -> Iterator[str]:
 
 #: One environment for each ONNX Runtime wheel, because it can hold only one.
 ENGINES = {
-    "cpu": EXTRAS["cpu"],
+    "cpu": [*EXTRAS["cpu"], *EXTRAS["int8"]],
     "gpu": list(without_extras(EXTRAS["gpu"])),  # the GPU wheel, on a host that need not have a GPU
     "openvino-ep": EXTRAS["openvino-ep"],
 }
@@ -53,13 +53,18 @@ PROVEN_ELSEWHERE = {
     "gpu": [
         "test_openvino.py",
         "test_ort.py",
-        *(f"unit/{folder}" for folder in ("adapt", "cache", "cli", "conformance", "search", "special_values")),
+        *(
+            f"unit/{folder}"
+            for folder in ("adapt", "cache", "calibration", "cli", "conformance", "search", "special_values")
+        ),
         "unit/test_isolation.py",
         "unit/test_third_engine.py",
     ],
     "openvino-ep": [
         "test_openvino.py",
         "unit/search",
+        "unit/cache/test_two_processes.py",
+        "unit/test_isolation.py",
         "unit/test_third_engine.py",
         *(
             f"unit/cli/test_{name}.py"
@@ -228,7 +233,7 @@ def bare(session: nox.Session) -> None:
         toy = ("--pyargs", "onnx_multi_backend.conformance", "--onnx-backend", "toy_backend.ToyBackend")
         session.run("python", "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *toy, "-k", "test_abs or sub")
     if session.venv_backend == "uv":  # pip would download the gigabytes of CUDA libraries to resolve them
-        for extra in ENGINES:
+        for extra in (*ENGINES, "int8"):
             session.install("--dry-run", f"{wheel}[{extra}]", silent=False)
 
 
@@ -340,7 +345,7 @@ def lock(session: nox.Session) -> None:
     session.install("uv")
     gpu = Path(session.create_tmp()) / "gpu.txt"
     gpu.write_text("\n".join(ENGINES["gpu"]) + "\n", encoding="utf-8")
-    sources = ["pyproject.toml", str(gpu), "--extra=cpu", "--extra=openvino-ep", "--extra=test"]
+    sources = ["pyproject.toml", str(gpu), "--extra=cpu", "--extra=int8", "--extra=openvino-ep", "--extra=test"]
     groups = ["--group=export", "--group=lint", "--group=package", "--group=real-models"]
     options = ["--upgrade", "--universal", "--python-version=3.11", "--no-annotate", "--quiet"]
     output = ["--custom-compile-command=nox -s lock", f"--output-file={LOCK}"]

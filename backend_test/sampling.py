@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suites of presets that hand an engine the same as another preset: a sample of their cases runs, and all of them with `--whole-suites`.
 
-`unit/test_same_targets.py` proves that the targets are the same. A test module says with `SAME_AS` whose suite is run in full.
+`unit/test_same_targets.py` proves that the targets are the same. A test module says with `SAME_AS` whose suite is run in full, and may
+have a function `runs_otherwise` for the cases that differ all the same.
 """
 
 from __future__ import annotations
@@ -22,11 +23,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--whole-suites"):
         return
-    left = [item for item in items if hasattr(getattr(item, "module", None), "SAME_AS") and not _is_drawn(item.name)]
+    left = [item for item in items if not _is_to_run(item)]
     if left:
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+
+
+def _is_to_run(item: pytest.Item) -> bool:
+    module = getattr(item, "module", None)
+    if not hasattr(module, "SAME_AS"):
+        return True
+    return _is_drawn(item.name) or getattr(module, "runs_otherwise", _never)(item.name)
+
+
+def _never(name: str) -> bool:
+    return False
 
 
 def _is_drawn(name: str) -> bool:

@@ -16,7 +16,7 @@ Start with:
   onnx-multi-backend presets                          what is usable here, and why not
   onnx-multi-backend inspect model.onnx               which presets run a model, and how
   onnx-multi-backend run model.onnx --random          run it once
-  onnx-multi-backend quantize model.onnx --data DIR --out int8.onnx   to int8, where that is faster and accurate
+  onnx-multi-backend quantize --help                  to int8, where that pays
   onnx-multi-backend conformance                      ONNX's official suite on every preset
   onnx-multi-backend cache info                       what is kept for the next start
 """

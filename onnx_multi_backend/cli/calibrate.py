@@ -62,7 +62,7 @@ def calibrate(
     method: How = _MINMAX,
     batches: Batches = None,
 ) -> None:
-    """Make a calibration table for TensorRT: the ranges of a float model's tensors on data."""
+    """Make a calibration table for TensorRT."""
     from onnx_multi_backend import calibration
 
     _check(out, (".flatbuffers", ".cache", ".json"))
@@ -112,7 +112,7 @@ def quantize(
         bool, typer.Option("--even-if-slower", help="Save the int8 model although it is not faster on this machine.")
     ] = False,
 ) -> None:
-    """Quantize a float model to int8, as accurate as asked, where that makes it faster.
+    """Quantize a float model to int8, where that pays.
 
     Exit code 1: it stays float, because int8 is not faster here or not accurate enough; nothing is saved but the report.
     """

@@ -17,7 +17,7 @@ from backend_test.unit import models
 from backend_test.unit.cli.conftest import Cli
 from onnx_multi_backend.cli import presets
 
-COMMANDS = ("presets", "inspect", "run", "conformance")
+COMMANDS = ("presets", "inspect", "run", "calibrate", "quantize", "conformance")
 
 
 def test_the_command_alone_shows_its_help(cli: Cli) -> None:
