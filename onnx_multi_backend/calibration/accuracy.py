@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend.calibration.batches import read
+from onnx_multi_backend.calibration.batches import Batch
 from onnx_multi_backend.calibration.bounds import upper_bound
 from onnx_multi_backend.errors import OptionError
 
 #: Takes a model's outputs (a named tuple) and the labels of a batch; returns one figure, or one for each sample. Higher is better.
 Metric = Callable[[Any, Any], Any]
 
-Run = Callable[[Mapping[str, Any]], Sequence[Any]]
+#: Runs a model; what comes back has outputs by name.
+Run = Callable[[Mapping[str, Any]], Any]
 
 #: How sure the bound on the metric's drop is.
 CONFIDENCE = 0.95
@@ -86,6 +86,13 @@ class Accuracy:
         return min((output.cosine for output in self.outputs), default=1.0)
 
 
+def is_near(output: OutputError, cosine: float) -> bool:
+    """Whether an output has a cosine, and noise of at most twice what goes with it where the noise is the only error."""
+    if cosine <= 0 or output.cosine < cosine:
+        return output.cosine >= cosine
+    return output.sqnr == math.inf or 10 ** (-output.sqnr / 10) <= 2 * (1 / cosine**2 - 1) + 1e-9
+
+
 class Reference:
     """The float model's results on the batches that were held back.
 
@@ -93,10 +100,10 @@ class Reference:
     ----------
     run : callable
         Runs the float model.
-    paths : sequence of Path
-        Batches, see `batches.Spool`.
+    batches : callable
+        Reads the batches, as often as it is called.
     names : sequence of str
-        Of the outputs.
+        Of the outputs that are compared.
     metric : callable, optional
     metric_range : (float, float)
         Between what the metric's figures lie.
@@ -105,13 +112,13 @@ class Reference:
     def __init__(
         self,
         run: Run,
-        paths: Sequence[Path],
+        batches: Callable[[], Iterable[Batch]],
         names: Sequence[str],
         metric: Metric | None,
         metric_range: tuple[float, float],
     ) -> None:
         self._run = run
-        self.paths = paths
+        self._batches = batches
         self._names = names
         self._metric = metric
         self._range = metric_range
@@ -127,20 +134,23 @@ class Reference:
         """
         totals = [_Total() for _ in self._names]
         figures: tuple[list[float], list[float]] = ([], [])
-        for batch in read(self.paths):
+        for batch in self._batches():
             expected, found = self._run(batch.feeds), run(batch.feeds)
-            for total, right, value in zip(totals, expected, found, strict=True):
-                total.add(right, value)
+            for total, name in zip(totals, self._names, strict=True):
+                total.add(expected[name], found[name])
             if self._metric is not None:
                 for kept, results in zip(figures, (expected, found), strict=True):
                     kept.extend(self._figures(self._metric(results, batch.labels)))
-        outputs = tuple(total.error(name) for total, name in zip(totals, self._names, strict=True) if total.numeric)
+        outputs = tuple(total.error(name) for total, name in zip(totals, self._names, strict=True))
         return Accuracy(outputs, self._drop(*map(np.asarray, figures)) if self._metric is not None else None)
 
     def _figures(self, given: Any) -> list[float]:
-        values = np.asarray(given, np.float64).reshape(-1)
+        try:
+            values = np.asarray(given, np.float64).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise OptionError(f"metric returns a number, or one for each sample; {given!r} came back.") from error
         low, high = self._range
-        if not (np.isfinite(values).all() and (values >= low).all() and (values <= high).all()):
+        if not values.size or not (np.isfinite(values).all() and (values >= low).all() and (values <= high).all()):
             raise OptionError(
                 f"metric gave {values.min() if values.size else 'nothing'} to {values.max() if values.size else 'nothing'}, outside of "
                 f"metric_range {self._range}: the bound on its drop needs to know between what it lies."
@@ -158,18 +168,14 @@ class _Total:
     """Sums over batches for one output."""
 
     def __init__(self) -> None:
-        self.numeric = False
         self._cosine = 1.0
         self._signal = self._noise = self._largest = 0.0
 
     def add(self, right: Any, found: Any) -> None:
         a, b = np.asarray(right), np.asarray(found)
-        if a.dtype.kind not in "fiub" or a.shape != b.shape:
-            self.numeric |= a.shape != b.shape
-            if a.shape != b.shape:
-                self._cosine, self._largest = -1.0, math.inf
+        if a.shape != b.shape:
+            self._cosine, self._largest, self._noise = -1.0, math.inf, math.inf
             return
-        self.numeric = True
         a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
         if not a.size:
             return

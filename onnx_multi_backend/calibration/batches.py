@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,10 +28,13 @@ class Batch(NamedTuple):
         By the names of the model's inputs.
     labels : object
         What the batch holds beyond the inputs; None for nothing.
+    number : int
+        Its place in the user's data.
     """
 
     feeds: dict[str, Any]
     labels: Any
+    number: int
 
 
 class Reader:
@@ -56,6 +60,7 @@ class Reader:
         self._most = most
         self._make = FeedMaker(signature)
         self._names = [info.name for info in signature.inputs]
+        self._known = {*self._names, *(info.name for info in signature.overridable)}
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield each batch once.
@@ -66,12 +71,10 @@ class Reader:
             There is no batch, or one does not fit the model.
         """
         count = 0
-        for given in self._data:
-            if self._most is not None and count >= self._most:
-                break
+        for given in itertools.islice(self._data, self._most):
             inputs, labels = self._split(given)
             try:
-                yield Batch(self._make(inputs), labels)
+                yield Batch(self._make(inputs), labels, count)
             except InputError as error:
                 raise CalibrationDataError(f"Batch {count} of data does not fit the model: {error}") from error
             count += 1
@@ -82,9 +85,9 @@ class Reader:
 
     def _split(self, given: Any) -> tuple[Any, Any]:
         if isinstance(given, Mapping):
-            others = {name: value for name, value in given.items() if name not in self._names}
+            others = {name: value for name, value in given.items() if name not in self._known}
             if others and all(name in given for name in self._names):
-                return {name: given[name] for name in self._names}, others
+                return {name: value for name, value in given.items() if name in self._known}, others
         elif isinstance(given, (list, tuple)) and len(given) > len(self._names) > 0:
             labels = given[len(self._names) :]
             return list(given[: len(self._names)]), labels[0] if len(labels) == 1 else labels
@@ -94,24 +97,46 @@ class Reader:
 class Spool:
     """Batches in files of a temporary folder, to be read as often as needed, one at a time.
 
+    Parameters
+    ----------
+    reader : Reader
+    progress : Progress
+    proves : bool
+        Whether some batches are kept apart to prove the chosen model on; labels are kept too then, in memory.
+
     Attributes
     ----------
-    calibration, held_back : list of Path
-        The batches that ranges are taken from, and those that the quantized model is measured on. With one batch both are that.
+    calibration, held_back, proof : list of Path
+        The batches that ranges are taken from, those that models are chosen by, and those that the chosen one is proven on. Where there are
+        too few batches, one of them serves for several.
     """
 
-    def __init__(self, reader: Reader, progress: Progress) -> None:
+    def __init__(self, reader: Reader, progress: Progress, *, proves: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="onnx_multi_backend_")
+        self._labels: dict[Path, Any] = {}
         paths: list[Path] = []
-        with progress.bar("Reading data") as step:
-            for i, batch in enumerate(reader):
-                path = Path(self._folder.name) / str(i)
-                path.write_bytes(pickle.dumps(batch, protocol=5))
-                paths.append(path)
-                step()
+        try:
+            with progress.bar("Reading data") as step:
+                for batch in reader:
+                    path = Path(self._folder.name) / str(batch.number)
+                    path.write_bytes(pickle.dumps(batch._replace(labels=None), protocol=5))
+                    if proves:
+                        self._labels[path] = batch.labels
+                    paths.append(path)
+                    step()
+        except BaseException:
+            self.close()
+            raise
         self.held_back = paths[HELD_BACK - 1 :: HELD_BACK] or paths[-1:]
-        self.calibration = [p for p in paths if p not in self.held_back] or paths
-        self.independent = self.held_back != self.calibration
+        self.proof = (paths[HELD_BACK - 2 :: HELD_BACK] or self.held_back) if proves else []
+        apart = {*self.held_back, *self.proof}
+        self.calibration = [p for p in paths if p not in apart] or paths
+        self.independent = apart.isdisjoint(self.calibration) and set(self.proof).isdisjoint(self.held_back)
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Batch]:
+        """Read batches again, with their labels."""
+        for batch, path in zip(read(paths), paths, strict=True):
+            yield batch._replace(labels=self._labels.get(path))
 
     def close(self) -> None:
         """Remove the files."""
@@ -125,6 +150,6 @@ class Spool:
 
 
 def read(paths: Iterable[Path]) -> Iterator[Batch]:
-    """Read batches that `Spool` wrote."""
+    """Read batches that `Spool` wrote, without labels."""
     for path in paths:
         yield pickle.loads(path.read_bytes())

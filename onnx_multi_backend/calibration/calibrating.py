@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from onnx_multi_backend.calibration.batches import Reader
+from onnx_multi_backend.calibration.checked_options import check_batches
 from onnx_multi_backend.calibration.collecting import collect
 from onnx_multi_backend.calibration.progress import Progress
 from onnx_multi_backend.calibration.source import read_float
 from onnx_multi_backend.calibration.table import CalibrationTableTensorrt
+from onnx_multi_backend.errors import CalibrationDataError
 from onnx_multi_backend.models.loading import ModelLike
 
 
@@ -55,6 +57,7 @@ def calibrate(
     OptionError
         There is no such method.
     """
+    check_batches(batches)
     source = read_float(model)
     reader = Reader(data, source.signature, batches)
     with Progress(progress).bar("Calibrating", batches) as step:
@@ -64,6 +67,9 @@ def calibrate(
                 yield batch
                 step()
 
-        return CalibrationTableTensorrt(
-            collect(source, stepping(), method, percentile=percentile, deviations=deviations)
+        ranges = collect(source, stepping(), method, percentile=percentile, deviations=deviations)
+    if not ranges:
+        raise CalibrationDataError(
+            f"No tensor of {source.label} has a range: data has no elements, or the model no floats."
         )
+    return CalibrationTableTensorrt(ranges)

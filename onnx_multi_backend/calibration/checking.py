@@ -15,6 +15,7 @@ from onnx import ModelProto, NodeProto, numpy_helper
 
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.calibration.batches import Reader
+from onnx_multi_backend.calibration.checked_options import check_batches
 from onnx_multi_backend.calibration.source import FloatModel
 from onnx_multi_backend.calibration.targets import int8_is_exact
 from onnx_multi_backend.engines.ort import quantization
@@ -124,6 +125,7 @@ def check_int8(model: ModelLike, data: Any, *, batches: int | None = 4) -> Int8C
         The model has no Q/DQ nodes, or ONNX Runtime does not take it.
     CalibrationDataError
     """
+    check_batches(batches)
     loaded = load(model)
     proto = loaded.whole()
     layers = _layers(proto)
@@ -276,5 +278,9 @@ def _difference(right: Any, found: Any, step: float) -> float:
         return math.inf
     if a.dtype.kind not in "fiub" or not a.size:
         return 0.0
-    apart = np.abs(a.astype(np.float64) - b.astype(np.float64)).max() / step
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return math.inf
+    apart = np.abs(a[finite] - b[finite]).max(initial=0.0) / step
     return float(apart) - 1e-3 if apart > 1e-3 else 0.0  # what float32 itself rounds

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +16,13 @@ from onnx_multi_backend.calibration.ranges import Ranges
 from onnx_multi_backend.calibration.source import FloatModel
 from onnx_multi_backend.engines.ort import errors, quantization
 from onnx_multi_backend.engines.session import RefusedError
-from onnx_multi_backend.errors import CalibrationDataError, OptionError, RunError, UnsupportedModelError
+from onnx_multi_backend.errors import (
+    CalibrationDataError,
+    OptionError,
+    OptionTypeError,
+    RunError,
+    UnsupportedModelError,
+)
 
 METHODS = ("minmax", "entropy", "percentile", "distribution")
 
@@ -54,20 +61,23 @@ def collect(
     """
     if method not in METHODS:
         raise OptionError(f"method is one of {', '.join(map(repr, METHODS))}; {method!r} was given.")
+    for name, value in (("percentile", percentile), ("deviations", deviations)):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise OptionTypeError(f"{name} is a number; {value!r} was given.")
     if not 50 < percentile <= 100:
         raise OptionError(f"percentile is above 50 and at most 100; {percentile} was given.")
     names = model.activations()
     observed = _MinMax(model, names) if method == "minmax" else _Histogram(model, names, method, percentile, deviations)
-    for i, batch in enumerate(batches):
+    for batch in batches:
         try:
             observed.add(batch.feeds)
         except errors.all_errors() as error:
             raise RunError(
-                f"ONNX Runtime fails to run {model.label} on batch {i} of data: {errors.first_line(error)}"
+                f"ONNX Runtime fails to run {model.label} on batch {batch.number} of data: {errors.first_line(error)}"
             ) from error
         except _NotFiniteError as error:
             raise CalibrationDataError(
-                f"Batch {i} of data makes tensor {error.tensor!r} of {model.label} infinite or NaN: it has no range. Leave the "
+                f"Batch {batch.number} of data makes tensor {error.tensor!r} of {model.label} infinite or NaN: it has no range. Leave the "
                 "batch out, or correct the model."
             ) from None
     return Ranges(observed.ranges())

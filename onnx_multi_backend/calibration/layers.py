@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ from onnx import ModelProto, NodeProto
 from onnx_multi_backend.calibration.batches import read
 from onnx_multi_backend.calibration.ranges import Ranges
 from onnx_multi_backend.calibration.source import FloatModel
-from onnx_multi_backend.engines.ort import quantization
-from onnx_multi_backend.engines.ort.qdq import Layout
+from onnx_multi_backend.engines.ort import errors, quantization
+from onnx_multi_backend.engines.ort.qdq import Layout, can_be_written
+from onnx_multi_backend.engines.session import RefusedError
 from onnx_multi_backend.errors import OptionError
 
 #: Batches that the sensitivity of layers is measured on.
@@ -42,23 +44,36 @@ class Layer:
     sensitivity: float = 0.0
 
 
-def find_layers(model: FloatModel, ranges: Ranges, layout: Layout, exclude: Sequence[str]) -> list[Layer]:
-    """The layers to quantize, in the model's order.
+def find_layers(model: FloatModel, ranges: Ranges, layout: Layout) -> list[Layer]:
+    """The layers that can be quantized, in the model's order."""
+    nodes = model.proto.graph.node
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in model.proto.graph.initializer}
+    return [
+        Layer(node.name, node.op_type, _group(node, shapes))
+        for node in nodes
+        if node.op_type in layout.operators
+        and can_be_written(node, shapes)
+        and all(name in ranges or name in shapes for name in (*node.input[:2], *node.output))
+    ]
+
+
+def excluded(model: FloatModel, given: FloatModel, exclude: Sequence[str]) -> set[str]:
+    """The names of the nodes that stay float.
 
     Parameters
     ----------
-    model : FloatModel
-    ranges : Ranges
-    layout : Layout
+    model, given : FloatModel
+        The simplified model, whose nodes are returned, and the one that the user knows: ONNX Runtime names a node that it made of
+        others ``name/...Fusion``.
     exclude : sequence of str
-        Names of nodes, or operators, that stay float.
+        Names of nodes, or operators.
 
     Raises
     ------
     OptionError
-        `exclude` names what is not in the model.
+        Neither model has such a node or operator.
     """
-    nodes = list(model.proto.graph.node)
+    nodes = [*model.proto.graph.node, *given.proto.graph.node]
     known = {node.name for node in nodes} | {node.op_type for node in nodes}
     for name in exclude:
         if name not in known:
@@ -67,14 +82,12 @@ def find_layers(model: FloatModel, ranges: Ranges, layout: Layout, exclude: Sequ
                 f"exclude names {name!r}, and {model.label} has no such node or operator{'; is it ' if near else '.'}"
                 + (f"{' or '.join(map(repr, near))}?" if near else "")
             )
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in model.proto.graph.initializer}
-    return [
-        Layer(node.name, node.op_type, _group(node, shapes))
-        for node in nodes
-        if node.op_type in layout.operators
-        and not {node.name, node.op_type} & set(exclude)
-        and all(name in ranges or name in shapes for name in (*node.input[:2], *node.output))
-    ]
+    left = {node.name for node in nodes if node.name and {node.name, node.op_type} & set(exclude)}
+    return {
+        node.name
+        for node in model.proto.graph.node
+        if node.op_type in exclude or any(node.name == name or node.name.startswith(f"{name}/") for name in left)
+    }
 
 
 def _group(node: NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> str:
@@ -104,29 +117,41 @@ def with_sensitivity(
     """
     batches = [batch.feeds for batch in read(paths[:_BATCHES])]
     plain = quantization.session(model.proto)
-    expected = [_floats(plain.run(None, feeds)) for feeds in batches]
+    outputs = comparable(model)
+    expected = [_floats(plain.run(outputs, feeds)) for feeds in batches]
+    failures: tuple[type[Exception], ...] = (RefusedError, *errors.all_errors())
     found = []
     for layer in layers:
-        session = quantization.session(write([layer.name]))
-        noise = max(
-            (_noise(right, _floats(session.run(None, feeds))) for right, feeds in zip(expected, batches, strict=True)),
-            default=0.0,
-        )
+        noise = 0.0
+        try:
+            session = quantization.session(write([layer.name]))
+            for right, feeds in zip(expected, batches, strict=True):
+                noise = max(noise, _noise(right, _floats(session.run(outputs, feeds))))
+        except failures:
+            noise = math.inf  # the first to stay float
         found.append(Layer(layer.name, layer.op_type, layer.group, noise))
         step()
     return found
 
 
+def comparable(model: FloatModel) -> list[str]:
+    """The outputs whose results can be compared: tensors of numbers."""
+    return [
+        info.name
+        for info in model.signature.outputs
+        if info.onnx_type.startswith("tensor(") and info.dtype is not None and info.dtype.kind in "fiub"
+    ]
+
+
 def _floats(outputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    arrays = [np.asarray(output) for output in outputs]
-    return [array.astype(np.float64).ravel() for array in arrays if array.dtype.kind in "fiu"]
+    return [np.asarray(output).astype(np.float64).ravel() for output in outputs]
 
 
 def _noise(right: Sequence[np.ndarray[Any, Any]], found: Sequence[np.ndarray[Any, Any]]) -> float:
     worst = 0.0
     for a, b in zip(right, found, strict=True):
         if a.shape != b.shape:
-            return float("inf")
+            return math.inf
         signal = float(a @ a)
         noise = float((a - b) @ (a - b))
         worst = max(worst, noise / signal if signal > 0 else float(noise > 0))

@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onnx import ModelProto
 
 from onnx_multi_backend.calibration import speed
-from onnx_multi_backend.calibration.accuracy import Accuracy, Metric, Reference
+from onnx_multi_backend.calibration.accuracy import Accuracy, Metric, MetricDrop, Reference, is_near
 from onnx_multi_backend.calibration.batches import Reader, Spool, read
+from onnx_multi_backend.calibration.checked_options import check_options
 from onnx_multi_backend.calibration.collecting import collect
-from onnx_multi_backend.calibration.layers import Layer, find_layers, with_sensitivity
+from onnx_multi_backend.calibration.layers import Layer, comparable, excluded, find_layers, with_sensitivity
 from onnx_multi_backend.calibration.progress import Progress
 from onnx_multi_backend.calibration.report import ACCURACY, EXCLUDED, SPEED, LayerReport, QuantizationReport
 from onnx_multi_backend.calibration.source import FloatModel, for_qdq, read_float
 from onnx_multi_backend.calibration.targets import QuantizationTarget, quantization_target
 from onnx_multi_backend.calibration.writers import NncfWriter, OrtWriter, Writer, nncf_is_installed
-from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+from onnx_multi_backend.errors import InvalidModelError, RunError, UnsupportedModelError
 from onnx_multi_backend.host import processor, versions
 from onnx_multi_backend.models.loading import ModelLike
 from onnx_multi_backend.presets.registry import get_preset
@@ -47,9 +49,11 @@ class _Limits:
     max_drop: float | None
 
     def hold(self, accuracy: Accuracy) -> bool:
-        near = self.min_cosine is None or accuracy.cosine >= self.min_cosine
-        drop = accuracy.metric
-        return near and (self.max_drop is None or (drop is not None and drop.bound <= self.max_drop))
+        near = self.min_cosine is None or all(is_near(output, self.min_cosine) for output in accuracy.outputs)
+        return near and self.drop_holds(accuracy.metric)
+
+    def drop_holds(self, drop: MetricDrop | None) -> bool:
+        return self.max_drop is None or (drop is not None and drop.bound <= self.max_drop)
 
     def __str__(self) -> str:
         parts = [] if self.min_cosine is None else [f"a cosine of {self.min_cosine:g}"]
@@ -109,7 +113,8 @@ def quantize(
     metric_range : (float, float)
         Between what the metric's figures lie.
     min_cosine : float or None
-        The least cosine similarity of any output on any batch that was held back; None: it does not matter.
+        The least cosine similarity of any output on any batch that was held back; None: it does not matter. The noise may not be more than
+        twice what goes with such a cosine either: a result that is three times too small has a cosine of 1.
     require_speedup : bool
         Return the float model where int8 is not faster on this machine. False: where it is as accurate as asked, int8 is returned,
         for a machine that is another.
@@ -132,13 +137,19 @@ def quantize(
     UnsupportedModelError
         ONNX Runtime does not take the model, or its opset cannot be raised to 13.
     """
-    if max_drop is not None and metric is None:
-        raise OptionError("max_drop is about the figures of a metric: pass metric too, or min_cosine instead.")
+    check_options(
+        exclude=exclude,
+        max_drop=max_drop,
+        metric=metric,
+        metric_range=metric_range,
+        min_cosine=min_cosine,
+        batches=batches,
+    )
     chosen = quantization_target(target)
     shown = Progress(progress)
     given = read_float(model)
     reader = Reader(data, given.signature, batches)
-    with Spool(reader, shown) as spool:
+    with Spool(reader, shown, proves=metric is not None) as spool:
         work = _Quantization(given, spool, chosen, method, exclude, _Limits(min_cosine, max_drop), shown)
         return work.run(metric, metric_range, require_speedup=require_speedup)
 
@@ -161,29 +172,40 @@ class _Quantization:
         self._float = for_qdq(given)
         with shown.bar("Collecting ranges", len(spool.calibration)) as step:
             self._ranges = collect(self._float, _stepping(read(spool.calibration), step), method)
-        self._layers = find_layers(self._float, self._ranges, chosen.layout, exclude)
-        every = find_layers(self._float, self._ranges, chosen.layout, ())
-        self._excluded = [layer for layer in every if layer not in self._layers]
+        if spool.independent:  # they are not to be infinite or NaN either
+            collect(self._float, read([*spool.held_back, *spool.proof]), "minmax")
+        self._left = excluded(self._float, given, exclude)
+        every = find_layers(self._float, self._ranges, chosen.layout)
+        self._layers = [layer for layer in every if layer.name not in self._left]
+        self._excluded = [layer for layer in every if layer.name in self._left]
         self._preset = get_preset(chosen.preset)
         self._plain = self._preset.prepare(self._float.proto, cache_dir=False)
         self._notes: list[str] = []
         self._too_slow: set[str] = set()
 
     def run(self, metric: Metric | None, metric_range: tuple[float, float], *, require_speedup: bool) -> QuantizedModel:
-        names = [info.name for info in self._plain.get_outputs()]
-        self._reference = Reference(self._plain.run, self._spool.held_back, names, metric, metric_range)
+        names = comparable(self._float)
+        read_held_back = functools.partial(self._spool.read, self._spool.held_back)
+        self._reference = Reference(self._plain.run, read_held_back, names, metric, metric_range)
+        self._proof = Reference(
+            self._plain.run, functools.partial(self._spool.read, self._spool.proof), names, metric, metric_range
+        )
         if not self._layers:
             return self._stays_float("no layer of it can be quantized", None, None)
+        if not names and metric is None:
+            return self._stays_float(
+                "none of its outputs is a tensor of numbers, so nothing can be compared", None, None
+            )
         writers = self._writers()
         with self._shown.bar("Measuring layers", len(self._layers)) as step:
-            self._layers = with_sensitivity(self._layers, self._float, writers[0], self._spool.held_back, step)
+            self._layers = with_sensitivity(self._layers, self._float, writers[0], self._spool.calibration, step)
         candidates = [found for writer in writers if (found := self._accurate(writer)) is not None]
         if not candidates:
-            assert self._rejected is not None
-            return self._stays_float(f"no int8 model has {self._limits}", self._rejected.accuracy, None)
+            accuracy = self._rejected.accuracy if self._rejected is not None else None
+            return self._stays_float(f"no int8 model has {self._limits}", accuracy, None)
         best = candidates[0]
         if not self._target.timed:
-            return self._result(best, None)
+            return self._proven(best, None)
         feeds = next(read(self._spool.held_back)).feeds
         for other in candidates[1:]:
             if speed.compare(_run(other, feeds), _run(best, feeds)).faster:
@@ -195,7 +217,18 @@ class _Quantization:
             noise = f", which noise may make ({ratio.low:.2f} to {ratio.high:.2f})" if ratio.median < 1 else ""
             reason = f"int8 does not pay here: {ratio.median:.2f} of float's time on {self._target.preset}{noise}"
             return self._stays_float(reason, best.accuracy, ratio)
-        return self._result(best, ratio)
+        return self._proven(best, ratio)
+
+    def _proven(self, best: _Candidate, ratio: speed.Ratio | None) -> QuantizedModel:
+        """The chosen model, its metric measured on batches that had no part in the choice: the bound is of one model then."""
+        accuracy = best.accuracy
+        if accuracy.metric is not None:
+            accuracy = replace(accuracy, metric=self._proof.compare(best.prepared.run).metric)
+            if not self._limits.drop_holds(accuracy.metric):
+                reason = f"the batches kept for the proof do not show a drop of at most {self._limits.max_drop:g}"
+                return self._stays_float(reason, accuracy, ratio)
+        report = self._report(accuracy, ratio, writer=best.writer.name, quantized=best.quantized)
+        return QuantizedModel(best.model, report)
 
     def _writers(self) -> list[Writer]:
         layout = self._target.layout
@@ -203,7 +236,9 @@ class _Quantization:
         if self._target.name == "openvino":
             if nncf_is_installed():
                 names = [layer.name for layer in (*self._layers, *self._excluded)]
-                writers.append(NncfWriter(self._float, self._spool.calibration, names, layout.narrow_weights))
+                writers.append(
+                    NncfWriter(self._float, self._spool.calibration, names, self._left, layout.narrow_weights)
+                )
             else:
                 self._notes.append(
                     "NNCF is not installed, and was not tried: python -m pip install 'onnx-multi-backend[int8]'"
@@ -224,7 +259,7 @@ class _Quantization:
                     break
                 if found is not None:
                     self._rejected = found
-                failed, count = count, max(count + 1, count * 3 // 2)
+                failed, count = count, min(max(count + 1, count * 3 // 2), max(len(ranked) - 1, count + 1))
             while good is not None and count - failed > 1:  # in between, fewer may do
                 middle = (failed + count) // 2
                 found = self._measured(writer, ranked[middle:])
@@ -243,10 +278,11 @@ class _Quantization:
         made = writer(sorted(quantized))
         try:
             prepared = self._preset.prepare(made, cache_dir=False)
-        except OnnxMultiBackendError as error:
-            self._notes.append(f"{self._target.preset} refuses a model of {writer.name}: {error}")
+            accuracy = self._reference.compare(prepared.run)
+        except (InvalidModelError, UnsupportedModelError, RunError) as error:
+            self._notes.append(f"{self._target.preset} does not run a model of {writer.name}: {error}")
             return None
-        return _Candidate(writer, made, prepared, quantized, self._reference.compare(prepared.run))
+        return _Candidate(writer, made, prepared, quantized, accuracy)
 
     def _without_slow_groups(self, best: _Candidate, feeds: Mapping[str, Any]) -> _Candidate:
         """Leave those kinds of layers float that int8 makes slower."""
@@ -260,10 +296,6 @@ class _Quantization:
                 self._too_slow.add(group)
                 best = found
         return best
-
-    def _result(self, best: _Candidate, ratio: speed.Ratio | None) -> QuantizedModel:
-        report = self._report(best.accuracy, ratio, writer=best.writer.name, quantized=best.quantized)
-        return QuantizedModel(best.model, report)
 
     def _stays_float(self, reason: str, accuracy: Accuracy | None, ratio: speed.Ratio | None) -> QuantizedModel:
         report = self._report(accuracy or Accuracy((), None), ratio, writer="", quantized=frozenset(), reason=reason)
@@ -289,7 +321,9 @@ class _Quantization:
 
         notes = list(self._notes)
         if not self._spool.independent:
-            notes.append("there was one batch: accuracy was measured on the data that the ranges are from")
+            notes.append(
+                "there were too few batches to hold some back: accuracy was measured on the data that the ranges are from"
+            )
         packages = ("onnxruntime", "openvino", "nncf", "onnx")
         return QuantizationReport(
             model=self._given.label,

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 from onnx_multi_backend.errors import CalibrationTableError
+
+#: Rounds to the largest float32.
+_LARGEST = 3.4028235677973366e38
 
 
 class Ranges(Mapping[str, tuple[float, float]]):
@@ -24,8 +26,18 @@ class Ranges(Mapping[str, tuple[float, float]]):
     """
 
     def __init__(self, ranges: Mapping[str, tuple[float, float]]) -> None:
-        for name, (low, high) in ranges.items():
-            if not (math.isfinite(low) and math.isfinite(high)):
+        if not isinstance(ranges, Mapping):
+            raise CalibrationTableError(f"Ranges are a mapping of tensor name to (low, high); {ranges!r} was given.")
+        for name, pair in ranges.items():
+            try:
+                low, high = map(float, pair)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise CalibrationTableError(
+                    f"The range of tensor {name!r} is a pair (low, high); {pair!r} was given."
+                ) from error
+            if not isinstance(name, str) or "\n" in name:
+                raise CalibrationTableError(f"{name!r} is not the name of a tensor: text without a line break.")
+            if not (abs(low) <= _LARGEST and abs(high) <= _LARGEST):
                 raise CalibrationTableError(f"The range of tensor {name!r} is not finite: ({low}, {high}).")
             if low > high:
                 raise CalibrationTableError(f"The range of tensor {name!r} is empty: {low} is above {high}.")

@@ -87,7 +87,7 @@ class CalibrationTableTensorrt(Mapping[str, tuple[float, float]]):
                 raise TypeError
             entries = told["data"]
             ranges = {name: (_number(entry["lowest"]), _number(entry["highest"])) for name, entry in entries.items()}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise _damaged(Path(path), "a table in JSON") from error
         return cls(ranges)
 
@@ -99,7 +99,7 @@ class CalibrationTableTensorrt(Mapping[str, tuple[float, float]]):
         ------
         CalibrationTableError
         """
-        lines = _text(Path(path)).splitlines()
+        lines = _text(Path(path)).split("\n")
         if not lines or not lines[0].startswith("TRT-"):
             raise _damaged(Path(path), 'a TensorRT calibration cache, whose first line begins with "TRT-"')
         ranges: dict[str, tuple[float, float]] = {}

@@ -7,7 +7,7 @@ import contextlib
 import importlib.util
 import io
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -55,6 +55,8 @@ class NncfWriter:
         The batches to calibrate on.
     layers : sequence of str
         All layers that can be quantized: those that are not asked for stay float.
+    excluded : collection of str
+        Nodes of any operator that stay float.
     narrow : bool
         7 bits for weights.
     """
@@ -62,6 +64,7 @@ class NncfWriter:
     model: FloatModel
     paths: Sequence[Path]
     layers: Sequence[str]
+    excluded: Collection[str]
     narrow: bool
     name: str = "nncf"
 
@@ -70,7 +73,7 @@ class NncfWriter:
         from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, OverflowFix
 
         wanted = set(nodes)
-        excluded = [name for name in self.layers if name not in wanted]
+        excluded = sorted({name for name in self.layers if name not in wanted} | set(self.excluded))
         fix = OverflowFix.ENABLE if self.narrow else OverflowFix.DISABLE
         with _silent():
             made: ModelProto = nncf.quantize(

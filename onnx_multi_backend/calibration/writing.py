@@ -28,10 +28,11 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
-    except BaseException:
+    except OSError as error:
+        raise OptionError(f"'{path}' cannot be written: {error.strerror}.") from error
+    finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
-        raise
 
 
 def _umask() -> int:

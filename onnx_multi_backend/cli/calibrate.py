@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import enum
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from onnx_multi_backend.cli import arguments, console
-from onnx_multi_backend.cli.data import named, open_data
+from onnx_multi_backend.cli.data import named, of_the_user, open_data
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.models.graph_walk import defaults_of
 from onnx_multi_backend.models.loading import load
@@ -129,7 +130,7 @@ def quantize(
         method=str(method),
         exclude=tuple(exclude or ()),
         max_drop=max_drop,
-        metric=named(metric, "--metric") if metric is not None else None,
+        metric=of_the_user(named(metric, "--metric"), f"--metric {metric}") if metric is not None else None,
         min_cosine=min_cosine,
         require_speedup=not even_if_slower,
         batches=batches,
@@ -156,3 +157,5 @@ def _check(path: Path, suffixes: tuple[str, ...]) -> None:
         raise OptionError(f"'{path}' has to be a {' or '.join(suffixes)} file.")
     if not path.parent.is_dir():
         raise OptionError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise OptionError(f"'{path}' cannot be written: it is a folder, or lies in one that is read-only.")

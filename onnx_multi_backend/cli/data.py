@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from onnx_multi_backend.cli.inputs import read
-from onnx_multi_backend.errors import CalibrationDataError, OptionError
+from onnx_multi_backend.errors import CalibrationDataError, OnnxMultiBackendError, OptionError
 from onnx_multi_backend.models.tensors import TensorInfo
 
 _HOW = "Give a folder of .npy or .npz files, an .npz file, or module:name."
@@ -60,16 +60,55 @@ def named(text: str, option: str) -> Any:
     if "" not in sys.path and "." not in sys.path:
         sys.path.insert(0, "")
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise OptionError(f"{option} {text}: there is no module {error.name!r} here.") from error
-    except AttributeError as error:
-        raise OptionError(f"{option} {text}: the module {module!r} has no {name!r}.") from error
+    except Exception as error:  # whatever the user's module does when it is imported
+        raise _theirs(f"{option} {text}: importing {module!r}", error) from error
+    if not hasattr(found, name):
+        raise OptionError(f"{option} {text}: the module {module!r} has no {name!r}.")
+    return getattr(found, name)
+
+
+def of_the_user(function: Any, text: str) -> Any:
+    """A function of the user's: what it raises is told as the user's own.
+
+    Raises
+    ------
+    OptionError
+        It is not a function.
+    """
+    if not callable(function):
+        raise OptionError(f"{text} is not a function: {function!r}.")
+
+    def call(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except OnnxMultiBackendError:
+            raise
+        except Exception as error:  # whatever the user's function does
+            raise _theirs(text, error) from error
+
+    return call
+
+
+def _theirs(what: str, error: Exception) -> OptionError:
+    return OptionError(f"{what} raised {type(error).__name__}: {error}. --debug shows where.")
 
 
 def _from_module(text: str) -> Any:
     found = named(text, "--data")
-    return found() if callable(found) else found
+    batches = of_the_user(found, f"--data {text}")() if callable(found) else found
+    if isinstance(batches, (str, bytes)) or not isinstance(batches, Iterable):
+        return batches  # told where it is read
+    return _iterated(batches, f"--data {text}")
+
+
+def _iterated(batches: Iterable[Any], text: str) -> Iterator[Any]:
+    left = iter(batches)
+    following, end = of_the_user(next, text), object()
+    while (batch := following(left, end)) is not end:
+        yield batch
 
 
 def _samples(path: Path, infos: tuple[TensorInfo, ...]) -> Iterator[dict[str, Any]]:

@@ -66,8 +66,10 @@ def test_the_int8_classifier_reads_digits_as_well() -> None:
     assert drop.samples == LEARNT // 5
     assert drop.bound <= 0.1
     unseen, right = images[LEARNT:], labels[LEARNT:]
-    accuracy = (omb.OrtCpuBackend.run_model(quantized(), unseen)[0].argmax(axis=1) == right).mean()
-    assert accuracy > 0.85
+    plain, int8 = (
+        (omb.OrtCpuBackend.run_model(m, unseen)[0].argmax(axis=1) == right).mean() for m in (classifier(), quantized())
+    )
+    assert int8 > plain - 0.03
 
 
 def test_the_bound_holds_in_95_of_100_resamples() -> None:

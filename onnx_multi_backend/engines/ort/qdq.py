@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, version_converter
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
 
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.quantization import silent
 from onnx_multi_backend.errors import CalibrationTableError, UnsupportedModelError
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 from onnx_multi_backend.models.node_order import in_order
 
 #: The first opset whose Q/DQ nodes have an axis: before it, weights have one scale.
@@ -97,7 +98,10 @@ TENSORRT = Layout(
 
 
 def ready(model: ModelProto, label: str) -> ModelProto:
-    """The model in opset 13 at least, with its constants as initializers and a name for each node of the main graph.
+    """The model as the writer can take it, with the same results.
+
+    Of opset 13 and IR 4 at least, its constants initializers, each node of the main graph with a name of its own, no output that is an
+    input, and each Gemm with a beta of 1.
 
     Raises
     ------
@@ -106,6 +110,7 @@ def ready(model: ModelProto, label: str) -> ModelProto:
     """
     made = ModelProto()
     made.CopyFrom(_raised(model, label))
+    made.ir_version = max(made.ir_version, 4)  # from then on initializers need not be inputs
     nodes = []
     for node in made.graph.node:
         if node.op_type == "Constant" and not canonical(node.domain) and node.attribute[0].name == "value":
@@ -113,14 +118,66 @@ def ready(model: ModelProto, label: str) -> ModelProto:
             made.graph.initializer[-1].name = node.output[0]
         else:
             nodes.append(node)
+    nodes = [*_apart(made, nodes), *nodes]
     del made.graph.node[:]
     made.graph.node.extend(nodes)
+    constants = {tensor.name: tensor for tensor in made.graph.initializer}
+    for node in made.graph.node:
+        if node.op_type == "Gemm":
+            _without_beta(made, node, constants)
+    _share_no_weight(made, constants)
+    taken = {node.name for node in made.graph.node}
     seen: set[str] = set()
-    for i, node in enumerate(made.graph.node):
+    for node in made.graph.node:
         if not node.name or node.name in seen:
-            node.name = f"{node.op_type}_{i}"
+            free = (f"{node.op_type}_{i}" for i in itertools.count())
+            node.name = next(name for name in free if name not in taken)
+            taken.add(node.name)
         seen.add(node.name)
     return made
+
+
+def _apart(model: ModelProto, nodes: Sequence[NodeProto]) -> list[NodeProto]:
+    """Have nodes read a copy of an input that is an output too: Q/DQ nodes at the one would change the other."""
+    both = {value.name for value in model.graph.input} & {value.name for value in model.graph.output}
+    copies = {name: f"{name}/omb_read" for name in both}
+    for node in nodes:
+        for i, name in enumerate(node.input):
+            node.input[i] = copies.get(name, name)
+    return [helper.make_node("Identity", [name], [copy]) for name, copy in sorted(copies.items())]
+
+
+def _without_beta(model: ModelProto, node: NodeProto, constants: dict[str, TensorProto]) -> None:
+    """Multiply a constant bias by beta: the writer forgets it."""
+    beta = next((a.f for a in node.attribute if a.name == "beta"), 1.0)
+    if beta == 1 or len(node.input) < 3 or (beta != 0 and node.input[2] not in constants):
+        return
+    for attribute in [a for a in node.attribute if a.name == "beta"]:
+        node.attribute.remove(attribute)
+    if beta == 0:
+        del node.input[2:]
+        return
+    bias = numpy_helper.to_array(constants[node.input[2]])
+    name = f"{node.output[0]}/omb_bias"
+    model.graph.initializer.append(
+        numpy_helper.from_array((bias * np.asarray(beta, bias.dtype)).astype(bias.dtype), name)
+    )
+    constants[name] = model.graph.initializer[-1]
+    node.input[2] = name
+
+
+def _share_no_weight(model: ModelProto, constants: Mapping[str, TensorProto]) -> None:
+    """Give layers that read one weight along different axes weights of their own: its scales lie along one."""
+    first: dict[str, tuple[str, bool]] = {}
+    for node in model.graph.node:
+        if node.op_type not in Layout.operators or len(node.input) < 2 or node.input[1] not in constants:
+            continue
+        name = node.input[1]
+        way = node.op_type, any(a.name == "transB" and a.i for a in node.attribute)
+        if first.setdefault(name, way) != way:
+            copy = model.graph.initializer.add()
+            copy.CopyFrom(constants[name])
+            copy.name = node.input[1] = f"{node.output[0]}/omb_weight"
 
 
 def _raised(model: ModelProto, label: str) -> ModelProto:
@@ -128,12 +185,26 @@ def _raised(model: ModelProto, label: str) -> ModelProto:
     if opset >= OPSET:
         return model
     try:
-        return version_converter.convert_version(model, OPSET)
-    except (RuntimeError, onnx.checker.ValidationError) as error:
+        if any(next(subgraphs(node), None) is not None for node in model.graph.node):
+            raise ValueError(
+                "it leaves the nodes of branches and loops in a wrong order."
+            )  # the checker does not see it
+        raised = version_converter.convert_version(model, OPSET)
+        onnx.checker.check_model(raised, full_check=True)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise UnsupportedModelError(
             f"{label} is of opset {opset}, Q/DQ nodes with a scale for each channel need {OPSET}, and ONNX's converter "
             f"does not get there: {str(error).strip().splitlines()[0]} Export the model with opset {OPSET} or newer."
         ) from error
+    return raised
+
+
+def can_be_written(node: NodeProto, constants: Mapping[str, Any]) -> bool:
+    """Whether the writer gets a layer right: a bias is a constant of one dimension, by its name in `constants` with its shape."""
+    beta = next((a.f for a in node.attribute if a.name == "beta"), 1.0)
+    if node.op_type != "Gemm":
+        return True
+    return beta == 1 and (len(node.input) < 3 or len(constants.get(node.input[2], ())) == 1)
 
 
 def from_magnitudes(model: ModelProto, magnitudes: Mapping[str, float], label: str) -> ModelProto:
@@ -153,7 +224,8 @@ def from_magnitudes(model: ModelProto, magnitudes: Mapping[str, float], label: s
     """
     made = ready(model, label)
     constants = {tensor.name for tensor in made.graph.initializer}
-    nodes = [node for node in made.graph.node if node.op_type in TENSORRT.operators]
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in made.graph.initializer}
+    nodes = [n for n in made.graph.node if n.op_type in TENSORRT.operators and can_be_written(n, shapes)]
     needed = {node.name: {*node.input[:2], *node.output} - constants - {""} for node in nodes}
     complete = [name for name, tensors in needed.items() if tensors <= magnitudes.keys()]
     if not complete:
@@ -163,4 +235,11 @@ def from_magnitudes(model: ModelProto, magnitudes: Mapping[str, float], label: s
             f"The calibration table quantizes no layer of {label}: it fits another model, or the model has no "
             f"{', '.join(TENSORRT.operators)}.{named} Calibrate this model."
         )
-    return write_qdq(made, {name: (-m, m) for name, m in magnitudes.items()}, TENSORRT, complete)
+    written = write_qdq(made, {name: (-m, m) for name, m in magnitudes.items()}, TENSORRT, complete)
+    try:
+        onnx.checker.check_model(written, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise UnsupportedModelError(
+            f"{label} cannot carry Q/DQ nodes: {str(error).strip().splitlines()[0]} Convert it to float32 and opset 21 first."
+        ) from error
+    return written

@@ -21,6 +21,9 @@ from onnx_multi_backend.engines.session import RefusedError
 #: Bins of a histogram at first, and the most that it may grow to.
 _BINS, _MOST_BINS = 512, 4096
 
+#: Beyond these magnitudes numpy has no bins in float32, and the range is what was seen.
+_SMALLEST, _LARGEST = 1e-30, 1e37
+
 
 def session(model: ModelProto, *, optimized: bool = True) -> Any:
     """A plain session on the CPU.
@@ -93,6 +96,7 @@ class Histograms:
             scenario="same",
         )
         self._seen: dict[str, tuple[float, float]] = {}
+        self._whole: set[str] = set()
 
     def add(self, name: str, values: np.ndarray[Any, Any]) -> None:
         """Count the values of a tensor; they are finite, and there is one at least."""
@@ -100,7 +104,12 @@ class Histograms:
         low, high = float(values.min()), float(values.max())
         before = self._seen.get(name, (low, high))
         self._seen[name] = min(low, before[0]), max(high, before[1])
-        self._make_room(name, max(abs(low), abs(high)))
+        magnitude = max(abs(low), abs(high))
+        if not _SMALLEST < magnitude < _LARGEST:
+            self._whole.add(name)
+        if name in self._whole:
+            return
+        self._make_room(name, magnitude)
         with silent():
             self._collector.collect({name: values})
 
@@ -125,7 +134,7 @@ class Histograms:
 
     def ranges(self) -> dict[str, tuple[float, float]]:
         """The range of each tensor, within what was seen of it."""
-        constant = {name for name, (low, high) in self._seen.items() if low == high}
+        constant = {name for name, (low, high) in self._seen.items() if low == high} | self._whole
         for name in constant:  # there is nothing to choose, and entropy divides by zero
             self._collector.histogram_dict.pop(name, None)
         for name, known in self._collector.histogram_dict.items():
