@@ -70,7 +70,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "three numbers": ({"x": (1, 2, 3)}, omb.CalibrationTableError, "pair"),
     "empty": ({}, omb.CalibrationTableError, "is empty"),
     "a number for a name": ({1: 2.0}, omb.OptionTypeError, "1 was given"),
-    "a number": (5, omb.OptionTypeError, "path or a mapping.*5 was given.*quantization"),
+    "a number": (5, omb.OptionTypeError, "path or a mapping.*5 was given.*calibrate"),
     "None": (None, omb.OptionTypeError, "path or a mapping"),
 }
 

@@ -176,7 +176,7 @@ def test_outputs_that_are_no_numbers_prove_nothing() -> None:
 
 def test_the_search_tries_models_with_few_int8_layers() -> None:
     """Only the last of many layers may be quantized: all others are said to cost everything."""
-    net = nets.convolutional(channels=8, layers=14)
+    net = nets.convolutional(channels=8, layers=9)
     alone = quantize(net, nets.images(), exclude=["Conv"], require_speedup=False, progress=False).report.accuracy.cosine
     every = quantize(net, nets.images(), min_cosine=None, require_speedup=False, progress=False).report.accuracy.cosine
     assert every < alone

@@ -89,6 +89,9 @@ def write_qdq(
     return in_order(writer.model.model)  # it appends what it writes
 
 
+#: What the copy of an input ends with.
+_READ = "/omb_read"
+
 #: TensorRT fuses symmetric pairs alone, one for each reader of a tensor, and wants biases in float.
 TENSORRT = Layout(
     signed_activations=True,
@@ -140,7 +143,7 @@ def ready(model: ModelProto, label: str) -> ModelProto:
 def _apart(model: ModelProto, nodes: Sequence[NodeProto]) -> list[NodeProto]:
     """Have nodes read a copy of an input that is an output too: Q/DQ nodes at the one would change the other."""
     both = {value.name for value in model.graph.input} & {value.name for value in model.graph.output}
-    copies = {name: f"{name}/omb_read" for name in both}
+    copies = {name: f"{name}{_READ}" for name in both}
     for node in nodes:
         for i, name in enumerate(node.input):
             node.input[i] = copies.get(name, name)
@@ -223,6 +226,7 @@ def from_magnitudes(model: ModelProto, magnitudes: Mapping[str, float], label: s
     UnsupportedModelError
     """
     made = ready(model, label)
+    magnitudes = {**magnitudes, **{f"{name}{_READ}": value for name, value in magnitudes.items()}}
     constants = {tensor.name for tensor in made.graph.initializer}
     shapes = {tensor.name: tuple(tensor.dims) for tensor in made.graph.initializer}
     nodes = [n for n in made.graph.node if n.op_type in TENSORRT.operators and can_be_written(n, shapes)]
