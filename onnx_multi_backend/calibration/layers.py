@@ -19,7 +19,7 @@ from onnx_multi_backend.calibration.source import FloatModel
 from onnx_multi_backend.engines.ort import errors, quantization
 from onnx_multi_backend.engines.ort.qdq import Layout, can_be_written
 from onnx_multi_backend.engines.session import RefusedError
-from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.errors import OptionError, UnsupportedModelError
 
 #: Batches that the sensitivity of layers is measured on.
 _BATCHES = 2
@@ -119,7 +119,7 @@ def with_sensitivity(
     plain = quantization.session(model.proto)
     outputs = comparable(model)
     expected = [_floats(plain.run(outputs, feeds)) for feeds in batches]
-    failures: tuple[type[Exception], ...] = (RefusedError, *errors.all_errors())
+    failures: tuple[type[Exception], ...] = (RefusedError, UnsupportedModelError, *errors.all_errors())
     found = []
     for layer in layers:
         noise = 0.0

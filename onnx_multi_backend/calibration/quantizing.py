@@ -182,6 +182,7 @@ class _Quantization:
         self._plain = self._preset.prepare(self._float.proto, cache_dir=False)
         self._notes: list[str] = []
         self._too_slow: set[str] = set()
+        self._rejected: _Candidate | None = None
 
     def run(self, metric: Metric | None, metric_range: tuple[float, float], *, require_speedup: bool) -> QuantizedModel:
         names = comparable(self._float)
@@ -270,13 +271,11 @@ class _Quantization:
                     failed = middle
         return good
 
-    _rejected: _Candidate | None = None
-
     def _measured(self, writer: Writer, layers: Sequence[Layer]) -> _Candidate | None:
         """Quantize these layers and measure; None where the engine refuses the model."""
         quantized = frozenset(layer.name for layer in layers)
-        made = writer(sorted(quantized))
         try:
+            made = writer(sorted(quantized))
             prepared = self._preset.prepare(made, cache_dir=False)
             accuracy = self._reference.compare(prepared.run)
         except (InvalidModelError, UnsupportedModelError, RunError) as error:
@@ -341,7 +340,7 @@ class _Quantization:
             accuracy=accuracy,
             speed=ratio,
             layers=tuple(map(layer, (*self._layers, *self._excluded))),
-            notes=tuple(notes),
+            notes=tuple(dict.fromkeys(notes)),
         )
 
 

@@ -17,7 +17,8 @@ from onnx import ModelProto
 from onnx_multi_backend.calibration.batches import read
 from onnx_multi_backend.calibration.ranges import Ranges
 from onnx_multi_backend.calibration.source import FloatModel
-from onnx_multi_backend.engines.ort.qdq import Layout, write_qdq
+from onnx_multi_backend.engines.ort.qdq import PYTHON_ERRORS, Layout, write_qdq
+from onnx_multi_backend.errors import UnsupportedModelError
 
 
 class Writer(Protocol):
@@ -75,15 +76,19 @@ class NncfWriter:
         wanted = set(nodes)
         excluded = sorted({name for name in self.layers if name not in wanted} | set(self.excluded))
         fix = OverflowFix.ENABLE if self.narrow else OverflowFix.DISABLE
-        with _silent():
-            made: ModelProto = nncf.quantize(
-                self.model.proto,
-                nncf.Dataset(list(self.paths), _feeds),
-                subset_size=len(self.paths),
-                preset=nncf.QuantizationPreset.MIXED,
-                ignored_scope=nncf.IgnoredScope(names=excluded) if excluded else None,
-                advanced_parameters=AdvancedQuantizationParameters(overflow_fix=fix),
-            )
+        failures = (nncf.ValidationError, nncf.InternalError, nncf.UnsupportedModelError, *PYTHON_ERRORS)
+        try:
+            with _silent():
+                made: ModelProto = nncf.quantize(
+                    self.model.proto,
+                    nncf.Dataset(list(self.paths), _feeds),
+                    subset_size=len(self.paths),
+                    preset=nncf.QuantizationPreset.MIXED,
+                    ignored_scope=nncf.IgnoredScope(names=excluded) if excluded else None,
+                    advanced_parameters=AdvancedQuantizationParameters(overflow_fix=fix),
+                )
+        except failures as error:
+            raise UnsupportedModelError(f"NNCF cannot quantize {self.model.label}: {error}") from error
         return made
 
 

@@ -92,7 +92,7 @@ def test_the_models_hold_what_they_are_to_hold() -> None:
     """A test of the generator: every kind of thing is drawn, and is valid."""
     found: set[str] = set()
 
-    @settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=_quietly)
+    @settings(max_examples=500, deadline=None, derandomize=True, database=None, suppress_health_check=_quietly)
     @given(random_models())
     def look(made: Made) -> None:
         onnx.checker.check_model(made.model, full_check=True)

@@ -240,3 +240,17 @@ def test_the_ends_of_float32_have_a_range(tmp_path: Path) -> None:
         table = calibrate(models.relu(["N", 8]), [np.full((1, 8), scale, np.float32)], method="entropy")
         assert table["x"][1] == np.float32(scale)
         table.save(tmp_path / "t.cache")
+
+
+def test_what_a_quantizer_did_not_think_of_leaves_the_model_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
+
+    def fail(self: Any) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(QDQQuantizer, "quantize_model", fail)
+    result = quantize(gemm(), DATA, progress=False)
+    assert not result.report.quantized
+    assert "ONNX Runtime cannot write Q/DQ nodes around 'the_Gemm': IndexError" in str(result.report)
+    with pytest.raises(omb.UnsupportedModelError, match="cannot write Q/DQ nodes"):
+        to_qdq(gemm(), calibrate(gemm(), DATA))

@@ -22,6 +22,10 @@ from onnx_multi_backend.models.node_order import in_order
 OPSET = 13
 
 
+#: What quantizers written in Python raise for a node that they did not think of.
+PYTHON_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
 @dataclass(frozen=True)
 class Layout:
     """How Q/DQ nodes are written for an engine.
@@ -72,20 +76,25 @@ def write_qdq(
     if not nodes:
         return copy
     data = {name: (np.array(low, np.float32), np.array(high, np.float32)) for name, (low, high) in ranges.items()}
-    with silent():
-        writer = QDQQuantizer(
-            copy,
-            True,
-            layout.narrow_weights,
-            QuantType.QInt8,
-            QuantType.QInt8 if layout.signed_activations else QuantType.QUInt8,
-            TensorsData(CalibrationMethod.MinMax, data),
-            list(nodes),
-            [],
-            list(layout.operators),
-            {"ActivationSymmetric": layout.symmetric_activations, "WeightSymmetric": True, **layout.extra},
-        )
-        writer.quantize_model()
+    try:
+        with silent():
+            writer = QDQQuantizer(
+                copy,
+                True,
+                layout.narrow_weights,
+                QuantType.QInt8,
+                QuantType.QInt8 if layout.signed_activations else QuantType.QUInt8,
+                TensorsData(CalibrationMethod.MinMax, data),
+                list(nodes),
+                [],
+                list(layout.operators),
+                {"ActivationSymmetric": layout.symmetric_activations, "WeightSymmetric": True, **layout.extra},
+            )
+            writer.quantize_model()
+    except PYTHON_ERRORS as error:
+        raise UnsupportedModelError(
+            f"ONNX Runtime cannot write Q/DQ nodes around {', '.join(map(repr, nodes[:3]))}: {type(error).__name__}: {error}"
+        ) from error
     return in_order(writer.model.model)  # it appends what it writes
 
 
