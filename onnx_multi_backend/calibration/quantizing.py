@@ -242,7 +242,7 @@ class _Quantization:
                 )
             else:
                 self._notes.append(
-                    "NNCF is not installed, and was not tried: python -m pip install 'onnx-multi-backend[int8]'"
+                    "NNCF is not installed, and was not tried: pip install nncf"
                 )
         return writers
 
