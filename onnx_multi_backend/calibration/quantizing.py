@@ -241,9 +241,7 @@ class _Quantization:
                     NncfWriter(self._float, self._spool.calibration, names, self._left, layout.narrow_weights)
                 )
             else:
-                self._notes.append(
-                    "NNCF is not installed, and was not tried: pip install nncf"
-                )
+                self._notes.append("NNCF is not installed, and was not tried: pip install nncf")
         return writers
 
     def _accurate(self, writer: Writer) -> _Candidate | None:
