@@ -113,7 +113,7 @@ def ready(model: ModelProto, label: str) -> ModelProto:
     """The model as the writer can take it, with the same results.
 
     Of opset 13 and IR 4 at least, its constants initializers, each node of the main graph with a name of its own, no output that is an
-    input, and each Gemm with a beta of 1.
+    input, and each Gemm with an alpha and a beta of 1 where its weight and bias are constants.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def ready(model: ModelProto, label: str) -> ModelProto:
     constants = {tensor.name: tensor for tensor in made.graph.initializer}
     for node in made.graph.node:
         if node.op_type == "Gemm":
-            _without_beta(made, node, constants)
+            _plain_gemm(made, node, constants)
     _share_no_weight(made, constants)
     taken = {node.name for node in made.graph.node}
     seen: set[str] = set()
@@ -159,23 +159,37 @@ def _apart(model: ModelProto, nodes: Sequence[NodeProto]) -> list[NodeProto]:
     return [helper.make_node("Identity", [name], [copy]) for name, copy in sorted(copies.items())]
 
 
-def _without_beta(model: ModelProto, node: NodeProto, constants: dict[str, TensorProto]) -> None:
-    """Multiply a constant bias by beta: the writer forgets it."""
-    beta = next((a.f for a in node.attribute if a.name == "beta"), 1.0)
-    if beta == 1 or len(node.input) < 3 or (beta != 0 and node.input[2] not in constants):
-        return
-    for attribute in [a for a in node.attribute if a.name == "beta"]:
-        node.attribute.remove(attribute)
+def _plain_gemm(model: ModelProto, node: NodeProto, constants: dict[str, TensorProto]) -> None:
+    """Multiply a constant weight by alpha and a constant bias by beta.
+
+    The writer forgets beta, and ONNX Runtime 1.24 multiplies a float bias by alpha where it computes the product in int8.
+    """
+    alpha, beta = (next((a.f for a in node.attribute if a.name == name), 1.0) for name in ("alpha", "beta"))
+    if len(node.input) < 3 and beta != 1:
+        beta = _set(node, "beta")
     if beta == 0:
         del node.input[2:]
-        return
-    bias = numpy_helper.to_array(constants[node.input[2]])
-    name = f"{node.output[0]}/omb_bias"
-    model.graph.initializer.append(
-        numpy_helper.from_array((bias * np.asarray(beta, bias.dtype)).astype(bias.dtype), name)
-    )
-    constants[name] = model.graph.initializer[-1]
-    node.input[2] = name
+        beta = _set(node, "beta")
+    if beta != 1 and node.input[2] in constants:
+        node.input[2] = _scaled(model, node.input[2], beta, f"{node.output[0]}/omb_bias", constants)
+        _set(node, "beta")
+    if alpha != 1 and node.input[1] in constants:
+        node.input[1] = _scaled(model, node.input[1], alpha, f"{node.output[0]}/omb_scaled", constants)
+        _set(node, "alpha")
+
+
+def _set(node: NodeProto, name: str) -> float:
+    """Take an attribute away: it is 1 then."""
+    for attribute in [a for a in node.attribute if a.name == name]:
+        node.attribute.remove(attribute)
+    return 1.0
+
+
+def _scaled(model: ModelProto, name: str, factor: float, new: str, constants: dict[str, TensorProto]) -> str:
+    values = numpy_helper.to_array(constants[name])
+    model.graph.initializer.append(numpy_helper.from_array((values * np.asarray(factor, values.dtype)), new))
+    constants[new] = model.graph.initializer[-1]
+    return new
 
 
 def _share_no_weight(model: ModelProto, constants: Mapping[str, TensorProto]) -> None:
@@ -213,10 +227,11 @@ def _raised(model: ModelProto, label: str) -> ModelProto:
 
 def can_be_written(node: NodeProto, constants: Mapping[str, Any]) -> bool:
     """Whether the writer gets a layer right: a bias is a constant of one dimension, by its name in `constants` with its shape."""
-    beta = next((a.f for a in node.attribute if a.name == "beta"), 1.0)
     if node.op_type != "Gemm":
         return True
-    return beta == 1 and (len(node.input) < 3 or len(constants.get(node.input[2], ())) == 1)
+    if any(a.name in ("alpha", "beta") and a.f != 1 for a in node.attribute):
+        return False
+    return len(node.input) < 3 or len(constants.get(node.input[2], ())) == 1
 
 
 def from_magnitudes(model: ModelProto, magnitudes: Mapping[str, float], label: str) -> ModelProto:
