@@ -25,7 +25,7 @@ from onnx_multi_backend.presets.registry import availability, get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.sessions.signature import signature
 
-#: ONNX Runtime's levels, by the number that its session options have.
+#: ONNX Runtime's levels below its own default, by the names that its session options have.
 _LEVELS = {"ORT_DISABLE_ALL": "no optimization", "ORT_ENABLE_BASIC": "basic", "ORT_ENABLE_EXTENDED": "extended"}
 
 #: ONNX Runtime then multiplies 8-bit numbers in 16 bits, without saturation.
@@ -127,7 +127,7 @@ def check_int8(model: ModelLike, data: Any, *, batches: int | None = 4) -> Int8C
     """
     check_batches(batches)
     loaded = load(model)
-    proto = loaded.whole()
+    proto = loaded.with_all_weights()
     layers = _layers(proto)
     if not layers:
         raise UnsupportedModelError(

@@ -70,11 +70,7 @@ def read_float(model: ModelLike) -> FloatModel:
                 f"{loaded.label} is quantized already: {node.op_type} {node.name or node.output[0]!r}. Give the float model "
                 "that it was made from."
             )
-    proto = ModelProto()
-    proto.CopyFrom(loaded.whole())
-    if loaded.path is not None:
-        onnx.load_external_data_for_model(proto, str(loaded.path.parent))
-    return FloatModel(proto, signature(loaded, untouched(loaded.proto)))
+    return FloatModel(loaded.with_all_weights(), signature(loaded, untouched(loaded.proto)))
 
 
 def for_qdq(model: FloatModel) -> FloatModel:

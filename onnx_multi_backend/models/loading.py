@@ -143,6 +143,21 @@ class LoadedModel:
             self.check_unchanged()
         return whole
 
+    def with_all_weights(self) -> ModelProto:
+        """The model with all its weights, however many lie in other files.
+
+        Raises
+        ------
+        InvalidModelError
+            A file was changed meanwhile.
+        """
+        whole = self.whole()
+        if self.path is None:
+            return whole
+        made = with_values(whole, self.path.parent, copied=whole is not self.proto)
+        self.check_unchanged()
+        return made
+
     @property
     def source(self) -> str | bytes:
         """What `load` takes to load the same model again."""

@@ -103,7 +103,7 @@ class OrtTensorrtFloatOptimBackend(OrtTensorrtBackend):
 
     @classmethod
     def _handed_over(cls, settings: Mapping[str, Any], loaded: LoadedModel) -> LoadedModel:
-        return changed(loaded, tensorrt.in_float16(loaded.whole())) if tensorrt.is_typed() else loaded
+        return changed(loaded, tensorrt.in_float16(loaded.with_all_weights())) if tensorrt.is_typed() else loaded
 
 
 class OrtTensorrtInt8Backend(OrtTensorrtBackend):
@@ -133,7 +133,9 @@ class OrtTensorrtInt8Backend(OrtTensorrtBackend):
     def _handed_over(cls, settings: Mapping[str, Any], loaded: LoadedModel) -> LoadedModel:
         if not tensorrt.is_typed():
             return loaded
-        return changed(loaded, qdq.from_magnitudes(loaded.whole(), settings["calibration_table"], loaded.label))
+        return changed(
+            loaded, qdq.from_magnitudes(loaded.with_all_weights(), settings["calibration_table"], loaded.label)
+        )
 
     @classmethod
     def _provider_options(

@@ -14,8 +14,9 @@ from onnx import TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
-from onnx_multi_backend.calibration import calibrate, quantize, to_qdq
+from onnx_multi_backend.calibration import calibrate, check_int8, quantize, to_qdq
 from onnx_multi_backend.calibration.checking import _difference
+from onnx_multi_backend.models import loading
 
 RNG = np.random.default_rng(0)
 W, C = RNG.normal(size=(8, 5)).astype(np.float32), RNG.normal(size=5).astype(np.float32)
@@ -57,6 +58,20 @@ def test_a_gemm_keeps_its_bias(bias: Any, attributes: dict[str, Any]) -> None:
         made = to_qdq(model, calibrate(model, DATA))
         assert "QuantizeLinear" in {node.op_type for node in made.graph.node}
         assert error(model, made) < 0.01
+
+
+def test_weights_in_large_files_and_behind_links_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_FEW", 0)  # every file is a large one, which engines map
+    (tmp_path / "blobs").mkdir()
+    onnx.save(gemm(), tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    (tmp_path / "m.data").rename(tmp_path / "blobs" / "m")
+    (tmp_path / "m.data").symlink_to(Path("blobs") / "m")
+    path = tmp_path / "m.onnx"
+    result = quantize(path, DATA, require_speedup=False, progress=False)
+    assert error(gemm(), result) < 0.01
+    assert error(gemm(), to_qdq(path, calibrate(path, DATA))) < 0.01
+    onnx.save(result.model, tmp_path / "q.onnx", save_as_external_data=True, location="q.data", size_threshold=0)
+    assert check_int8(tmp_path / "q.onnx", DATA[:2])
 
 
 def test_a_result_of_another_size_is_not_near() -> None:
