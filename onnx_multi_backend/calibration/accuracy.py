@@ -122,7 +122,6 @@ class Reference:
         self._names = names
         self._metric = metric
         self._range = metric_range
-        self._cosine: dict[str, float] = {}
 
     def compare(self, run: Run) -> Accuracy:
         """Run another model on the same batches.

@@ -116,14 +116,13 @@ class Spool:
         self._labels: dict[Path, Any] = {}
         paths: list[Path] = []
         try:
-            with progress.bar("Reading data") as step:
-                for batch in reader:
+            with progress.each("Reading data", reader) as batches:
+                for batch in batches:
                     path = Path(self._folder.name) / str(batch.number)
                     path.write_bytes(pickle.dumps(batch._replace(labels=None), protocol=5))
                     if proves:
                         self._labels[path] = batch.labels
                     paths.append(path)
-                    step()
         except BaseException:
             self.close()
             raise

@@ -60,14 +60,8 @@ def calibrate(
     check_batches(batches)
     source = read_float(model)
     reader = Reader(data, source.signature, batches)
-    with Progress(progress).bar("Calibrating", batches) as step:
-
-        def stepping() -> Any:
-            for batch in reader:
-                yield batch
-                step()
-
-        ranges = collect(source, stepping(), method, percentile=percentile, deviations=deviations)
+    with Progress(progress).each("Calibrating", reader, batches) as shown:
+        ranges = collect(source, shown, method, percentile=percentile, deviations=deviations)
     if not ranges:
         raise CalibrationDataError(
             f"No tensor of {source.label} has a range: data has no elements, or the model no floats."

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,11 +98,10 @@ def _group(node: NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def with_sensitivity(
-    layers: Sequence[Layer],
+    layers: Iterable[Layer],
     model: FloatModel,
     write: Callable[[Sequence[str]], ModelProto],
     paths: Sequence[Path],
-    step: Callable[[], None],
 ) -> list[Layer]:
     """Measure each layer's sensitivity: quantize it alone.
 
@@ -112,8 +111,6 @@ def with_sensitivity(
         Quantizes the nodes of these names.
     paths : sequence of Path
         Batches; the first few are used.
-    step : callable
-        Called after each layer.
     """
     batches = [batch.feeds for batch in read(paths[:_BATCHES])]
     plain = quantization.session(model.proto)
@@ -130,7 +127,6 @@ def with_sensitivity(
         except failures:
             noise = math.inf  # the first to stay float
         found.append(Layer(layer.name, layer.op_type, layer.group, noise))
-        step()
     return found
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import math
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from onnx_multi_backend import page_style
 from onnx_multi_backend.calibration.report import LayerReport, QuantizationReport
 
@@ -16,17 +14,14 @@ _LEAST, _MOST = -8.0, 0.0
 
 def render(report: QuantizationReport) -> str:
     """Return the page, to be written as UTF-8."""
-    environment = Environment(
-        loader=PackageLoader(__package__, "page_files"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     layers = sorted(report.layers, key=lambda layer: layer.sensitivity, reverse=True)
-    return environment.get_template("report.html.j2").render(
+    template = page_style.environment(__package__, "page_files").get_template("report.html.j2")
+    page = template.render(
         report=report, layers=layers, width=_width, base=page_style.base(), milliseconds=_milliseconds, number=_number
     )
+    return page.encode("utf-8", "backslashreplace").decode(
+        "utf-8"
+    )  # the name of a model's file may hold what is not text
 
 
 def _width(layer: LayerReport) -> float:

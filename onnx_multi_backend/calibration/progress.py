@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+
+_Item = TypeVar("_Item")
 
 
 class Progress:
@@ -22,6 +25,18 @@ class Progress:
 
     def __init__(self, shown: bool) -> None:
         self._shown = shown and sys.stderr.isatty()
+
+    @contextmanager
+    def each(self, title: str, items: Iterable[_Item], total: int | None = None) -> Iterator[Iterator[_Item]]:
+        """Show one bar while items are gone through; what is yielded moves it with each."""
+
+        def stepping(step: Callable[[], None]) -> Iterator[_Item]:
+            for item in items:
+                yield item
+                step()
+
+        with self.bar(title, total) as step:
+            yield stepping(step)
 
     @contextmanager
     def bar(self, title: str, total: int | None = None) -> Iterator[Callable[[], None]]:

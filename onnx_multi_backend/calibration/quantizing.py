@@ -170,8 +170,8 @@ class _Quantization:
         self._given, self._spool, self._target, self._method = given, spool, chosen, method
         self._limits, self._shown = limits, shown
         self._float = for_qdq(given)
-        with shown.bar("Collecting ranges", len(spool.calibration)) as step:
-            self._ranges = collect(self._float, _stepping(read(spool.calibration), step), method)
+        with shown.each("Collecting ranges", read(spool.calibration), len(spool.calibration)) as batches:
+            self._ranges = collect(self._float, batches, method)
         if spool.independent:  # they are not to be infinite or NaN either
             collect(self._float, read([*spool.held_back, *spool.proof]), "minmax")
         self._left = excluded(self._float, given, exclude)
@@ -198,8 +198,8 @@ class _Quantization:
                 "none of its outputs is a tensor of numbers, so nothing can be compared", None, None
             )
         writers = self._writers()
-        with self._shown.bar("Measuring layers", len(self._layers)) as step:
-            self._layers = with_sensitivity(self._layers, self._float, writers[0], self._spool.calibration, step)
+        with self._shown.each("Measuring layers", self._layers, len(self._layers)) as layers:
+            self._layers = with_sensitivity(layers, self._float, writers[0], self._spool.calibration)
         candidates = [found for writer in writers if (found := self._accurate(writer)) is not None]
         if not candidates:
             accuracy = self._rejected.accuracy if self._rejected is not None else None
@@ -344,9 +344,3 @@ class _Quantization:
 
 def _run(candidate: _Candidate, feeds: Mapping[str, Any]) -> Callable[[], object]:
     return lambda: candidate.prepared.run(feeds)
-
-
-def _stepping(batches: Any, step: Callable[[], None]) -> Any:
-    for batch in batches:
-        yield batch
-        step()

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ _HEADER = "TRT-100000-EntropyCalibration2"
 _HOW = "Make one with onnx_multi_backend.calibration.calibrate(model, data)."
 
 
-class CalibrationTableTensorrt(Mapping[str, tuple[float, float]]):
+class CalibrationTableTensorrt(Ranges):
     """The ranges of a model's tensors, as `OrtTensorrtInt8Backend` takes them.
 
     A mapping of tensor name to (lowest, highest). TensorRT quantizes symmetrically: what it gets is the largest magnitude, so the files
@@ -39,26 +39,14 @@ class CalibrationTableTensorrt(Mapping[str, tuple[float, float]]):
     """
 
     def __init__(self, ranges: Mapping[str, tuple[float, float]]) -> None:
-        self.ranges = ranges if isinstance(ranges, Ranges) else Ranges(ranges)
-        if not self.ranges:
+        super().__init__(ranges)
+        if not self:
             raise CalibrationTableError(f"A calibration table holds one range at least. {_HOW}")
-
-    def __getitem__(self, name: str) -> tuple[float, float]:
-        return self.ranges[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.ranges)
-
-    def __len__(self) -> int:
-        return len(self.ranges)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} tensors)"
 
     @property
     def magnitudes(self) -> dict[str, float]:
         """The largest magnitude of each tensor."""
-        return {name: self.ranges.magnitude(name) for name in self.ranges}
+        return {name: self.magnitude(name) for name in self}
 
     @classmethod
     def from_file_flatbuffers(cls, path: str | os.PathLike[str]) -> CalibrationTableTensorrt:
@@ -147,8 +135,7 @@ def _json(table: CalibrationTableTensorrt) -> bytes:
         return {"data": value, "dtype": "float32", "CLS": "numpy.array"}
 
     data = {
-        name: {"lowest": array(low), "highest": array(high), "CLS": "TensorData"}
-        for name, (low, high) in table.ranges.items()
+        name: {"lowest": array(low), "highest": array(high), "CLS": "TensorData"} for name, (low, high) in table.items()
     }
     method = {"CLS": "CalibrationMethod", "value": "CalibrationMethod.MinMax"}
     return json.dumps({"CLS": "TensorsData", "data": data, "calibration_method": method}).encode()

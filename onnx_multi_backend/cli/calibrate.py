@@ -139,7 +139,7 @@ def quantize(
         console.line(line)
     if report is not None:
         text = made.report.to_html() if report.suffix == ".html" else made.report.to_json()
-        write_whole(report, text.encode("utf-8", "backslashreplace"))
+        write_whole(report, text.encode())
         console.line(f"Saved {report}")
     if not made.report.quantized:
         raise typer.Exit(1)
@@ -149,7 +149,8 @@ def quantize(
 
 def _inputs(model: str) -> tuple[TensorInfo, ...]:
     graph = load(model).proto.graph
-    return tuple(tensor_info(value) for value in graph.input if value.name not in defaults_of(graph))
+    defaults = defaults_of(graph)
+    return tuple(tensor_info(value) for value in graph.input if value.name not in defaults)
 
 
 def _check(path: Path, suffixes: tuple[str, ...]) -> None:

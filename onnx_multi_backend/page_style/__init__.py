@@ -3,7 +3,19 @@
 
 from importlib import resources
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+
+def environment(package: str, folder: str) -> Environment:
+    """Where the templates of a page are found, in a folder of a package; what they show is escaped."""
+    return Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def base() -> Markup:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from onnx_multi_backend import page_style
@@ -47,13 +46,7 @@ def render_html(report: Report, changes: Changes | None = None, against: str = "
     against : str
         What that report is called.
     """
-    environment = Environment(
-        loader=PackageLoader(__package__, "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_style.environment(__package__, "page")
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     figures = [
         (t, operator_coverage(report, t.run.name).values(), frequent_reasons(t.results)) for t in tallies(report)
