@@ -87,7 +87,7 @@ import onnx_multi_backend as omb
 print(len(omb.presets()))
 for name, state in omb.availability().items():
     assert not state.usable and state.devices == () and state.engine == "", state
-    wanted = "pip install openvino" if name == "Openvino" else "pip install 'onnx-multi-backend["
+    wanted = "pip install openvino" if name == "Openvino" else 'pip install "onnxruntime-gpu[cuda,cudnn]"'
     assert wanted in state.cure and "not installed" in state.reason, (name, state)
 for preset in (omb.OrtCpuBackend, omb.OpenvinoBackend):
     assert not preset.supports_device("CPU")

@@ -43,7 +43,7 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
     except ImportError as error:
         raise UnsupportedModelError(
             f"{where} is in ONNX Runtime's own format (.ort), which ONNX Runtime alone reads, and it is not installed. Install "
-            "an extra with it, for example pip install 'onnx-multi-backend[cpu]', or give the .onnx file that it was made of."
+            "it, for example with pip install onnxruntime, or give the .onnx file that it was made of."
         ) from error
     with tempfile.TemporaryDirectory(prefix="omb_") as folder:
         written = Path(folder) / "model.onnx"

@@ -63,7 +63,7 @@ def test_without_any_engine_it_says_what_to_install(cli: Cli, monkeypatch: pytes
     done = cli("presets")
     assert done.code == 0
     assert " yes " not in done.out
-    assert "pip install 'onnx-multi-backend[gpu]'" in done.out
+    assert 'pip install "onnxruntime-gpu[cuda,cudnn]"' in done.out
     assert cli("conformance").error() == (
         "No preset is usable here. `onnx-multi-backend presets` says why, and what to install."
     )

@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import integers as of_integers
 from onnx_multi_backend.engines.openvino import special_values
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.deadly import OF_OPENVINO, OF_OPENVINO_BEFORE_1_31
 from onnx_multi_backend.engines.ort.defects import Table
 from onnx_multi_backend.engines.ort.records import Record
@@ -39,8 +40,8 @@ def _table_of_openvino(release: str) -> Table:
 _OPENVINO = Record(
     family=devices.OPENVINO,
     needs="a processor, GPU or NPU of Intel's",
-    cure="Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
-    "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
+    cure=f"{runtime.install_instead('onnxruntime-openvino')}; or on an Intel host add the plugin: pip install "
+    "onnxruntime-ep-openvino",
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.

@@ -139,7 +139,7 @@ def _nvidia_problem(provider: str, device: Device) -> Problem | None:
     if (missing := _missing_nvidia_library(provider)) is not None:
         return Problem(
             missing,
-            "Install CUDA and cuDNN with pip install 'onnx-multi-backend[gpu]'"
+            f'Install CUDA and cuDNN with pip install "{records.GPU_WHEEL}"'
             + (", and TensorRT 10 from NVIDIA" if provider == TENSORRT else "")
             + ", and put their folders on the library path if they lie elsewhere",
         )

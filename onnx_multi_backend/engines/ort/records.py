@@ -18,6 +18,9 @@ CUDA = "CUDAExecutionProvider"
 TENSORRT = "TensorrtExecutionProvider"
 OPENVINO = "OpenVINOExecutionProvider"
 
+#: ONNX Runtime with CUDA and TensorRT, and the libraries that CUDA needs.
+GPU_WHEEL = "onnxruntime-gpu[cuda,cudnn]"
+
 
 @dataclass(frozen=True)
 class Record:
@@ -94,7 +97,7 @@ _BUILT_IN: Mapping[str, Record] = {
     CPU: Record(family=devices.CPU),
     CUDA: Record(
         family=devices.CUDA,
-        cure="Install onnxruntime-gpu: pip install 'onnx-multi-backend[gpu]'",
+        cure=runtime.install_instead(GPU_WHEEL),
         nvidia_library="cuda",
         on_cuda=True,
         device_option="device_id",
@@ -102,7 +105,7 @@ _BUILT_IN: Mapping[str, Record] = {
     ),
     TENSORRT: Record(
         family=devices.CUDA,
-        cure="Install onnxruntime-gpu (pip install 'onnx-multi-backend[gpu]') and TensorRT 10 from NVIDIA",
+        cure=f"{runtime.install_instead(GPU_WHEEL)}; and install TensorRT 10 from NVIDIA",
         nvidia_library="tensorrt",
         on_cuda=True,
         device_option="device_id",

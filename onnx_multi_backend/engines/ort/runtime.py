@@ -35,9 +35,20 @@ WHEELS = (
 )
 
 INSTALL_HINT = (
-    "Install one of the extras: pip install 'onnx-multi-backend[gpu]' (CUDA and TensorRT, works without a GPU too), "
-    "'onnx-multi-backend[cpu]', or 'onnx-multi-backend[openvino-ep]'"
+    'Install one of its wheels: pip install "onnxruntime-gpu[cuda,cudnn]" (CUDA and TensorRT, works without a GPU too), '
+    "onnxruntime, or onnxruntime-openvino. An environment holds one of them: uninstall an older one first"
 )
+
+
+def install_instead(wheel: str) -> str:
+    """How to install another wheel than the one that is there, as the beginning of a sentence."""
+    others = [
+        name for name in ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino") if name != wheel.partition("[")[0]
+    ]
+    return (
+        f"Install {wheel.partition('[')[0]} in place of the other wheel, since an environment holds one: pip uninstall -y "
+        f'{" ".join(others)}, then pip install "{wheel}"'
+    )
 
 
 @functools.cache
