@@ -77,7 +77,7 @@ def is_gone(pid: int | None) -> bool:
 def isolated() -> Iterator[Any]:
     if not omb.availability()["OrtCpu"].usable:
         pytest.skip("ONNX Runtime is not installed")
-    with omb.OrtCpuBackend.prepare(quotient(), isolate=True) as prepared:  # type: ignore[attr-defined]
+    with omb.OrtCpuBackend.prepare(quotient(), isolate=True) as prepared:
         yield prepared
 
 
@@ -309,7 +309,7 @@ def test_descriptors_and_processes_are_not_left_behind(ort_cpu: type[omb.Preset]
 
 
 def test_a_run_that_takes_too_long_is_ended(ort_cpu: type[omb.Preset]) -> None:
-    with ort_cpu.prepare(endless(), isolate=True, time_limit=20) as prepared:  # type: ignore[attr-defined]
+    with ort_cpu.prepare(endless(), isolate=True, time_limit=20) as prepared:
         assert prepared.run(np.array(5))[0] == 5
         prepared._host._limit = 1.0
         with pytest.raises(omb.EngineCrashedError, match="more than 1 s while it ran"):
@@ -319,7 +319,7 @@ def test_a_run_that_takes_too_long_is_ended(ort_cpu: type[omb.Preset]) -> None:
 
 
 def test_ctrl_c_ends_a_run_and_leaves_the_model_usable(ort_cpu: type[omb.Preset]) -> None:
-    with ort_cpu.prepare(endless(), isolate=True) as prepared:  # type: ignore[attr-defined]
+    with ort_cpu.prepare(endless(), isolate=True) as prepared:
         pid = prepared.pid
         timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
@@ -390,7 +390,7 @@ def test_a_model_that_was_changed_meanwhile_is_not_taken_for_the_same(
 ) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(quotient(), path)
-    with ort_cpu.prepare(path, isolate=True) as prepared:  # type: ignore[attr-defined]
+    with ort_cpu.prepare(path, isolate=True) as prepared:
         with pytest.raises(omb.EngineCrashedError):
             prepared.run(DEADLY)
         onnx.save(models.relu(), path)
@@ -402,7 +402,7 @@ def test_the_cache_serves_the_next_process(ort_cpu: type[omb.Preset], tmp_path: 
     path = tmp_path / "model.onnx"
     onnx.save(quotient(), path)
     for _ in range(2):
-        with ort_cpu.prepare(path, isolate=True, cache_dir=tmp_path / "cache") as prepared:  # type: ignore[attr-defined]
+        with ort_cpu.prepare(path, isolate=True, cache_dir=tmp_path / "cache") as prepared:
             with pytest.raises(omb.EngineCrashedError):
                 prepared.run(DEADLY)
             assert prepared.run(GOOD)[0].tolist() == [3, -8]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from onnx_multi_backend.errors import EngineCrashedError, RunError
 from onnx_multi_backend.isolation.facts import Facts, received
 from onnx_multi_backend.isolation.process import Process, how_it_ended
+from onnx_multi_backend.running.closed import closed_error
 from onnx_multi_backend.running.prepared import Recipe
 from onnx_multi_backend.user_warnings import warn
 
@@ -120,7 +121,7 @@ class Host:
             return self._process
         label = self._known.signature.label if self._known is not None else "the model"
         if self._closed:
-            raise RunError(f"{self._preset}: {label} was closed. Prepare it again.")
+            raise closed_error(self._preset, label)
         if self._known is not None:
             self._known.origin.check_unchanged()
         process = Process(self._folder)
@@ -175,7 +176,7 @@ class Host:
         words, number = how_it_ended(exit_code)
         return EngineCrashedError(
             f"{self._preset}: the engine {words} while it {what}. Results of earlier runs stay valid, and the next run starts a "
-            "new process. docs/engine-crashes.md lists forms that end an engine; another preset may compute this one.",
+            "new process. Another preset may compute it.",
             signal=number,
             exit_code=exit_code,
         )

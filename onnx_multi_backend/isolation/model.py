@@ -80,12 +80,8 @@ class IsolatedModel(PreparedModel):
     def close(self) -> None:
         """End the process. A run after that is a RunError; results of earlier runs stay valid."""
         self._host.close()
-
-    def __enter__(self) -> IsolatedModel:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self._placement = None
+        super().close()
 
 
 class _Session(Session):

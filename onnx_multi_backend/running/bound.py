@@ -32,7 +32,7 @@ class BoundRun:
         The buffers that every run overwrites.
     """
 
-    __slots__ = ("_after", "_before", "_converts", "_native_run", "_results", "inputs", "outputs")
+    __slots__ = ("__weakref__", "_after", "_before", "_converts", "_native_run", "_results", "inputs", "outputs")
 
     def __init__(
         self,
@@ -49,6 +49,10 @@ class BoundRun:
         self._native_run = native_run
         self._before, self._after = before, after
         self._converts = bool(before or after)
+
+    def close(self, refuse: Callable[[], None]) -> None:
+        """Let go of the engine's session; a run is what `refuse` raises from now on."""
+        self._native_run = refuse
 
     def run(self) -> Any:
         """Run once on what the input buffers hold.

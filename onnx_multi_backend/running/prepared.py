@@ -6,9 +6,10 @@ from __future__ import annotations
 import functools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from onnx.backend.base import BackendRep
@@ -64,6 +65,8 @@ class Recipe:
 class PreparedModel(BackendRep):
     """What `prepare` returns. Safe from several threads; results belong to the caller.
 
+    What the engine holds is freed with the last reference to the model, by `close`, or at the end of a ``with`` block.
+
     Attributes
     ----------
     preset : str
@@ -99,6 +102,8 @@ class PreparedModel(BackendRep):
         self._check: Unchanged | None = None
         self._feeds = self._feed_maker(target)
         self._many: Session | None = None
+        self._bound: weakref.WeakSet[BoundRun] = weakref.WeakSet()
+        self._closed = False
         self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_boundary_types]
         made = outputs_type(tuple(o.name for o in self._outputs))
         self._make_outputs = functools.partial(
@@ -249,7 +254,13 @@ class PreparedModel(BackendRep):
             from onnx_multi_backend.running.verifying import VerifyingBinder
 
             binder = VerifyingBinder(session, self._check)
-        return bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
+        bound = bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
+        with self._lock:
+            self._bound.add(bound)
+            closed = self._closed
+        if closed:  # meanwhile, by another thread
+            self.close()
+        return bound
 
     def run_many(self, batches: Iterable[Any], in_flight: int | None = None) -> Iterator[tuple[Value, ...]]:
         """Run the model on one batch after another, several at once, and yield the results in order.
@@ -295,6 +306,8 @@ class PreparedModel(BackendRep):
         session = self._for_many()
 
         def run(inputs: Any) -> Any:
+            if self._closed:
+                return self.run(inputs)  # which says so
             results = session.run(self._feeds(inputs), None)
             return self._make_outputs(self._narrowed(results) if self._narrow else results)
 
@@ -309,8 +322,8 @@ class PreparedModel(BackendRep):
 
     def _for_shapes(self, feeds: Feeds) -> Session:
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
-        assert self._by_shape is not None
-        return self._by_shape.get(_shapes(feeds)).session
+        by_shape = self._by_shape
+        return self._session if by_shape is None else by_shape.get(_shapes(feeds)).session  # None: it was closed
 
     def _sessions_by_shape(self, target: Target) -> SessionsByShape:
         from onnx_multi_backend.sessions.by_shape import SessionsByShape
@@ -390,6 +403,28 @@ class PreparedModel(BackendRep):
             self.device = target.device_text
             if self._by_shape is not None:
                 self._by_shape = self._sessions_by_shape(target)
+            closed = self._closed
+        if closed:  # meanwhile, by another thread
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the engine's sessions. A run after that is a RunError; results of earlier runs stay valid."""
+        from onnx_multi_backend.running.closed import Closed
+
+        with self._lock:
+            closed = Closed(self.preset, self._make)
+            self._closed = True
+            self._session = self._many = closed
+            self._make = closed
+            self._by_shape = None
+            for bound in self._bound:
+                bound.close(closed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(map(str, self._inputs)), ", ".join(map(str, self._outputs))
