@@ -26,7 +26,8 @@ BOTH = "both differ"
 REFUSED, DIFFERS, KILLED, UNTYPED = "refused", "differs", "killed", "untyped"
 FINDINGS = (REFUSED, DIFFERS, KILLED, UNTYPED)
 
-_COMPUTES_WRONGLY = "it computes wrongly "
+#: What such a refusal says.
+_WRONG = ("it does not compute ", " would end the engine's process: ")
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def verdict(apart: float, ours: Answer, theirs: Answer, reference: Answer, *, to
             return RIGHTLY, ours.error
         if ours.error.startswith("MisplacedError"):
             return ELSEWHERE, ours.error
-        return (WRONG_FORM if _COMPUTES_WRONGLY in ours.error else REFUSED), ours.error
+        return (WRONG_FORM if any(words in ours.error for words in _WRONG) else REFUSED), ours.error
     if theirs.outputs is None:
         if right is not None and not same(apart, ours.outputs, right):
             return (TOLD if told else DIFFERS), f"from ONNX Runtime; the engine: {theirs.error}"

@@ -144,7 +144,7 @@ def test_a_form_that_an_engine_names_wrong_is_rewritten_or_refused() -> None:
     assert "HardSwish" not in {node.op_type for node in rep.placement()}
     np.testing.assert_allclose(rep.run(X)[0], X * np.clip(X / 6 + 0.5, 0, 1), rtol=1e-6)
     assert not CarefulBackend(models.relu()).adaptations
-    with pytest.raises(omb.UnsupportedModelError, match="computes wrongly Sin.*off by one"):
+    with pytest.raises(omb.UnsupportedModelError, match="does not compute Sin correctly.*off by one"):
         CarefulBackend(models.one_node("Sin", [models.tensor("x")], [models.tensor("y")]))
 
 

@@ -71,7 +71,7 @@ class Bound(NamedTuple):
     ----------
     low, high : int
     why : str
-        For the message.
+        What the message says behind these two.
     bits : int
         Of the input's type.
     """
@@ -202,7 +202,7 @@ def _find_bounds(model: ModelProto, wide: Mapping[str, int], found: Study) -> No
         value = limits[name]
         if value.low is None or value.high is None or (kind == _T.UINT32 and name not in lowered):
             continue
-        why = "what is computed of it" if name in lowered else "what it is given"
+        why = ", beyond which a result computed from this input overflows" if name in lowered else ""
         found.bounds[name] = Bound(int(value.low), int(value.high), why, 32 if kind == _T.UINT32 else 64)
 
 

@@ -114,8 +114,8 @@ class Check:
         index = tuple(int(i) for i in beyond[0])
         raise InputError(
             f"{self._label}, input {self._name!r}: element {list(index)} is {array[index]}, and the engine, which computes "
-            f"{array.dtype} in int32, is right for {self._bound.why} from {self._low} to {self._high} alone. Pass smaller "
-            "numbers, or choose an ONNX Runtime preset."
+            f"{array.dtype} in int32, gives correct results only for values from {self._low} to {self._high}{self._bound.why}. Pass "
+            "smaller numbers, or choose an ONNX Runtime preset."
         )
 
 

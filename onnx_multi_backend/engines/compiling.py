@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.widths import Study
 from onnx_multi_backend.engines import widths
-from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly
+from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
 from onnx_multi_backend.engines.target import Target
@@ -46,7 +46,7 @@ def compile_model(target: Target, payload: Payload) -> Built:
 def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) -> Built:
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(proto)):
-        raise computed_wrongly(payload, deadly, who=target.preset)
+        raise ends_the_process(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain
     typed = Typed(proto)
     found_defects = (

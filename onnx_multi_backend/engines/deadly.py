@@ -14,7 +14,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from onnx_multi_backend.adapt.single_node import inlined
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 
-#: The constants that a node reads, None where an input is none; the answer is why it ends the process, or None.
+#: The constants that a node reads, None where an input is none; the answer is what of it ends the process, or None.
 Deadly = Callable[[NodeProto, "list[np.ndarray | None]"], "str | None"]
 
 #: Above this many bytes nothing is looked at.
@@ -31,43 +31,50 @@ def overflowing_quotient(node: NodeProto, constants: list[np.ndarray | None]) ->
     if dividend is None or divisor is None or dividend.dtype.kind != "i":
         return None
     found = (dividend == np.iinfo(dividend.dtype).min) & (divisor == -1)
-    return f"the smallest {dividend.dtype} by -1 ends the process" if found.any() else None
+    return f"it divides the smallest {dividend.dtype} by -1" if found.any() else None
+
+
+def divisor_of_zero(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Div or Mod of integers by a known zero, whatever is divided."""
+    dividend, divisor = _pair(constants)
+    if divisor is None or divisor.dtype.kind not in "iu" or divisor.all():
+        return None
+    return "it divides an integer by 0" if dividend is None or dividend.size else None
 
 
 def quotient_by_zero(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Div or Mod of known integers by a known zero, of uint64 whatever is divided."""
     dividend, divisor = _pair(constants)
-    if divisor is None or divisor.dtype.kind not in "iu" or divisor.all():
-        return None
-    if (dividend is None and divisor.dtype != np.uint64) or (dividend is not None and not dividend.size):
-        return None
-    return "an integer by 0 ends the process"
+    known = dividend is not None or (divisor is not None and divisor.dtype == np.uint64)
+    return divisor_of_zero(node, constants) if known else None
 
 
 def range_without_end(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Range with a known step of 0."""
     step = constants[2] if len(constants) > 2 else None
-    return "a step of 0 ends the process, or never ends" if step is not None and step.size and not step.any() else None
+    return (
+        "its step is 0, for which it may also run for ever"
+        if step is not None and step.size and not step.any()
+        else None
+    )
 
 
 def no_stride(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """A window that does not move."""
     found = any(0 in attribute.ints for attribute in node.attribute if attribute.name == "strides")
-    return "a stride of 0 ends the process" if found else None
+    return "a stride is 0" if found else None
 
 
 def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Col2Im with a known block of no size."""
     blocks = constants[2] if len(constants) > 2 else None
-    return "a block without elements ends the process" if blocks is not None and not blocks.all() else None
+    return "its blocks have no elements" if blocks is not None and not blocks.all() else None
 
 
 def nothing_chosen(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Compress with a known condition that chooses nothing."""
     condition = constants[1] if len(constants) > 1 else None
-    return (
-        "a condition that chooses nothing ends the process" if condition is not None and not condition.any() else None
-    )
+    return "its condition selects nothing" if condition is not None and not condition.any() else None
 
 
 def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.ndarray | None]:

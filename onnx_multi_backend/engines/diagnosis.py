@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 from onnx_multi_backend.adapt import Limits, adapt
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Scope, infer, opset_versions, reads, scope_of, single_node_model
+from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
 from onnx_multi_backend.models.graph_walk import (
@@ -46,6 +47,10 @@ _WHERE = {
     "ai.onnx.contrib": ", which onnxruntime_extensions.get_library_path() tells (pip install onnxruntime-extensions)"
 }
 _MOST_REASONS = 20
+_ANOTHER_PRESET = "Choose a preset that has these operators; `onnx-multi-backend inspect` compares them."
+#: Of the nodes that are refused for what they divide by, not for want of a kernel.
+_BY_ZERO = "it divides an integer by a constant 0"
+_DIVIDED = dict.fromkeys(("Div", "Mod"), (deadly.divisor_of_zero,))
 _ANYTHING = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
 
 
@@ -68,12 +73,19 @@ def refusal(payload: Payload, complaint: str, accepts: Accepts, *, limits: Limit
     found = _refused_nodes(model, accepts, limits, complaint, payload.patience.for_explaining()) or list(
         _named_nodes(model, complaint)
     )
-    return _error(payload, found, "lacks", who) if found else _error(payload, [], complaint, who)
+    if not found:
+        return as_told(payload, complaint, who=who)
+    lacking = dict.fromkeys(operator_name(node) for node, words in found if words != _BY_ZERO)
+    if not lacking:
+        said = [(operator_name(node), _called(node)) for node, _ in found]
+        return _error(payload, said, "the model divides an integer by a constant 0: ", "Correct that constant.", who)
+    said = [(operator_name(node), f"{_called(node)}: {words}") for node, words in found]
+    return _error(payload, said, f"it lacks {', '.join(lacking)}. ", _ANOTHER_PRESET, who)
 
 
 def as_told(payload: Payload, complaint: str, *, who: str) -> UnsupportedModelError:
     """The error for a model whose nodes are not to be tried one by one: the engine's own words."""
-    return _error(payload, [], complaint, who)
+    return _error(payload, [("", complaint)], "", _ANOTHER_PRESET, who)
 
 
 def computed_wrongly(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
@@ -86,29 +98,44 @@ def computed_wrongly(payload: Payload, found: Iterable[tuple[NodeProto, str]], *
     who : str
         The preset, for the message.
     """
-    return _error(payload, found, "computes wrongly", who)
+    said = [(operator_name(node), f"{_called(node)}: {words}") for node, words in found]
+    wrong = ", ".join(dict.fromkeys(operator for operator, _ in said))
+    cure = "Choose another preset; `onnx-multi-backend inspect` compares them."
+    return _error(payload, said, f"it does not compute {wrong} correctly. ", cure, who)
 
 
-def _error(payload: Payload, found: Iterable[tuple[NodeProto, str]], what: str, who: str) -> UnsupportedModelError:
-    reasons: list[str] = []
-    operators: list[str] = []
-    for node, words in found:
-        operator = operator_name(node)
-        named = f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
-        reasons.append(f"{named}: {words}")
-        if operator not in operators:
-            operators.append(operator)
-    text = f"it {what} {', '.join(operators)}. " + "; ".join(reasons[:5]) if reasons else what
-    cure = "Choose a preset that has these operators; `onnx-multi-backend inspect` compares them."
+def ends_the_process(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
+    """The error for a model that an engine would die of.
+
+    Parameters
+    ----------
+    found : iterable of (onnx.NodeProto, str)
+        The nodes, and what of each the engine would die of.
+    who : str
+        The preset, for the message.
+    """
+    said = [(operator_name(node), f"{_called(node)} would end the engine's process: {words}") for node, words in found]
+    cure = "Correct the model, or choose another preset; `onnx-multi-backend inspect` compares them."
+    return _error(payload, said, "", cure, who)
+
+
+def _called(node: NodeProto) -> str:
+    operator = operator_name(node)
+    return f"{operator} {node.name!r}" if node.name else f"{operator} (output {next(iter(node.output), '')!r})"
+
+
+def _error(payload: Payload, said: Sequence[tuple[str, str]], head: str, cure: str, who: str) -> UnsupportedModelError:
+    """The error that gives reasons, each with its operator; what stands in front of them, and what to do."""
+    reasons = [reason for _, reason in said]
     if domain := _custom_domain(payload.loaded.proto):
         cure = (
             f"Operators of {domain} come with a library of their own: on a preset on ONNX Runtime name it with "
             f"session_options={{'custom_ops_library': path}}{_WHERE.get(domain, '')}."
         )
     return UnsupportedModelError(
-        f"{who} cannot run {payload.loaded.label}: {text.rstrip('.')}. {cure}",
-        operators=operators,
-        reasons=(reasons or [what])[:_MOST_REASONS],
+        f"{who} cannot run {payload.loaded.label}: {head}{'; '.join(reasons[:5]).rstrip('.')}. {cure}",
+        operators=list(dict.fromkeys(operator for operator, _ in said if operator)),
+        reasons=reasons[:_MOST_REASONS],
     )
 
 
@@ -132,7 +159,8 @@ def _refused_nodes(
         if key not in answers:
             if len(answers) >= _MOST_PROBES:
                 break
-            answers[key] = accepts(adapt(single, limits).proto)
+            words = accepts(adapt(single, limits).proto)
+            answers[key] = _BY_ZERO if words is not None and deadly.find(single, _DIVIDED) else words
         words = answers[key]
         if words is not None:
             found[place] = node, words

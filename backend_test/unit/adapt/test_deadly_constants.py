@@ -16,6 +16,12 @@ from onnx import ModelProto, TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.models import INT64
+from onnx_multi_backend.adapt import Limits
+from onnx_multi_backend.adapt.pipeline import untouched
+from onnx_multi_backend.engines import diagnosis
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.host.applies import applies
+from onnx_multi_backend.models.loading import load
 
 INT32 = TensorProto.INT32
 ELEM_TYPES = {np.int32: INT32, np.int64: INT64, np.uint64: TensorProto.UINT64}
@@ -92,7 +98,7 @@ def test_it_is_refused_and_the_engine_would_die(name: str, form: str, tmp_path: 
     if not preset.availability().usable:
         pytest.skip(f"{name} is not usable here")
     made = (OF_ORT if name == "OrtCpu" else OF_OPENVINO)[form]
-    with pytest.raises(omb.UnsupportedModelError, match="ends the process"):
+    with pytest.raises(omb.UnsupportedModelError, match=r" would end the engine's process: it"):
         preset.prepare(made)
     onnx.save(made, tmp_path / "model.onnx")
     done = subprocess.run(
@@ -123,8 +129,42 @@ def test_a_range_without_end_is_not_written_as_a_loop_without_end(openvino: type
     constants = {name: np.array(value, dtype) for name, value in {"start": 0, "limit": 5, "step": 0}.items()}
     node = models.node("Range", [*constants], ["y"])
     made = models.model([node], [], [models.tensor("y", None, elem_type)], initializers=constants)
-    with pytest.raises(omb.UnsupportedModelError, match="a step of 0"):
+    with pytest.raises(omb.UnsupportedModelError, match="would end the engine's process: its step is 0"):
         openvino.prepare(made)
+
+
+def by_zero(op_type: str, behind: str = "Identity") -> ModelProto:
+    """An input divided by a constant, and another node behind."""
+    nodes = [models.node(op_type, ["x", "zero"], ["q"]), models.node(behind, ["q"], ["y"])]
+    given, made = models.tensor("x", (2,), INT64), models.tensor("y", None, INT64)
+    return models.model(nodes, [given], [made], initializers={"zero": np.array([0, 2])})
+
+
+@pytest.mark.parametrize("op_type", ["Div", "Mod"])
+def test_a_division_by_zero_that_is_refused_is_named_and_lacks_no_operator(
+    ort_cpu: type[omb.Preset], op_type: str
+) -> None:
+    if applies({"onnxruntime": "<1.31"}):
+        pytest.skip("this release refuses none")
+    words = f": the model divides an integer by a constant 0: {op_type} 'the_{op_type}'. Correct"
+    with pytest.raises(omb.UnsupportedModelError, match=words) as raised:
+        ort_cpu.prepare(by_zero(op_type))
+    assert raised.value.operators == (op_type,)
+
+
+def test_beside_a_division_by_zero_only_what_is_lacking_is_called_so() -> None:
+    made = by_zero("Div", behind="Frobnicate")
+    answers = {"Div": "no", "Frobnicate": "unknown"}
+    loaded = load(made)
+    error = diagnosis.refusal(
+        Payload(loaded, untouched(made)),
+        "no",
+        lambda single: answers[single.graph.node[0].op_type],
+        limits=Limits(),
+        who="Toy",
+    )
+    assert "it lacks Frobnicate. " in str(error)
+    assert "Div 'the_Div': it divides an integer by a constant 0" in str(error)
 
 
 HARMLESS = {

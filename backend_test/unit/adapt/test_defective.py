@@ -92,7 +92,7 @@ def test_what_openvino_computes_wrongly_is_refused(openvino: type[omb.Preset], f
     model, cause = WRONG_ON_OPENVINO[form]
     operator = model.graph.node[0].op_type
     with pytest.raises(
-        omb.UnsupportedModelError, match=f"computes wrongly {operator}.*'the_{operator}': .*{cause}"
+        omb.UnsupportedModelError, match=f"does not compute {operator} correctly.*'the_{operator}': .*{cause}"
     ) as raised:
         openvino.prepare(model)
     assert raised.value.operators == (operator,)
@@ -167,7 +167,7 @@ def test_it_is_found_in_subgraphs_and_functions(openvino: type[omb.Preset], plac
             <domain: "local", opset_import: ["": 19]> spectrum (v) => (w) { w = DFT <axis = 1, onesided = 1> (v) }""",
     }[place]
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 19, "local": 1]> {text}')
-    with pytest.raises(omb.UnsupportedModelError, match="computes wrongly DFT.*one-sided"):
+    with pytest.raises(omb.UnsupportedModelError, match="does not compute DFT correctly.*one-sided"):
         openvino.prepare(model)
 
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_rewritten_for_want_of_types_is_refused(ort_cpu: type[omb
         [models.tensor("y", None)],
         opsets={"com.microsoft": 1},
     )
-    with pytest.raises(omb.UnsupportedModelError, match="computes wrongly MaxPool.*auto_pad") as raised:
+    with pytest.raises(omb.UnsupportedModelError, match="does not compute MaxPool correctly.*auto_pad") as raised:
         ort_cpu.prepare(model)
     assert raised.value.operators == ("MaxPool",)
     assert not ort_cpu.compatibility(model)

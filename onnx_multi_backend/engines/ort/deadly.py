@@ -55,7 +55,7 @@ def empty_layers(model: ModelProto) -> list[tuple[NodeProto, str]]:
         for value in (*model.graph.input, *model.graph.value_info)
         if 0 in (sizes := [d.dim_value if d.HasField("dim_value") else -1 for d in value.type.tensor_type.shape.dim])
     }
-    return [(node, "a layer without elements ends the process") for node in layers if _dies(node, empty)]
+    return [(node, "its input has no elements") for node in layers if _dies(node, empty)]
 
 
 def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:

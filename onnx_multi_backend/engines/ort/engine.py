@@ -178,7 +178,7 @@ class OrtEngine(Target):
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
         if dead := self.deadly(model):
-            return dead[0][1]
+            return f"it would end the engine's process: {dead[0][1]}"
         words = self._complaint(model)
         if words is None or not self.loses_empty_inputs:
             return words

@@ -19,7 +19,7 @@ def outer_reads(node: NodeProto, constants: list[np.ndarray | None]) -> str | No
     body = next((a.g for a in node.attribute if a.name == "body"), None)
     if body is None or not all(v.type.tensor_type.HasField("shape") for v in body.input[2:]):
         return None
-    return "a body that reads the outer graph ends the process" if _reads_outer(body) else None
+    return "its body reads the outer graph" if _reads_outer(body) else None
 
 
 def _reads_outer(body: GraphProto) -> bool:
