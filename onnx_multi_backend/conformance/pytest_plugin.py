@@ -11,6 +11,8 @@ carries them to the process that reports: of a case whose process died, only the
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hand the options on, and report where reports are printed."""
     Options.compare_with_baseline = not config.getoption("--onnx-update-baselines")
     Options.backend = config.getoption("--onnx-backend")
+    if Options.backend is not None and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as for python -m: a backend may lie in the working directory
     Options.devices = config.getoption("--onnx-device") or ("CPU",)
     Options.expectations = config.getoption("--onnx-expectations")
     Options.baseline = config.getoption("--onnx-baseline")
