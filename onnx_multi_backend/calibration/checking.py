@@ -143,7 +143,7 @@ def check_int8(model: ModelLike, data: Any, *, batches: int | None = 4) -> Int8C
         try:
             prepared = prepare(proto)
         except OnnxMultiBackendError as error:
-            found.append(SettingCheck(name, math.inf, str(error)))
+            found.append(SettingCheck(name, math.inf, _why_refused(name, error)))
             continue
         differences = [
             _difference(right, value, step)
@@ -157,6 +157,13 @@ def check_int8(model: ModelLike, data: Any, *, batches: int | None = 4) -> Int8C
 
 
 _Prepare = Callable[[ModelProto], PreparedModel]
+
+
+def _why_refused(setting: str, error: OnnxMultiBackendError) -> str:
+    """Why a setting does not take a model that ONNX Runtime takes as it stands."""
+    if not setting.startswith("OrtCpu, "):
+        return str(error)
+    return f"ONNX Runtime fails with this option: {'; '.join(getattr(error, 'reasons', ())) or error}"
 
 
 def _settings() -> list[tuple[str, _Prepare]]:

@@ -35,7 +35,7 @@ class QuantizedModel:
     Attributes
     ----------
     model : onnx.ModelProto
-        With Q/DQ nodes; the float model where int8 does not pay or costs too much accuracy.
+        With Q/DQ nodes; the float model where int8 is not faster or costs too much accuracy.
     report : QuantizationReport
     """
 
@@ -216,7 +216,7 @@ class _Quantization:
         ratio = speed.compare(_run(best, feeds), lambda: self._plain.run(feeds))
         if require_speedup and not ratio.faster:
             noise = f", which noise may make ({ratio.low:.2f} to {ratio.high:.2f})" if ratio.median < 1 else ""
-            reason = f"int8 does not pay here: {ratio.median:.2f} of float's time on {self._target.preset}{noise}"
+            reason = f"int8 is not faster on this machine: {ratio.median:.2f} of float's time on {self._target.preset}{noise}"
             return self._stays_float(reason, best.accuracy, ratio)
         return self._proven(best, ratio)
 

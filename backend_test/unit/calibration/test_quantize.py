@@ -113,7 +113,7 @@ def test_no_model_leaves_slower_than_it_came(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(quantizing.speed, "compare", as_fast(1.08))
     result = made(require_speedup=True)
     assert not result.report.quantized
-    assert result.report.reason == "int8 does not pay here: 1.08 of float's time on OrtCpu"
+    assert result.report.reason == "int8 is not faster on this machine: 1.08 of float's time on OrtCpu"
     assert result.model == nets.convolutional()
     assert all(not node.op_type.startswith("Quantize") for node in result.model.graph.node)
 
@@ -226,6 +226,21 @@ def test_a_layer_that_another_setting_computes_wrongly_is_named(monkeypatch: pyt
     (setting,) = check_int8(usual().model, nets.images(2)).settings
     assert not setting.agrees
     assert [node.node for node in setting.nodes] == ["conv0"]
+
+
+def test_an_option_that_onnx_runtime_fails_with_is_to_blame_not_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `session.x64quantprecision` does of a weight that two MatMuls share."""
+    from onnx_multi_backend.calibration import checking
+
+    def refuse(proto: onnx.ModelProto) -> omb.PreparedModel:
+        words = "Attempt to replace the existing tensor"
+        raise omb.UnsupportedModelError(f"OrtCpu cannot run it: {words}. Choose a preset.", reasons=[words])
+
+    settings = [(name, refuse) for name in ("OrtCpu, session.x64quantprecision", "Openvino")]
+    monkeypatch.setattr(checking, "_settings", lambda: settings)
+    option, engine = check_int8(usual().model, nets.images(1)).settings
+    assert option.refused == "ONNX Runtime fails with this option: Attempt to replace the existing tensor"
+    assert engine.refused.endswith("Choose a preset.")
 
 
 def test_a_float_model_cannot_be_checked() -> None:
