@@ -81,6 +81,9 @@ def main() -> None:
         name, folder = sys.argv[2:]
         print(json.dumps(MEASURES[name](Path(folder))))
         return
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(f"{__doc__}\nMeasures: {', '.join(MEASURES)}")
+        return
     names = sys.argv[1:] or list(MEASURES)
     if unknown := [n for n in names if n not in MEASURES]:
         raise SystemExit(f"There is no measure {', '.join(unknown)}. Measures: {', '.join(MEASURES)}.")

@@ -134,8 +134,8 @@ def prepare(
     ----------
     model : path, bytes or onnx.ModelProto
     device : str
-        ``CPU``, ``CUDA[:N]``, ``TENSORRT[:N]``, ``OPENVINO[:dev]`` or ``ORT_OPENVINO[:dev]``; with `preset`, a device
-        of that preset or None for its default.
+        ``CPU``, ``CUDA[:N]``, ``TENSORRT[:N]``, ``OPENVINO[:dev]``, ``ORT_OPENVINO[:dev]``, or ``GPU[:N]``: CUDA, or
+        OpenVINO's GPU where CUDA is not usable. With `preset`, a device of that preset or None for its default.
     preset : str, optional
         A preset's name.
     setup : Setup, optional

@@ -16,8 +16,8 @@ Start with:
   onnx-multi-backend presets                          what is usable here, and why not
   onnx-multi-backend inspect model.onnx               which presets run a model, and how
   onnx-multi-backend run model.onnx --random          run it once
-  onnx-multi-backend quantize --help                  to int8, where that pays
-  onnx-multi-backend conformance                      ONNX's official suite on every preset
+  onnx-multi-backend quantize --help                  to int8, where that is faster
+  onnx-multi-backend conformance                      ONNX's official suite on the presets usable here
   onnx-multi-backend cache info                       what is kept for the next start
 """
 

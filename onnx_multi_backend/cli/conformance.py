@@ -131,6 +131,8 @@ def conformance(
 ) -> None:
     """Run ONNX's official suite on presets and other backends.
 
+    Without --preset or --backend it runs every preset usable here except Ort, which with the CPU provider repeats OrtCpu.
+
     Each case runs in a process that may die. It gets a label that tells how it passed (native, adapted, fallback, pass)
     or why it did not; --coverage prints the operators covered by each backend. A known failure is an xfail; one that passes, and
     any other failure, makes the exit code 1. With --fallback or --option a known failure may pass.

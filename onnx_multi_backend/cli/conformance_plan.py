@@ -40,7 +40,7 @@ def make_plans(
     Parameters
     ----------
     presets, backends : sequence of str, optional
-        Names and dotted paths; without either, every preset that is usable here.
+        Names and dotted paths; without either, every preset that is usable here but those of `_ONLY_IF_ASKED`.
     device : str, optional
     options : mapping
     own_options : bool

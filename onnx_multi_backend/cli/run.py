@@ -66,7 +66,8 @@ def run(
         typer.Option(
             "--device",
             metavar="DEVICE",
-            help="CPU (the default), CUDA[:N], TENSORRT[:N], OPENVINO[:dev] or ORT_OPENVINO[:dev]; with --preset a "
+            help="CPU (the default, OrtCpu), CUDA[:N] (OrtCuda), TENSORRT[:N] (OrtTensorrtFloat), OPENVINO[:dev] (Openvino), "
+            "ORT_OPENVINO[:dev] (OrtOpenvino), or GPU[:N]: CUDA, or OpenVINO's GPU where CUDA is not usable. With --preset a "
             "device as that preset calls it.",
             show_default=False,
         ),
