@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
+import onnx.defs
 import onnx.parser
 import pytest
 from onnx import ModelProto, TensorProto
@@ -11,6 +15,7 @@ from onnx import ModelProto, TensorProto
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules import RULES
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.defect import Only, Several, find
@@ -100,3 +105,19 @@ def test_a_layer_that_openvino_writes_as_a_loop_is_left_alone(openvino: type[omb
     for lengths in ([5, 2], [1, 4], [5, 2]):
         feeds = [x, np.int32(lengths)]
         np.testing.assert_allclose(prepared.run(feeds)[0], right.run(feeds)[0], rtol=1e-4, atol=1e-5)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "wrong-forms.md"
+
+
+def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text("utf-8").splitlines() if "|" in line
+    ]
+    rows = rows[2:]
+    assert {len(row) for row in rows} == {4}
+    told = {operator for row in rows for operator in row[0].split(", ")}
+    assert not defects.DEFECTS.keys() - told
+    assert all(operator == "any" or onnx.defs.has(operator) for operator in told)
+    answers = {name for row in rows for name in re.findall(r"`(\w+)`", row[3])}
+    assert answers <= {rule.__name__ for rule in RULES} | {"mend_frontend", "empty_constants"}
