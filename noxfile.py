@@ -334,7 +334,7 @@ def plugins(session: nox.Session, plugin: str) -> None:
 
 @nox.session(tags=["conformance"], default=False)
 def conformance(session: nox.Session) -> None:
-    """Run the official suite on every preset usable with the CPU engines, and print the operator coverage of each."""
+    """Run the official suite on every preset usable with the CPU engines; `-- --coverage` prints the table of operators."""
     install(session, "--editable=.[cpu,test]")
     session.run("onnx-multi-backend", "conformance", *session.posargs)
 
