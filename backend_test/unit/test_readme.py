@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""README's table of results says what the baselines hold, and its presets and devices are those of the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import onnx_multi_backend as omb
+from onnx_multi_backend import backend
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+BASELINES = ROOT / "backend_test" / "baselines"
+
+#: Cases that a machine may refuse because it is slow: baselines then hold them as refused, README as they were measured.
+SLOW = 2
+
+
+def rows(head: str) -> list[list[str]]:
+    """The cells of the table whose first line starts so."""
+    lines = iter(README.read_text(encoding="utf-8").splitlines())
+    next(line for line in lines if line.startswith(head))
+    next(lines)
+    table = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        table.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return table
+
+
+RESULTS = rows("| preset | engine | passed |")
+
+
+def stems(preset: str) -> list[str]:
+    """The names of the baselines that a first cell stands for: ```OrtOpenvino`, `Float`, `Int8` ``."""
+    first, *others = re.findall(r"`([^`]+)`", preset)
+    name, _, full = first.partition("(")
+    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return [f"{stem}_full" if full else stem, *(f"{stem}_{other.lower()}" for other in others)]
+
+
+def release(engine: str) -> str:
+    """The release in a baseline's name."""
+    major, minor = re.findall(r" (\d+)\.(\d+)", engine)[-1]
+    return f"{'plugin-' if 'plugin' in engine else ''}{major}.{minor}"
+
+
+@pytest.mark.parametrize("row", RESULTS, ids=lambda row: f"{row[0]} {row[1]}")
+def test_the_results_are_those_of_the_baselines(row: list[str]) -> None:
+    preset, engine, *figures = row
+    passed, native, adapted, fallback, refused, known = (int(figure.replace(",", "") or 0) for figure in figures)
+    assert passed == native + adapted + fallback
+    for stem in stems(preset):
+        path = BASELINES / f"{stem}@{release(engine)}.json"
+        cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+        held = Counter(cases.values())
+        assert passed + refused + known == len(cases), path.name
+        assert (native, adapted, known) == (held["native"], held["adapted"], held["xfail"]), path.name
+        assert 0 <= fallback - held["fallback"] == held["unsupported"] - refused <= SLOW, path.name
+
+
+def test_every_row_of_results_is_looked_at() -> None:
+    assert len(RESULTS) == 6
+
+
+def test_the_presets_are_all_there() -> None:
+    named = [re.findall(r"`(\w+)`", row[0])[0] for row in rows("| preset | engine and provider |")]
+    assert named == [f"{name}Backend" for name in omb.presets() if hasattr(omb, f"{name}Backend")]
+
+
+def test_a_device_chooses_the_preset_that_the_table_names() -> None:
+    told = {
+        row[0].strip("`").partition("[")[0]: re.findall(r"`(\w+)`", row[1])[-1] for row in rows("| device | preset |")
+    }
+    assert told.pop("GPU") == "Openvino"
+    assert told == {device: preset for device, (preset, _) in backend._ROUTES.items()}
