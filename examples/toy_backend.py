@@ -29,7 +29,7 @@ class ToyRep(BackendRep):
         try:
             self._evaluator = ReferenceEvaluator(model)
         except (NotImplementedError, RuntimeError) as error:
-            # The one exception that the suite takes for an honest no; any other would count as a failure.
+            # The one exception that the suite counts as refused; any other is a failure.
             first_line = str(error).partition("\n")[0]
             raise UnsupportedModelError(f"The toy cannot run {model.graph.name!r}: {first_line}") from error
         stored = {t.name for t in model.graph.initializer}
