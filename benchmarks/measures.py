@@ -18,6 +18,7 @@ from benchmarks import models
 from benchmarks.checking import checking
 from benchmarks.isolation import isolation
 from benchmarks.precision import precision
+from benchmarks.quota import quota
 from benchmarks.startup import startup
 from benchmarks.timing import Call, in_turns, row
 
@@ -291,5 +292,6 @@ MEASURES: dict[str, Callable[[Path], Rows]] = {
         startup,
         checking,
         precision,
+        quota,
     )
 }

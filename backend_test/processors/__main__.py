@@ -25,8 +25,7 @@ from backend_test.unit.special_values import made
 from onnx_multi_backend.conformance import Report, merge
 from onnx_multi_backend.conformance.report.junit import render_junit
 from onnx_multi_backend.conformance.report.write import write_reports
-from onnx_multi_backend.host import processor
-from onnx_multi_backend.host.devices import usable_cores
+from onnx_multi_backend.host import cpus, processor
 
 SPECIAL_VALUES = Path(__file__).parents[1] / "unit" / "special_values"
 HOST = "host"
@@ -133,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
                     )
                     tasks.append(Task(name, preset, words, report))
     left = [task for task in tasks if task.report is None or not task.report.exists()]
-    with ThreadPoolExecutor(usable_cores()) as pool:
+    with ThreadPoolExecutor(cpus.usable().count) as pool:
         well = list(pool.map(lambda task: run(task, out), left))
     reports = [(task, Report.read(task.report)) for task in tasks if task.report and task.report.exists()]
     if given.junit:

@@ -13,7 +13,7 @@ import typer
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.patience import unhurried
-from onnx_multi_backend.cli import arguments, console, facts, instructions
+from onnx_multi_backend.cli import arguments, console, facts, instructions, threads
 from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
@@ -57,10 +57,14 @@ def inspect(
         answers = [_ask(choice, model) for choice in choices if not choice.why_not]
     if json:
         on_cpu = instructions.to_json() if preset and any(a.on_openvino for a in answers) else None
-        told = {"openvino_cpu": on_cpu} if on_cpu else {}
+        told: dict[str, Any] = {"openvino_cpu": on_cpu} if on_cpu else {}
+        if preset:
+            told["threads"] = threads.to_json()
         console.as_json({"model": facts.to_json(known), "presets": {a.preset: a.to_json() for a in answers}, **told})
     else:
         _show(answers)
+        if preset:
+            threads.show()
         if preset and any(a.on_openvino for a in answers):
             instructions.show()
     if not any(a.runs for a in answers):

@@ -7,7 +7,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 
-from onnx_multi_backend.cli import console, instructions
+from onnx_multi_backend.cli import console, instructions, threads
 from onnx_multi_backend.cli.arguments import Json
 from onnx_multi_backend.engines.ort import plugin_listing, runtime
 from onnx_multi_backend.engines.ort.plugin_listing import PluginProvider
@@ -33,7 +33,8 @@ def presets(*, json: Json = False) -> None:
         states = {name: dataclasses.asdict(state) for name, state in found.items()}
         listed = [dataclasses.asdict(plugin) for plugin in plugins]
         on_cpu = instructions.to_json()
-        console.as_json({"conflict": conflict, "presets": states, "plugins": listed, "openvino_cpu": on_cpu})
+        told = {"openvino_cpu": on_cpu, "threads": threads.to_json()}
+        console.as_json({"conflict": conflict, "presets": states, "plugins": listed, **told})
         return
     rows = [
         [name, "yes" if s.usable else "no", ", ".join(s.devices) or "-", s.engine or "not installed"]
@@ -42,6 +43,7 @@ def presets(*, json: Json = False) -> None:
     console.table(["Preset", "Usable", "Devices", "Engine"], rows)
     list_unusable(found)
     list_plugins(plugins)
+    threads.show()
     instructions.show()
     if conflict is not None:
         console.line()

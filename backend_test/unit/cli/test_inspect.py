@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.cli.conftest import Cli
+from onnx_multi_backend.host import cpus
 
 Save = Callable[..., Path]
 
@@ -93,6 +94,14 @@ def test_the_instruction_set_is_told_where_openvino_is_asked_for(cli: Cli, saved
     told = json.loads(cli("inspect", model, "--preset", "Openvino", "--json").out)["openvino_cpu"]
     assert told["instruction_set"] in asked
     assert "OpenVINO on this CPU" not in cli("inspect", model).out
+
+
+def test_the_number_of_threads_is_told_where_a_preset_is_named(cli: Cli, saved: Save, ort_cpu: object) -> None:
+    model = saved(models.relu())
+    here = cpus.usable()
+    assert here.why in cli("inspect", model, "--preset", "OrtCpu").out.partition("\nThreads, ")[2]
+    assert json.loads(cli("inspect", model, "--preset", "OrtCpu", "--json").out)["threads"]["why"] == here.why
+    assert "Threads, " not in cli("inspect", model).out
 
 
 def test_nodes_elsewhere_are_listed(cli: Cli, saved: Save, openvino_ep: object) -> None:

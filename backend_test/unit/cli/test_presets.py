@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,9 @@ from backend_test.unit.cli.conftest import Cli
 from onnx_multi_backend.engines.openvino import instructions
 from onnx_multi_backend.engines.openvino import runtime as openvino_runtime
 from onnx_multi_backend.engines.ort import runtime as ort
-from onnx_multi_backend.host import processor
+from onnx_multi_backend.host import cpus, processor
+from onnx_multi_backend.host.cgroups import Quota, QuotaFile
+from onnx_multi_backend.host.cpus import Cpus
 from onnx_multi_backend.host.processor import Processor, current
 
 
@@ -78,6 +81,34 @@ def test_what_openvino_makes_of_this_cpu_is_shown(cli: Cli, openvino: object) ->
     assert re.search(rf"^ *instruction set +{re.escape(here.level)}", shown, re.M)
     for name in ("bf16", "fp16", "int8"):
         assert re.search(rf"^ *{name} +{'native' if known[name] else 'not native'}$", shown, re.M)
+
+
+@pytest.mark.parametrize(
+    ("here", "line", "known"),
+    [
+        (
+            Cpus(16, frozenset(range(16)), Quota(2.5, QuotaFile(2, Path("/sys/fs/cgroup/cpu.max"))), Path("/nowhere")),
+            "2 on the CPU: a quota of 2.5 CPUs (cgroup v2, /sys/fs/cgroup/cpu.max)",
+            {"number": 2, "cpus": 2, "cpus_of_host": 16},
+        ),
+        (
+            Cpus(16, frozenset({3}), None, Path("/nowhere")),
+            "1 on the CPU: 1 CPU of the affinity mask",
+            {"number": 1, "cpus": 1, "cpus_of_host": 16},
+        ),
+        (
+            Cpus(16, frozenset(range(16)), None, Path("/nowhere")),
+            "as many as the engine takes: no limit, 16 CPUs",
+            {"number": None, "cpus": 16, "cpus_of_host": 16},
+        ),
+    ],
+)
+def test_the_number_of_threads_is_told_with_its_reason(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, here: Cpus, line: str, known: dict[str, int | None]
+) -> None:
+    monkeypatch.setattr(cpus, "usable", lambda: here)
+    assert f"\nThreads, where you name no number\n  {line}\n" in cli("presets").out
+    assert json.loads(cli("presets", "--json").out)["threads"] == {**known, "why": here.why}
 
 
 @pytest.mark.parametrize(

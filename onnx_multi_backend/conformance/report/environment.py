@@ -14,8 +14,7 @@ from typing import Any
 
 from onnx_multi_backend.conformance import processor_facts
 from onnx_multi_backend.conformance.reading import take, take_texts, take_versions
-from onnx_multi_backend.host import processor
-from onnx_multi_backend.host.devices import usable_cores
+from onnx_multi_backend.host import cpus, processor
 from onnx_multi_backend.host.processor import Processor
 
 
@@ -66,7 +65,7 @@ class Environment:
             platform.python_version(),
             platform.platform(),
             here.name,
-            usable_cores(),
+            cpus.usable().count,
             {name: found[name] for name in sorted(found, key=str.lower)},
             here,
         )

@@ -29,6 +29,7 @@ from onnx_multi_backend.engines.openvino import (
     passing,
     runtime,
     special_values,
+    threads,
     tiny,
 )
 from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
@@ -145,13 +146,17 @@ class OpenvinoTarget(Target):
     def caching(self) -> Caching | None:
         """Compiled models of the CPU are kept; other devices have OpenVINO's own cache."""
         parts = caching.parts_of(self.device, self.properties)
-        return None if parts is None else Caching("openvino", runtime.describe(), (self.preset, *parts))
+        if parts is None:
+            return None
+        own = sorted(threads.own(self.device, self.properties).items())
+        return Caching("openvino", runtime.describe(), (self.preset, *parts, own))
 
     def restore(self, entry: Entry, facts: Mapping[str, Any]) -> Session:
         """Import a compiled model."""
         failures: tuple[type[Exception], ...] = (OnnxMultiBackendError, *runtime.all_errors())
         try:
-            native = caching.restored(entry, self.device, {**facts["properties"], **self.properties})
+            properties = {**facts["properties"], **threads.with_threads(self.device, self.properties)}
+            native = caching.restored(entry, self.device, properties)
             if (words := caching.other_ports(native, facts)) is not None:
                 raise RefusedError(words, lacks_kernel=False)
             return OpenvinoSession(
@@ -216,7 +221,8 @@ class OpenvinoTarget(Target):
         if shapes is not None:
             names = {name for port in read.inputs for name in port.names}
             read.reshape({name: list(shape) for name, shape in shapes.items() if name in names})
-        return runtime.core().compile_model(read, self.device.text, {**(extra or {}), **self.properties})
+        properties = {**(extra or {}), **threads.with_threads(self.device, self.properties)}
+        return runtime.core().compile_model(read, self.device.text, properties)
 
 
 def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto
 
-from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.engines.ort import errors, runtime, threads
 from onnx_multi_backend.engines.session import RefusedError
 
 #: Bins of a histogram at first, and the most that it may grow to.
@@ -36,6 +36,8 @@ def session(model: ModelProto, *, optimized: bool = True) -> Any:
     ort = runtime.load()
     options = ort.SessionOptions()
     options.log_severity_level = 3
+    for name, number in threads.own(None).items():
+        setattr(options, name, number)
     level = ort.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimized else level.ORT_DISABLE_ALL
     return _session(model.SerializeToString(), options)

@@ -20,7 +20,7 @@ from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
-from onnx_multi_backend.host import devices
+from onnx_multi_backend.host import cpus, devices
 from onnx_multi_backend.host.devices import Device
 
 #: Idle bindings that are kept at most.
@@ -117,7 +117,7 @@ class OrtSession(Session):
     def in_flight(self) -> int:
         """As many as there are cores, where each run has one thread; else two, one of which fills what the other leaves."""
         options = self.native.get_session_options()
-        return max(2, devices.usable_cores()) if options.intra_op_num_threads == 1 else 2
+        return max(2, cpus.usable().count) if options.intra_op_num_threads == 1 else 2
 
     def _output_device(self, device: str | None) -> Device:
         given = devices.CPU if device is None or devices.CPU.knows(device) else devices.CUDA

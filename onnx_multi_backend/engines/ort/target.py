@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from onnx_multi_backend.engines.ort import errors, providers, runtime
+from onnx_multi_backend.engines.ort import errors, providers, runtime, threads
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
@@ -131,14 +131,15 @@ class OrtTarget(OrtEngine):
         parts = caching.parts_of(self.session_options) if self.requested == (providers.CPU,) else None
         if parts is None:
             return None
-        return Caching("ort", runtime.describe(), (self.preset, self.providers, self.device.text, *parts))
+        own = sorted(threads.own(self.session_options).items())
+        return Caching("ort", runtime.describe(), (self.preset, self.providers, self.device.text, *parts, own))
 
     def restore(self, entry: Entry, facts: Mapping[str, Any]) -> OrtSession:
         """Make a session of an optimized model."""
         from onnx_multi_backend.engines.ort import caching
 
         try:
-            native = caching.restored(entry, self.session_options)
+            native = caching.restored(entry, threads.with_threads(self.session_options))
         except errors.all_errors() as error:
             raise _refused(error) from error
         let_go_of_bytes(native)
@@ -195,12 +196,14 @@ class OrtTarget(OrtEngine):
     def for_throughput(self) -> OrtTarget:
         """On the CPU, one thread a run: so runs share the cores without waiting for one another.
 
-        Threads that the user asked for stay, and so does a session on another provider.
+        Threads that the user asked for stay, and so does a session on another provider, or one with one thread already.
         """
         options = self.session_options
         if self.requested != (providers.CPU,) or not (options is None or isinstance(options, Mapping)):
             return self
         if any("num_threads" in name or name == "execution_mode" for name in options or ()):
+            return self
+        if threads.own(options) == {"intra_op_num_threads": 1}:
             return self
         return replace(self, session_options={**(options or {}), "intra_op_num_threads": 1})
 
@@ -214,8 +217,12 @@ class OrtTarget(OrtEngine):
             else:
                 source = payload.bytes()
         options = make_session_options(
-            self.session_options, external_data_folder=str(folder) if folder is not None else None
+            threads.with_threads(self.session_options), external_data_folder=str(folder) if folder is not None else None
         )
+        if any(name.startswith(providers.OPENVINO) for name, _ in wanted):
+            from onnx_multi_backend.engines.ort import openvino_threads
+
+            wanted = [(name, openvino_threads.with_threads(name, given, self.device)) for name, given in wanted]
         if payload.keep_in is not None:
             from onnx_multi_backend.engines.ort import caching
 

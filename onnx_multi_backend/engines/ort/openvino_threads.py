@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many threads OpenVINO gets inside its execution provider, where the user names no number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from onnx_multi_backend.engines.openvino import threads
+from onnx_multi_backend.engines.ort import plugins
+from onnx_multi_backend.engines.ort.records import OPENVINO
+from onnx_multi_backend.host.devices import Device
+
+
+def with_threads(provider: str, given: Mapping[str, str], device: Device) -> Mapping[str, str]:
+    """The options of an execution provider, with the threads of the OpenVINO inside.
+
+    They go into ``load_config``, whose part for the CPU counts on AUTO and HETERO too.
+
+    Parameters
+    ----------
+    device : Device
+        Where the first provider runs.
+    """
+    if plugins.provider_without_meta(provider) != OPENVINO:
+        return given
+    if not threads.may_be_on_cpu(Device(given.get("device_type", device.text))):
+        return given
+    config = _config(given)
+    if config is None or any(name in given for name in ("num_of_threads", "num_streams")):
+        return given
+    if any(map(threads.names_threads, config.values())):
+        return given
+    added = {name: _word(value) for name, value in threads.of_quota().items()}
+    if not added:
+        return given
+    return {**given, "load_config": json.dumps({**config, "CPU": {**added, **config.get("CPU", {})}})}
+
+
+def _config(given: Mapping[str, str]) -> dict[str, dict[str, Any]] | None:
+    """OpenVINO's properties by device; None where the option is not that, which the provider refuses."""
+    try:
+        config = json.loads(given.get("load_config", "{}"))
+    except ValueError:
+        return None
+    if not isinstance(config, dict) or not all(isinstance(part, dict) for part in config.values()):
+        return None
+    return config
+
+
+def _word(value: object) -> str:
+    """A property as the provider reads it."""
+    return {True: "YES", False: "NO"}[value] if isinstance(value, bool) else str(value)
