@@ -131,12 +131,16 @@ _MOST_ANSWERS = 32_768
 
 def answer(engine: Engine, model: ModelProto) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
-    import hashlib
-
-    digest = hashlib.blake2b(model.SerializeToString(deterministic=True), digest_size=16).digest()
-    key = (engine.identity, digest)
+    key = engine.identity, digest_of(model)
     if key not in _answers:
         _answers[key] = engine.accepts(model)
         while len(_answers) > _MOST_ANSWERS:
             _answers.popitem(last=False)
     return _answers[key]
+
+
+def digest_of(model: ModelProto) -> bytes:
+    """What stands for a small model among others."""
+    import hashlib
+
+    return hashlib.blake2b(model.SerializeToString(deterministic=True), digest_size=16).digest()

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx import ModelProto, NodeProto, TypeProto
 
-from onnx_multi_backend.adapt.engine import Defect, Engine, answer
+from onnx_multi_backend.adapt.engine import Defect, Engine, answer, digest_of
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
@@ -186,20 +187,23 @@ class OrtEngine(Target):
         return self._complaint(other) and words if names else words
 
     def _complaint(self, model: ModelProto) -> str | None:
+        shown = shown_once(replace(self, strict=False), model)
+        if shown.complaint is None and shown.elsewhere and self.strict:
+            return f"{self.requested[0]} does not take it"
+        return shown.complaint
+
+    def show(self, model: ModelProto) -> Shown:
+        """Build a session for a (small) model."""
         try:
             options = make_session_options(of_custom_operators(self.session_options))
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
             session = make_session(runtime.session_class()(model.SerializeToString(), options, enable_fallback=0))
         except errors.all_errors() as error:
-            return errors.first_line(error)
+            return Shown(errors.first_line(error))
         if (words := self.unsafe(model, session)) is not None:
-            return words
-        if self.strict:
-            elsewhere = [node for node in session.placement() if node.provider not in self.requested]
-            if elsewhere:
-                return f"{self.requested[0]} does not take it"
-        return None
+            return Shown(words)
+        return Shown(elsewhere=any(node.provider not in self.requested for node in session.placement()))
 
     def output_type(self, model: ModelProto, name: str) -> TypeProto | None:
         """The type that ONNX Runtime infers for an output: it knows operators that onnx does not."""
@@ -228,3 +232,33 @@ class OrtEngine(Target):
             if i == 0 and shapes is not None and self.shape_options is not None:
                 chosen.update(self.shape_options(shapes))
             attach(options, name, chosen, device=self.device, library=self.library if i == 0 else "", who=self.preset)
+
+
+class Shown(NamedTuple):
+    """What came of a model of one node.
+
+    Attributes
+    ----------
+    complaint : str or None
+        ONNX Runtime's; None where it built a session.
+    elsewhere : bool
+        Whether a node of it runs on another provider than the requested ones.
+    """
+
+    complaint: str | None = None
+    elsewhere: bool = False
+
+
+#: The last ones: whether a provider takes a node, and whether anyone does, is asked of the same session.
+_shown: OrderedDict[tuple[Hashable, bytes], Shown] = OrderedDict()
+_MOST_SHOWN = 32_768
+
+
+def shown_once(engine: OrtEngine, model: ModelProto) -> Shown:
+    """What comes of a model; the same one is shown once."""
+    key = engine.identity, digest_of(model)
+    if key not in _shown:
+        _shown[key] = engine.show(model)
+        while len(_shown) > _MOST_SHOWN:
+            _shown.popitem(last=False)
+    return _shown[key]
