@@ -10,7 +10,14 @@ from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from backend_test.unit.adapt.forced import Picky
+from onnx_multi_backend.adapt import adapt
+from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience, unhurried
+from onnx_multi_backend.adapt.site import Site
+
+ML = "ai.onnx.ml"
 
 
 def _unknown(*, different: int, others: int = 0) -> ModelProto:
@@ -36,10 +43,12 @@ def test_a_refusal_does_not_take_long(engine: type[omb.Preset], made: ModelProto
 
 def test_patience_lasts_until_it_is_lost() -> None:
     patience = Patience()
+    _look(patience, 1000)
     assert not patience.over
     patience.lose()
+    _look(patience, 10)
     assert not patience.over
-    _spend(0.5)
+    _look(patience, 100)
     assert patience.over
     with unhurried():
         assert not patience.over
@@ -47,15 +56,65 @@ def test_patience_lasts_until_it_is_lost() -> None:
     assert not patience.for_explaining().over
 
 
-def test_patience_is_as_long_as_the_engine_takes() -> None:
+def test_each_way_of_asking_has_patience_of_its_own() -> None:
     patience = Patience()
-    with patience.engine_asked():
-        _spend(0.4)
-    patience.lose()
-    _spend(0.5)
+    patience.lose("Frob")
+    _look(patience, 100)
+    patience.renew()
     assert not patience.over
-    _spend(0.4)
-    assert patience.over
+    assert not patience.lost
+    assert patience.hopeless == {"Frob"}
+
+
+class Slow(Picky):
+    """An engine that takes its time over each node, and counts them."""
+
+    seconds = 0.0
+    asked = 0
+
+    def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
+        self.asked += 1
+        _spend(self.seconds)
+        return super().find_defect(site, written=written)
+
+
+def _encoders(count: int) -> ModelProto:
+    """Different nodes that no rule can write in another way, and then one that a rule can."""
+    nodes = [
+        models.node(
+            "LabelEncoder", [f"v{k}"], [f"v{k + 1}"], domain=ML, keys_floats=[float(k)], values_floats=[float(k + 1)]
+        )
+        for k in range(count)
+    ]
+    nodes.append(models.node("Celu", [f"v{count}"], ["y"]))
+    return models.model(nodes, [models.tensor("v0", [2])], [models.tensor("y", [2])], opsets={ML: 2})
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.01])
+def test_a_slow_computer_is_no_reason_to_give_up_what_another_provider_runs(
+    monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr(Slow, "seconds", seconds)
+    model = _encoders(40)
+    provider, anyone = Slow(["LabelEncoder", "Celu"]), Slow([])
+    lowered = next(lower(adapt(model, provider.limits), provider, anyone))
+    assert [change.pass_name for change in lowered.changes if "Celu" in change.node] == ["expand_function"]
+    assert [node.op_type for node in lowered.proto.graph.node].count("LabelEncoder") == 40
+
+
+def test_what_nobody_runs_is_given_up_after_as_many_nodes_on_every_computer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    for seconds in (0.0, 0.01):
+        monkeypatch.setattr(Slow, "seconds", seconds)
+        engine = Slow(["LabelEncoder", "Celu"])
+        assert list(lower(adapt(_encoders(200), engine.limits), engine)) == []
+        asked.append(engine.asked)
+    assert asked[0] == asked[1] < 100
+
+
+def _look(patience: Patience, times: int) -> None:
+    for _ in range(times):
+        patience.look()
 
 
 def _spend(seconds: float) -> None:

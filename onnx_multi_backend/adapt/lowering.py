@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.engine import Defect, Engine, Trusting, answer
+from onnx_multi_backend.adapt.engine import Defect, Engine, Trusting, Unasked, answer
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
@@ -81,7 +81,8 @@ def lower(
     complaint : str
         Why the engine refused the model: the operators that it names are asked about first.
     patience : Patience, optional
-        Is lost once a node cannot be helped; nothing more comes when it has run out.
+        Is lost once a node cannot be helped, and neither `engine` nor `within` runs it as it is; nothing more comes when it
+        has run out.
     typed : Typed, optional
         Of the model, to be used again.
 
@@ -218,8 +219,18 @@ class _Lowering:
         return self._node(node, scope, opsets, self._engine, written=False) is not None
 
     def _give_up(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> None:
-        if not self._patience.lost and self.hopeless(node, scope, opsets):
+        if self._patience.lost or self._runs_elsewhere(node, scope, opsets):
+            return
+        if self.hopeless(node, scope, opsets):
             self._patience.lose(node.op_type)
+
+    def _runs_elsewhere(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> bool:
+        """Whether a node may stay that the engine does not take: whoever is asked about the nodes in its place runs it."""
+        other = self._within.engine if isinstance(self._within, Unasked) else self._within
+        if other.identity == self._engine.identity:
+            return False
+        single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
+        return single is not None and self._why_not(Site(single, self.targets.get("", 1)), other, written=False) is None
 
     def alternatives(self, opset: int) -> Iterator[int]:
         """Opsets, older than this one, in which a node that was refused means the same: an older kernel may take it."""
@@ -288,6 +299,7 @@ class _Lowering:
         return given == wanted or unchanged(node.op_type, domain, given, wanted)
 
     def _solve(self, site: Site, engine: Engine, *, written: bool) -> _Fragment | None:
+        self._patience.look()
         defect = self._why_not(site, engine, written=written)
         if defect is None:
             return _Fragment()

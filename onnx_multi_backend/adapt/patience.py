@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a refused model is looked into: an engine that says no at once is not to be asked about its nodes for a minute."""
+"""How far a refused model is looked into: an engine that says no at once is not to be asked about its nodes for a minute."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-#: Seconds beyond the engine's own time, and the least that each way of asking gets.
-_SPARE, _LEAST = 0.2, 0.05
+#: How many different nodes each way of asking looks at once a node cannot be helped. An engine may take 20 ms to say yes to one.
+_MOST = 20
 
 _unhurried: ContextVar[bool] = ContextVar("unhurried", default=False)
 
@@ -25,10 +24,10 @@ def unhurried() -> Iterator[None]:
 
 
 class Patience:
-    """Runs out some time after it was clear that a model cannot be helped; before that it lasts.
+    """Runs out some nodes after it was clear that a model cannot be helped; before that it lasts.
 
     Each way of asking starts with hope again, for what is refused in one may be taken in another; it asks first about the
-    operators that were hopeless before, and all of them together spend the same time.
+    operators that were hopeless before.
 
     Attributes
     ----------
@@ -37,35 +36,27 @@ class Patience:
 
     Notes
     -----
-    Time is the shorter of wall-clock time and the process's CPU time, so that a busy machine and busy threads cost none.
+    What is counted is nodes, not seconds: whether a model is taken depends neither on the computer's speed nor on what else it does.
     """
 
     def __init__(self) -> None:
         self.hopeless: set[str] = set()
-        self._engine = 0.0
-        self._spent = 0.0
-        self._lost_at: tuple[float, float] | None = None
-
-    @contextlib.contextmanager
-    def engine_asked(self) -> Iterator[None]:
-        """Count the time inside as the engine's own."""
-        started = _now()
-        try:
-            yield
-        finally:
-            self._engine += _since(started)
+        self._left: int | None = None
 
     def renew(self) -> None:
         """Hope again: the model is asked about in another way."""
-        if self._lost_at is not None:
-            self._spent += _since(self._lost_at)
-            self._lost_at = None
+        self._left = None
 
     def lose(self, operator: str = "") -> None:
-        """Nothing is left to hope for: from now on as much time as the engine took, and a little more, is spent."""
+        """Nothing is left to hope for: from now on only some nodes more are looked at."""
         self.hopeless.add(operator)
-        if self._lost_at is None:
-            self._lost_at = _now()
+        if self._left is None:
+            self._left = _MOST
+
+    def look(self) -> None:
+        """Count a node that is looked at."""
+        if self._left is not None:
+            self._left -= 1
 
     def for_explaining(self) -> Patience:
         """A little of its own for finding out which nodes are to blame."""
@@ -76,20 +67,9 @@ class Patience:
     @property
     def lost(self) -> bool:
         """Whether nothing is left to hope for."""
-        return self._lost_at is not None
+        return self._left is not None
 
     @property
     def over(self) -> bool:
         """Whether enough was asked."""
-        if self._lost_at is None or _unhurried.get():
-            return False
-        return _since(self._lost_at) > max(_LEAST, self._engine + _SPARE - self._spent)
-
-
-def _now() -> tuple[float, float]:
-    return time.monotonic(), time.process_time()
-
-
-def _since(then: tuple[float, float]) -> float:
-    wall, own = _now()
-    return min(wall - then[0], own - then[1])
+        return self._left is not None and self._left <= 0 and not _unhurried.get()

@@ -68,8 +68,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
             checks.check(payload.loaded, full=True)
             raise _computed_wrongly(target, payload, wrong)
     try:
-        with payload.patience.engine_asked():
-            built = target.build(payload)
+        built = target.build(payload)
     except (RefusedError, MisplacedError) as error:
         if isinstance(error, RefusedError) and not error.lacks_kernel:
             # An invalid model explains a refusal, and is not to be rewritten.

@@ -159,6 +159,7 @@ def _refused_nodes(
         if key not in answers:
             if len(answers) >= _MOST_PROBES:
                 break
+            patience.look()
             words = accepts(adapt(single, limits).proto)
             answers[key] = _BY_ZERO if words is not None and deadly.find(single, _DIVIDED) else words
         words = answers[key]
