@@ -12,17 +12,22 @@ from pathlib import Path
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.presets.base import Availability
+from onnx_multi_backend.presets.registry import get_preset
 
 CPU_PRESETS = ("OrtCpu", "Openvino", "OrtOpenvino")
 
-_availability = functools.cache(omb.availability)
+
+@functools.cache
+def _availability(name: str) -> Availability:
+    return get_preset(name).availability()
 
 
 def _usable(name: str) -> type[omb.Preset]:
-    state = _availability()[name]
+    state = _availability(name)
     if not state.usable:
         pytest.skip(f"{name}: {state.reason}. {state.cure}.")
-    return omb.presets()[name]
+    return get_preset(name)  # not presets(), which looks through all installed packages
 
 
 @pytest.fixture(params=CPU_PRESETS)
