@@ -2,7 +2,8 @@
 """Run ONNX's suite on each processor that can be had here, two at a time, and join the reports.
 
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
-tests of special values alone, on the emulated processors, and with ``--adapted`` also the cases that pass adapted. A run that was
+tests of special values alone, on the emulated processors. With ``--adapted`` the cases that pass adapted are run as well, each on
+one of the processors, by its name; with ``--processor`` that is the one named, so that all of them run on it. A run that was
 interrupted goes on with ``--resume``.
 """
 
@@ -14,12 +15,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend_test.processors import emulation
+from backend_test.processors import emulation, rewritten
 from backend_test.processors.official import PRESETS, write_cases
 from backend_test.unit.special_values import made
 from onnx_multi_backend.conformance import Report, merge
@@ -30,9 +31,8 @@ from onnx_multi_backend.host import cpus, processor
 SPECIAL_VALUES = Path(__file__).parents[1] / "unit" / "special_values"
 HOST = "host"
 
-#: What the minutes of ``--adapted`` are spent on. EPYC has Haswell's instruction sets under another name, and OrtCpu has had the
-#: same labels on every processor: the rest is left to the run of all.
-QUICK: Mapping[str, Sequence[str]] = {"Nehalem": ("Openvino",), "Haswell": ("OrtCpu", "Openvino")}
+#: The presets whose adapted cases ``--adapted`` runs; the slowest first.
+ADAPTED = ("Openvino", "OrtCpu")
 
 #: Seconds after which a run on a processor is given up.
 LIMIT = 4 * 3600.0
@@ -95,7 +95,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, help="the folder of the reports; it is emptied")
     parser.add_argument("--resume", action="store_true", help="keep the folder's reports, and run what has none")
     parser.add_argument("--junit", type=Path, help="a folder that gets JUnit reports, processors-*.xml")
-    parser.add_argument("--adapted", action="store_true", help="only special values and the cases that pass adapted")
+    parser.add_argument(
+        "--adapted", action="store_true", help="only special values, and each case that passes adapted once"
+    )
     parser.add_argument("--special-values", action="store_true", help="only special values, which takes minutes")
     parser.add_argument("--processor", action="append", help="only this one; repeatable")
     given = parser.parse_args(arguments)
@@ -107,32 +109,31 @@ def main(arguments: Sequence[str]) -> int:
         shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     quick = given.adapted or given.special_values
-    wanted = given.processor or (list(QUICK) if given.adapted else list(emulation.PROCESSORS))
+    wanted = given.processor or list(emulation.PROCESSORS)
     if not given.processor and not quick:
         wanted.insert(0, HOST)
     tasks = []
     if quick:  # the longest first
-        os.environ[made.FILE] = str(out / "special-values.pickle")
-        subprocess.run([sys.executable, "-m", made.__name__, os.environ[made.FILE]], check=True)
         junit = {name: given.junit / f"processors-{name}-special.xml" for name in wanted} if given.junit else {}
         tasks = [Task(name, "special-values", _special_values(junit.get(name))) for name in wanted]
     if not given.special_values:
         cases = out / "cases.pickle"
         write_cases(cases)
-        for preset in reversed(PRESETS):  # the slowest first
-            for name in wanted:
-                if preset in (QUICK.get(name, ()) if given.adapted else PRESETS) and on_offer(preset, name):
+        for preset in ADAPTED if given.adapted else reversed(PRESETS):  # the slowest first
+            for i, name in enumerate(wanted):
+                if on_offer(preset, name):
                     report = out / name / preset / "report.json"
-                    words = (
-                        "suite",
-                        str(cases),
-                        str(report.parent),
-                        preset,
-                        *(("--adapted",) if given.adapted else ()),
-                    )
-                    tasks.append(Task(name, preset, words, report))
+                    words = ["suite", str(cases), str(report.parent), preset]
+                    if given.adapted:
+                        words += [f"--rewritten={_made(preset, out)}", f"--share={i}/{len(wanted)}"]
+                    tasks.append(Task(name, preset, tuple(words), report))
     left = [task for task in tasks if task.report is None or not task.report.exists()]
     with ThreadPoolExecutor(cpus.usable().count) as pool:
+        if quick:
+            os.environ[made.FILE] = str(out / "special-values.pickle")
+            makers = [(rewritten.__name__, preset, str(_made(preset, out))) for preset in ADAPTED if given.adapted]
+            for done in pool.map(_make, [*makers, (made.__name__, os.environ[made.FILE])]):
+                done.check_returncode()
         well = list(pool.map(lambda task: run(task, out), left))
     reports = [(task, Report.read(task.report)) for task in tasks if task.report and task.report.exists()]
     if given.junit:
@@ -142,6 +143,16 @@ def main(arguments: Sequence[str]) -> int:
     if reports:
         _join([report for _, report in reports], out)
     return int(not all(well) or any(report.unexpected for _, report in reports))
+
+
+def _made(preset: str, folder: Path) -> Path:
+    """Where what the host's engine had a preset's cases rewritten into is kept."""
+    return folder / f"{preset}-rewritten.pickle"
+
+
+def _make(words: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run one of our modules on the host."""
+    return subprocess.run([sys.executable, "-m", *words], check=False)
 
 
 def _special_values(junit: Path | None) -> tuple[str, ...]:

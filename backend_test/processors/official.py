@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which presets run ONNX's official suite, and its cases, generated once: under emulation that would take a minute each time."""
+"""Which presets run ONNX's official suite, what is expected of them, and the suite's cases, generated once: under emulation that would
+take a minute each time."""
 
 from __future__ import annotations
 
@@ -10,7 +11,11 @@ from pathlib import Path
 from onnx.backend.test import loader
 from onnx.backend.test.case.test_case import TestCase
 
+from backend_test.suite import baseline_path
+from onnx_multi_backend.cli.conformance_plan import make_plans
+from onnx_multi_backend.conformance import Baseline, Label, Plan
 from onnx_multi_backend.conformance.cases import official_cases
+from onnx_multi_backend.presets.registry import get_preset
 
 #: The presets, and whether one is for processors of Intel alone.
 PRESETS: Mapping[str, bool] = {"OrtCpu": False, "Openvino": False, "OrtOpenvinoFloat": True}
@@ -25,3 +30,16 @@ def adopt_cases(path: Path) -> None:
     """Have this process take the cases of a file that `write_cases` wrote for those that ONNX would generate."""
     written: list[TestCase] = pickle.loads(path.read_bytes())
     loader.load_node_model_tests = lambda: written
+
+
+def plan(preset: str) -> tuple[Plan, Baseline]:
+    """Plan a preset's suite, and read its baseline: an empty one where there is none. May load the engine."""
+    (planned,), _ = make_plans([preset], None, None, {}, own_options=False, folder=None, file=None)
+    path = baseline_path(Path(planned.source).stem, get_preset(preset).availability())
+    return planned, Baseline.read(path) if path.exists() else Baseline(preset)
+
+
+def adapted_cases(preset: str) -> list[str]:
+    """The cases that pass adapted on a preset, by its baseline."""
+    _, baseline = plan(preset)
+    return [case for case, label in baseline.labels.items() if label == Label.ADAPTED]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on one processor, in a process that may be emulated.
 
-- ``python -m backend_test.processors.within suite CASES OUT PRESET [--adapted]``
+- ``python -m backend_test.processors.within suite CASES OUT PRESET [--rewritten FILE] [--share I/N]``
 - ``python -m backend_test.processors.within pytest ...``
 """
 
@@ -13,11 +13,11 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
+from backend_test.processors import official, rewritten
 from backend_test.processors.emulation import enter
 from backend_test.processors.official import PRESETS, adopt_cases
-from backend_test.suite import baseline_path
-from onnx_multi_backend.cli.conformance_plan import make_plans
 from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Selection
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import official_cases
@@ -25,8 +25,6 @@ from onnx_multi_backend.conformance.run import run_conformance
 from onnx_multi_backend.conformance.workers.worker import fork_workers
 from onnx_multi_backend.errors import DeviceUnavailableError
 from onnx_multi_backend.host import processor
-from onnx_multi_backend.presets.base import Availability
-from onnx_multi_backend.presets.registry import get_preset
 
 #: Seconds that a case may take: emulated ones take ten times as long, and share two cores.
 TIMEOUT = 1200.0
@@ -42,7 +40,13 @@ class Named(Selection):
         return [name for name in cases if name in self.names]
 
 
-def run_suite(cases: Path, out: Path, preset: str, *, adapted: bool) -> int:
+def share_of(names: Sequence[str], share: str) -> list[str]:
+    """The names that fall to share I of N by their hash, written ``I/N``: each in one share, today as tomorrow."""
+    number, count = map(int, share.split("/"))
+    return [name for name in names if crc32(name.encode()) % count == number]
+
+
+def run_suite(cases: Path, out: Path, preset: str, *, made: Path | None = None, share: str = "") -> int:
     """Run the official suite on a preset, hold it to the baseline, and write the report.
 
     Parameters
@@ -52,8 +56,10 @@ def run_suite(cases: Path, out: Path, preset: str, *, adapted: bool) -> int:
     out : Path
         The folder of the report.
     preset : str
-    adapted : bool
-        Whether only the cases that pass adapted are run, by the baseline.
+    made : Path, optional
+        What `rewritten` wrote for the preset.
+    share : str
+        Only the cases that pass adapted are run, by the baseline, and of them this share; empty for all cases.
 
     Returns
     -------
@@ -67,13 +73,16 @@ def run_suite(cases: Path, out: Path, preset: str, *, adapted: bool) -> int:
     """
     adopt_cases(cases)
     official_cases()
+    if made is not None:
+        rewritten.use(made)
     fork_workers()  # a forked worker is emulated too, and has the cases in memory
     print(f"on {processor.current()}", flush=True)
     plan, baseline = _plan(preset)
     names = [case for case, label in baseline.labels.items() if label == Label.ADAPTED]
-    if adapted and not names:
+    if share and not names:
         raise SystemExit(f"{preset}: no baseline tells which cases pass adapted")
-    report = run_conformance([plan], Named(names=names) if adapted else None, jobs=1, timeout=TIMEOUT)
+    chosen = Named(names=share_of(names, share)) if share else None
+    report = run_conformance([plan], chosen, jobs=1, timeout=TIMEOUT)
     cases_run = report.cases
     if processor.current().emulator and (dead := [case.name for case in cases_run if case.label == Label.CRASH]):
         # QEMU's threads now and then end a process that a second one survives; a true crash ends that too.
@@ -89,20 +98,9 @@ def run_suite(cases: Path, out: Path, preset: str, *, adapted: bool) -> int:
 
 
 def _plan(name: str) -> tuple[Plan, Baseline]:
-    """Plan a preset in a process of its own: this one, which others are forked from, loads no engine.
-
-    The baseline is empty where there is none.
-    """
+    """Plan a preset in a process of its own: this one, which others are forked from, loads no engine."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        plans, state = pool.apply(_planned, (name,))
-    plan: Plan = plans[0]
-    path = baseline_path(Path(plan.source).stem, state)
-    return plan, Baseline.read(path) if path.exists() else Baseline(name)
-
-
-def _planned(name: str) -> tuple[list[Plan], Availability]:
-    plans, _ = make_plans([name], None, None, {}, own_options=False, folder=None, file=None)
-    return plans, get_preset(name).availability()
+        return pool.apply(official.plan, (name,))
 
 
 def _held_to(baseline: Baseline, plan: Plan, case: CaseResult) -> CaseResult:
@@ -122,10 +120,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("cases", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("preset", choices=PRESETS)
-    parser.add_argument("--adapted", action="store_true")
+    parser.add_argument("--rewritten", type=Path)
+    parser.add_argument("--share", default="")
     given = parser.parse_args(arguments[1:])
     try:
-        return int(run_suite(given.cases, given.out, given.preset, adapted=given.adapted) > 0)
+        return int(run_suite(given.cases, given.out, given.preset, made=given.rewritten, share=given.share) > 0)
     except DeviceUnavailableError as error:
         print(error, flush=True)
         return 1

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from onnx.backend.test import loader
 
 from backend_test.processors import emulation
 from backend_test.processors.official import adopt_cases, write_cases
+from backend_test.processors.rewritten import Taken, recording, replaying
+from backend_test.processors.within import share_of
+from backend_test.unit import models
+from onnx_multi_backend.adapt import Adapted
+from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.conformance import cases
 from onnx_multi_backend.conformance.workers import worker
 from onnx_multi_backend.conformance.workers.worker import fork_workers, make_context
@@ -114,3 +120,34 @@ def test_cases_are_handed_on_as_they_were_generated(tmp_path: Path, monkeypatch:
     assert list(adopted) == list(generated)
     assert all(adopted[name].model == case.model for name, case in generated.items())
     assert not any(adopted[name] is case for name, case in generated.items() if case.kind == "node")
+
+
+def test_each_case_falls_to_one_processor() -> None:
+    names = [f"test_{i}_cpu" for i in range(2000)]
+    shares = [share_of(names, f"{i}/3") for i in range(3)]
+    assert sorted(name for share in shares for name in share) == sorted(names)
+    assert min(map(len, shares)) > len(names) / 4
+    assert share_of(names[:9], "0/1") == names[:9]
+
+
+def test_what_the_host_had_rewritten_is_shown_first() -> None:
+    model = untouched(models.relu())
+    written = [untouched(models.one_node(name, [models.tensor("x")], [models.tensor("y")])) for name in ("Abs", "Neg")]
+    asked = []
+
+    def lower(adapted: Adapted) -> Iterator[Adapted]:
+        asked.append(adapted)
+        yield from written
+
+    def taken_by_an_engine(lowered: Iterator[Adapted]) -> Adapted | None:
+        return next((made for made in lowered if made.proto.graph.node[0].op_type == "Neg"), None)
+
+    taken: Taken = {}
+    assert taken_by_an_engine(recording(lower, taken)(model)) is written[1]
+    assert list(taken.values()) == [written[1]]
+    del asked[:]
+    assert taken_by_an_engine(replaying(lower, taken)(model)) is written[1]
+    assert not asked
+    assert list(replaying(lower, taken)(model)) == [written[1], *written]
+    assert list(recording(lower, taken)(model)) == written  # refused, both of them
+    assert not taken
