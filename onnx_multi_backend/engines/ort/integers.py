@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators on int64 that ONNX Runtime's CPU kernels (1.24 to 1.31) compute wrongly.
+"""Operators on int64 that ONNX Runtime's CPU kernels compute wrongly.
 
-They compare two numbers whose upper 32 bits are equal by their lower 32 bits, taken as signed: 2**31 counts as less than 0.
-``Less``, ``Greater`` and ``Equal`` are right. Measured over the whole range; with numbers that int32 holds, all are right.
+Before 1.32 they compare two numbers whose upper 32 bits are equal by their lower 32 bits, taken as signed: 2**31 counts as
+less than 0. ``Less``, ``Greater`` and ``Equal`` are right. Measured over the whole range; with numbers that int32 holds, all
+are right.
 
-ReduceSum adds in float64, and limits the result to the type's range.
+ReduceSum adds in float64, and limits the result to the type's range (1.24 to 1.32).
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
+from onnx_multi_backend.host.applies import When, applies
 
 _T = TensorProto
+#: The releases whose kernels compare wrongly.
+_COMPARES: When = {"onnxruntime": "<1.32"}
 _OPERATORS = frozenset({"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Relu", "Sign"})
 _EXACT: Mapping[int, int] = {_T.INT32: 2**31 - 1, _T.INT64: 2**53}
 #: How many elements a sum has where that is not known.
@@ -31,7 +35,9 @@ def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
     """Whether `find` may know something of a node that reads these values."""
     if node.op_type == "ReduceSum":
         return bool(read) and not _sums_exactly(read[0], _MOST_SUMMED)
-    return node.op_type in _OPERATORS and any(v.elem_type == _T.INT64 and not v.in_int32 for v in read)
+    if node.op_type not in _OPERATORS or not any(v.elem_type == _T.INT64 and not v.in_int32 for v in read):
+        return False
+    return applies(_COMPARES)
 
 
 def find(site: Site) -> Defect | None:
@@ -45,6 +51,8 @@ def find(site: Site) -> Defect | None:
     if not read or site.elem_type(read[0]) != _T.INT64:
         return None
     if all(site.value(name).in_int32 for name in (read[:1] if site.op_type in _REDUCTIONS else read)):
+        return None
+    if not applies(_COMPARES):
         return None
     return Defect("of two numbers whose upper halves are equal, the lower halves are compared as signed", wrong=True)
 
