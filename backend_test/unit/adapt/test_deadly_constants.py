@@ -72,10 +72,13 @@ QUOTIENTS = {
     "Div int32": divided("Div", np.int32, [smallest(np.int32), 7], [-1, 2]),
     "Div int64": divided("Div", np.int64, smallest(np.int64), [[2, -1]]),
 }
-OF_ORT = {
-    **QUOTIENTS,
+REMAINDERS = {
     "Mod int32": divided("Mod", np.int32, [7, smallest(np.int32)], -1),
     "Mod int64": divided("Mod", np.int64, smallest(np.int64), -1),
+}
+OF_ORT = {
+    **QUOTIENTS,
+    **(REMAINDERS if applies({"onnxruntime": "<1.32"}) else {}),
     "in a branch": within_a_branch(),
     "LSTM without a batch": layer("LSTM", (3, 0, 2)),
     "GRU without steps": layer("GRU", (0, 3, 2)),
@@ -170,6 +173,7 @@ def test_beside_a_division_by_zero_only_what_is_lacking_is_called_so() -> None:
 HARMLESS = {
     "another divisor": (divided("Div", np.int32, [smallest(np.int32), 7], [2, -1]), [-(2**30), -7]),
     "another dividend": (divided("Mod", np.int64, smallest(np.int64) + 1, -1), 0),
+    **{form: (made, 0 if form == "Mod int64" else [0, 0]) for form, made in REMAINDERS.items() if form not in OF_ORT},
 }
 
 

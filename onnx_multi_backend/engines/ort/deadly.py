@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that end the process of ONNX Runtime: by their constants, or by their mere presence where they may not be rewritten.
 
-Seen with ONNX Runtime 1.24 and 1.31: LayerNormalization and DFT dereference an input that is counted and named "", Loop and
-Split an output.
+Seen with ONNX Runtime 1.24, 1.31 and 1.32: LayerNormalization and DFT dereference an input that is counted and named "",
+Loop and Split an output.
 """
 
 from __future__ import annotations
@@ -22,12 +22,19 @@ from onnx_multi_backend.engines.deadly import (
     range_without_end,
 )
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 
 #: By operator, what constants tell; they are computed while a session is built.
-FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Mod": (overflowing_quotient,)}
+FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,)}
+#: Newer releases compute Mod of the smallest integer by -1.
+FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(("Div", "Mod"), (overflowing_quotient,))
 #: Newer releases refuse a division by zero in words.
-FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(FOLDED, (overflowing_quotient, quotient_by_zero))
+FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(
+    FOLDED_BEFORE_1_32, (overflowing_quotient, quotient_by_zero)
+)
+
+
 #: Of the OpenVINO execution provider.
 OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
     "Range": (range_without_end,),
@@ -43,6 +50,13 @@ _READ = {"LayerNormalization": 2, "DFT": 2}
 
 #: Operators that write each output, named or not.
 _WRITE_ALL = frozenset({"Loop", "Split"})
+
+
+def folded() -> Mapping[str, tuple[Deadly, ...]]:
+    """What ends the process of the installed release, by operator."""
+    if applies({"onnxruntime": "<1.31"}):
+        return FOLDED_BEFORE_1_31
+    return FOLDED_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else FOLDED
 
 
 def empty_layers(model: ModelProto) -> list[tuple[NodeProto, str]]:

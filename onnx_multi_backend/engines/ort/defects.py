@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of operators that ONNX Runtime accepts, and then computes wrongly or refuses when it runs (1.24 and 1.31)."""
+"""Forms of operators that ONNX Runtime accepts, and then computes wrongly or refuses when it runs (1.24 to 1.32)."""
 
 from __future__ import annotations
 
@@ -70,6 +70,11 @@ def _mod(site: Site) -> Defect | None:
     return None
 
 
+def _mod_before_28(site: Site) -> Defect | None:
+    """ONNX has allowed it since opset 28."""
+    return _mod(site) if site.opset < 28 else None
+
+
 def _pool(site: Site) -> Defect | None:
     if dilates_into_auto_pad(site.node):
         return Defect("the padding that auto_pad stands for is computed as if there were no dilations", wrong=True)
@@ -116,7 +121,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LpPool": _pool,
     "MaxPool": _pool,
     "MaxUnpool": _max_unpool,
-    "Mod": _mod,
+    "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
     "PRelu": _prelu,
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,

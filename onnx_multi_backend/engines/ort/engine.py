@@ -19,11 +19,7 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
-from onnx_multi_backend.engines.ort.deadly import (
-    FOLDED,
-    FOLDED_BEFORE_1_31,
-    empty_layers,
-)
+from onnx_multi_backend.engines.ort.deadly import FOLDED_BEFORE_1_31, empty_layers, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
@@ -32,7 +28,6 @@ from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
 from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.tensors import type_from_string
 
@@ -128,8 +123,8 @@ class OrtEngine(Target):
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
         of_providers = {op_type: why for known in self.records for op_type, why in known.deadly.items()}
         found = deadly.find(model, {**FOLDED_BEFORE_1_31, **of_providers})
-        if found and not applies({"onnxruntime": "<1.31"}):  # asked for where it matters alone: that takes a while
-            found = deadly.find(model, {**FOLDED, **of_providers})
+        if found:  # the release is asked for where it matters alone: that takes a while
+            found = deadly.find(model, {**folded(), **of_providers})
         return [*found, *empty_layers(model)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
