@@ -29,8 +29,9 @@ def shell(tmp_path: Path) -> dict[str, str]:
 
 
 def bash(script: str, shell: dict[str, str]) -> str:
+    """Run a script. A bash that ends with a command becomes that command, which then finds no shell above it."""
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], env=shell, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "--norc", "-c", f"{script}\nexit"], env=shell, capture_output=True, text=True, timeout=120, check=False
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout
