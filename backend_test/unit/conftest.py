@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.presets.base import Availability
 from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.engines.ort.limits import OrtLimits
 
 CPU_PRESETS = ("OrtCpu", "Openvino", "OrtOpenvino")
 
@@ -79,6 +81,25 @@ def no_gpu() -> None:
 
     if nvidia.device_count()[0]:
         pytest.skip("this host has an NVIDIA GPU; the test is about hosts without one")
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has ONNX Runtime read less than what onnx knows, as older releases do: some newer one reads all of it."""
+    read_ir_version, read_opset = OrtLimits.max_ir_version, OrtLimits.max_opset
+
+    def limit(ir_version: int = onnx.IR_VERSION - 1, opset: int = onnx.defs.onnx_opset_version() - 1) -> None:
+        def max_opset(self: OrtLimits, domain: str) -> int | None:
+            newest = read_opset(self, domain)
+            return newest if domain or newest is None else min(newest, opset)
+
+        def max_ir_version(self: OrtLimits) -> int:
+            return min(read_ir_version(self) or ir_version, ir_version)
+
+        monkeypatch.setattr(OrtLimits, "max_opset", max_opset)
+        monkeypatch.setattr(OrtLimits, "max_ir_version", max_ir_version)
+
+    return limit
 
 
 @pytest.fixture

@@ -64,8 +64,13 @@ def test_a_model_with_external_data_runs_by_path(
 
 @pytest.mark.parametrize("where", ["absolute", "from another folder", "from its folder"])
 def test_it_also_runs_when_the_model_is_adapted(
-    preset: type[omb.Preset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    preset: type[omb.Preset],
+    limited: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
 ) -> None:
+    limited()
     made = models.linear()
     made.ir_version = onnx.IR_VERSION
     made.opset_import[0].version = onnx.defs.onnx_opset_version()
@@ -184,11 +189,12 @@ def _large(folder: Path, megabytes: int = 200) -> Path:
 
 
 def test_large_weights_are_not_loaded_to_adapt_a_model(
-    engine: type[omb.Preset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: type[omb.Preset], limited: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
     from onnx_multi_backend.engines.ort.target import OrtTarget
 
+    limited()
     sizes: list[int] = []
     for target in (OrtTarget, OpenvinoTarget):
         build = target.build
@@ -229,9 +235,10 @@ def test_weights_reach_openvino_with_a_changed_model(
 
 @pytest.mark.parametrize("adapted", [False, True])
 def test_links_into_a_cache_are_followed_whether_or_not_the_model_is_adapted(
-    engine: type[omb.Preset], tmp_path: Path, adapted: bool
+    engine: type[omb.Preset], limited: Callable[..., None], tmp_path: Path, adapted: bool
 ) -> None:
     """As the caches of model hubs lay files out, also where the links of the weights lead to another name."""
+    limited()
     import onnxruntime
 
     if engine.name == "OrtCpu" and Version(onnxruntime.__version__) < Version("1.31"):

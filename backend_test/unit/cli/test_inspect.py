@@ -20,8 +20,9 @@ Save = Callable[..., Path]
 
 
 @pytest.fixture
-def newest() -> onnx.ModelProto:
+def newest(limited: Callable[..., None]) -> onnx.ModelProto:
     """A model that ONNX Runtime takes only when its IR version is lowered."""
+    limited()
     model = models.one_node("Relu", [models.tensor("x")], [models.tensor("y")], ir_version=onnx.IR_VERSION)
     model.producer_name, model.producer_version = "hand", "1.0"
     return model
