@@ -46,28 +46,19 @@ ENGINES = {
 }
 
 
-def locked(package: str) -> str:
-    """The version of a package that CI proves."""
-    lines = (ROOT / LOCK).read_text(encoding="utf-8").splitlines()
-    pins = (Requirement(line) for line in lines if not line.startswith("#"))
-    return next(str(pin.specifier) for pin in pins if pin.name == package)
-
-
-#: What is proven of onnxruntime-gpu by onnxruntime, where both are of one release.
-OF_ONNX_RUNTIME = [
-    "test_ort.py",
-    *(f"unit/{folder}" for folder in ("adapt", "cache", "calibration", "special_values")),
-    "unit/test_isolation.py",
-]
-#: Suites of an engine that another environment holds in the same version, where it is proven; and tests of no engine.
+#: Suites of an engine that another environment holds, where it is proven, and tests of no engine. The official suite runs in all three.
 #: `nox -t nightly` runs them all everywhere.
 PROVEN_ELSEWHERE = {
     "cpu": [],
     "gpu": [
         "test_openvino.py",
-        *(f"unit/{folder}" for folder in ("cli", "conformance", "search")),
+        "test_ort.py",
+        *(
+            f"unit/{folder}"
+            for folder in ("adapt", "cache", "calibration", "cli", "conformance", "search", "special_values")
+        ),
+        "unit/test_isolation.py",
         "unit/test_third_engine.py",
-        *(OF_ONNX_RUNTIME if locked("onnxruntime") == locked("onnxruntime-gpu") else []),
     ],
     "openvino-ep": [
         "test_openvino.py",

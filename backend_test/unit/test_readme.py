@@ -66,7 +66,7 @@ def test_the_results_are_those_of_the_baselines(row: list[str]) -> None:
 
 
 def test_every_row_of_results_is_looked_at() -> None:
-    assert len(RESULTS) == 6
+    assert len(RESULTS) == 7
 
 
 def test_the_presets_are_all_there() -> None:
