@@ -74,6 +74,7 @@ PROVEN_ELSEWHERE = {
             f"unit/conformance/test_{name}.py"
             for name in ("html", "html_axe", "html_finding", "merge", "pytest_suite", "workers", "workflow")
         ),
+        *(f"unit/tuning/test_{name}.py" for name in ("comparing", "markdown", "page", "page_axe")),
     ],
 }
 

@@ -12,7 +12,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
-from benchmarks.timing import Call, in_turns, row
+from benchmarks.timing import row
+from onnx_multi_backend.measuring.clock import Call, in_turns
 
 _TOKENS, _WORDS, _WIDTH = 256, 5000, 256
 

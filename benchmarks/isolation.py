@@ -11,7 +11,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from benchmarks import models
-from benchmarks.timing import in_turns, row
+from benchmarks.timing import row
+from onnx_multi_backend.measuring.clock import in_turns
 
 #: Elements of 10 MB.
 _LARGE = 10_000_000 // 4

@@ -20,7 +20,8 @@ from benchmarks.isolation import isolation
 from benchmarks.precision import precision
 from benchmarks.quota import quota
 from benchmarks.startup import startup
-from benchmarks.timing import Call, in_turns, row
+from benchmarks.timing import row
+from onnx_multi_backend.measuring.clock import Call, in_turns
 
 Rows = list[dict[str, Any]]
 

@@ -28,6 +28,11 @@ def detection() -> Path:
     return _packaged("ch_PP-OCRv4_det_infer.onnx")
 
 
+def classification() -> Path:
+    """PP-OCRv4's model that tells which way up a line of text is, out of the same package."""
+    return _packaged("ch_ppocr_mobile_v2.0_cls_infer.onnx")
+
+
 def _packaged(name: str) -> Path:
     spec = importlib.util.find_spec("rapidocr_onnxruntime")
     if spec is None or not spec.submodule_search_locations:

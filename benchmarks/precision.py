@@ -11,7 +11,8 @@ import numpy as np
 
 import onnx_multi_backend as omb
 from benchmarks import models
-from benchmarks.timing import Call, in_turns, row
+from benchmarks.timing import row
+from onnx_multi_backend.measuring.clock import Call, in_turns
 
 
 def precision(folder: Path) -> list[dict[str, Any]]:

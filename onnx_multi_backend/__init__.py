@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way to run an ONNX model on ONNX Runtime or OpenVINO, behind `onnx.backend.base`."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import onnx_multi_backend.presets  # noqa: F401  # imported later, the package would take the place of the function `presets`
 from onnx_multi_backend import early_interrupt  # noqa: F401  (before all else)
@@ -53,11 +54,17 @@ if TYPE_CHECKING:
         OrtTensorrtInt8Backend,
         OrtTensorrtInt8QDQBackend,
     )
+    from onnx_multi_backend.tuning import bench, tune
 
 
-def __getattr__(name: str) -> type[Preset]:
-    """A preset's class, imported when it is first asked for."""
+def __getattr__(name: str) -> Any:
+    """A preset's class, `bench` or `tune`, imported when it is first asked for."""
+    if name in _TUNING:
+        return getattr(importlib.import_module("onnx_multi_backend.tuning"), name)
     return preset_class(__name__, name)
+
+
+_TUNING = ("bench", "tune")
 
 
 def __dir__() -> list[str]:
@@ -106,7 +113,9 @@ __all__ = [
     "TensorInfo",
     "UnsupportedModelError",
     "availability",
+    "bench",
     "get_example",
     "prepare",
     "presets",
+    "tune",
 ]

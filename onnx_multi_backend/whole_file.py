@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from onnx_multi_backend.errors import OptionError
+
 
 def write(path: Path, content: bytes) -> None:
     """Write a file.
@@ -25,3 +27,17 @@ def write(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def save(path: Path, content: bytes) -> None:
+    """Write a file that the user asked for.
+
+    Raises
+    ------
+    OptionError
+        It cannot be written.
+    """
+    try:
+        write(path, content)
+    except OSError as error:
+        raise OptionError(f"'{path}' cannot be written: {error.strerror}.") from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-from onnx_multi_backend.cli import random_inputs
+from onnx_multi_backend.models import random_inputs
 from onnx_multi_backend.models.tensors import tensor_info
 
 #: Sizes of dimensions by name or ``INPUT:AXIS``, where the drawn ones do not fit; by the beginning of the model's name.

@@ -13,9 +13,9 @@ import onnx
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.presets.base import Availability
 from onnx_multi_backend.presets.registry import get_preset
-from onnx_multi_backend.engines.ort.limits import OrtLimits
 
 CPU_PRESETS = ("OrtCpu", "Openvino", "OrtOpenvino")
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on a mean that hold for few samples of any distribution, and on a median."""
+"""Bounds on a mean that hold for few samples of any distribution."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,12 +51,3 @@ def upper_bound(values: Any, *, low: float, high: float, confidence: float) -> f
     kept = np.flatnonzero(~refuted)
     highest = (kept[-1] + 1) / _STEPS if len(kept) else 0.0
     return float(low + min(highest, 1.0) * (high - low))
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median and an interval that holds the true one with a confidence of 95 %: order statistics, for any distribution."""
-    ordered = sorted(values)
-    count = len(ordered)
-    reach = math.ceil(0.98 * math.sqrt(count))  # 1.96 standard deviations of a binomial of one half
-    middle = count // 2
-    return float(np.median(ordered)), ordered[max(middle - reach, 0)], ordered[min(middle + reach, count - 1)]

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onnx_multi_backend.calibration.bounds import median_interval
+from onnx_multi_backend.measuring.clock import seconds_per_call
+from onnx_multi_backend.measuring.intervals import median_interval
 
 #: Rounds of a comparison, how many there may be while nobody is faster, and the seconds that each side of a round takes at least.
 _ROUNDS, _MOST_ROUNDS, _AT_LEAST = 21, 84, 0.01
@@ -41,24 +41,17 @@ def compare(one: Callable[[], object], other: Callable[[], object]) -> Ratio:
     """Time two callables in turn, after a warm-up of both."""
     for call in (one, other):
         call()
-    repeats = max(1, round(_AT_LEAST / max(_time(other, 3), 1e-7)))
+    repeats = max(1, round(_AT_LEAST / max(seconds_per_call(other, 3), 1e-7)))
     ones: list[float] = []
     others: list[float] = []
     while True:
         for i in range(_ROUNDS):
             if i % 2:  # whoever is first has the caches of the other
-                others.append(_time(other, repeats))
-                ones.append(_time(one, repeats))
+                others.append(seconds_per_call(other, repeats))
+                ones.append(seconds_per_call(one, repeats))
             else:
-                ones.append(_time(one, repeats))
-                others.append(_time(other, repeats))
+                ones.append(seconds_per_call(one, repeats))
+                others.append(seconds_per_call(other, repeats))
         median, low, high = median_interval([a / b for a, b in zip(ones, others, strict=True)])
         if not low <= 1 <= high or len(ones) >= _MOST_ROUNDS:
             return Ratio(median, low, high, median_interval(ones)[0], median_interval(others)[0])
-
-
-def _time(call: Callable[[], object], repeats: int) -> float:
-    started = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - started) / repeats

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from onnx_multi_backend import whole_file
 from onnx_multi_backend.calibration.ranges import Ranges
-from onnx_multi_backend.calibration.writing import write_whole
 from onnx_multi_backend.engines.ort import calibration_table
 from onnx_multi_backend.errors import CalibrationTableError, OptionError
 
@@ -123,7 +123,7 @@ class CalibrationTableTensorrt(Ranges):
         write = _FORMS.get(file.suffix)
         if write is None:
             raise OptionError(f"A calibration table is a {', '.join(_FORMS)} file; '{file}' was given.")
-        write_whole(file, write(self))
+        whole_file.save(file, write(self))
 
 
 def _flatbuffers(table: CalibrationTableTensorrt) -> bytes:

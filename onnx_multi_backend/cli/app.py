@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import onnx_multi_backend
-from onnx_multi_backend.cli import cache, calibrate, conformance, inspect, messages, presets, run
+from onnx_multi_backend.cli import bench, cache, calibrate, conformance, inspect, messages, presets, run
 from onnx_multi_backend.early_interrupt import PROGRAM
 
 EXAMPLES = """\b
@@ -16,6 +16,8 @@ Start with:
   onnx-multi-backend presets                          what is usable here, and why not
   onnx-multi-backend inspect model.onnx               which presets run a model, and how
   onnx-multi-backend run model.onnx --random          run it once
+  onnx-multi-backend bench model.onnx                 every usable preset side by side
+  onnx-multi-backend tune model.onnx                  search for the fastest setup
   onnx-multi-backend quantize --help                  to int8, where that is faster
   onnx-multi-backend conformance                      ONNX's official suite on the presets usable here
   onnx-multi-backend cache info                       what is kept for the next start
@@ -30,6 +32,8 @@ app = typer.Typer(
 app.command(epilog=presets.EXAMPLES)(presets.presets)
 app.command(epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=bench.BENCH_EXAMPLES)(bench.bench)
+app.command(epilog=bench.TUNE_EXAMPLES)(bench.tune)
 app.command(epilog=calibrate.CALIBRATE_EXAMPLES)(calibrate.calibrate)
 app.command(epilog=calibrate.QUANTIZE_EXAMPLES)(calibrate.quantize)
 app.command(epilog=conformance.EXAMPLES)(conformance.conformance)

@@ -15,6 +15,7 @@ from onnx_multi_backend.cache.upkeep import Kept, clear, entries
 from onnx_multi_backend.cli import console
 from onnx_multi_backend.cli.arguments import Json
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.measuring.figures import bytes_text
 from onnx_multi_backend.presets.ort_openvino import UNKEPT
 
 EXAMPLES = """\b
@@ -67,14 +68,14 @@ def info(*, cache_dir: CacheDir = None, json: Json = False) -> None:
         [
             ("folder", str(root)),
             ("entries", str(len(found))),
-            ("size", console.bytes_text(_size(found))),
-            ("limit", f"{console.bytes_text(limit)} ({SIZE_VARIABLE} sets it)"),
+            ("size", bytes_text(_size(found))),
+            ("limit", f"{bytes_text(limit)} ({SIZE_VARIABLE} sets it)"),
         ],
         indent=0,
     )
     if groups:
         console.line()
-        rows = [[p, e or "-", str(len(g)), console.bytes_text(_size(g))] for (p, e), g in sorted(groups.items())]
+        rows = [[p, e or "-", str(len(g)), bytes_text(_size(g))] for (p, e), g in sorted(groups.items())]
         console.table(["Preset", "Engine", "Entries", "Size"], rows)
     console.line()
     for told in unkept:
@@ -88,7 +89,7 @@ def clear_(*, cache_dir: CacheDir = None) -> None:
     root = _root(cache_dir)
     removed = clear(root)
     count = f"{len(removed)} entr{'y' if len(removed) == 1 else 'ies'}"
-    console.line(f"{count}, {console.bytes_text(_size(removed))}, removed from '{root}'.")
+    console.line(f"{count}, {bytes_text(_size(removed))}, removed from '{root}'.")
 
 
 def _root(given: str | None) -> Path:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import enum
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +11,8 @@ import typer
 
 from onnx_multi_backend.cli import arguments, console
 from onnx_multi_backend.cli.data import named, of_the_user, open_data
-from onnx_multi_backend.errors import OptionError
-from onnx_multi_backend.models.graph_walk import defaults_of
-from onnx_multi_backend.models.loading import load
-from onnx_multi_backend.models.tensors import TensorInfo, tensor_info
+from onnx_multi_backend.cli.inputs import of_model
+from onnx_multi_backend.cli.outputs import check_written
 
 CALIBRATE_EXAMPLES = """\b
 Examples:
@@ -66,8 +63,8 @@ def calibrate(
     """Make a calibration table for TensorRT."""
     from onnx_multi_backend import calibration
 
-    _check(out, (".flatbuffers", ".cache", ".json"))
-    table = calibration.calibrate(model, open_data(data, _inputs(model)), method=str(method), batches=batches)
+    check_written(out, (".flatbuffers", ".cache", ".json"))
+    table = calibration.calibrate(model, open_data(data, of_model(model)), method=str(method), batches=batches)
     table.save(out)
     console.line(f"Saved {out}: the ranges of {len(table)} tensors")
 
@@ -117,15 +114,13 @@ def quantize(
 
     Exit code 1: it stays float, because int8 is not faster here or not accurate enough; nothing is saved but the report.
     """
-    from onnx_multi_backend import calibration
-    from onnx_multi_backend.calibration.writing import write_whole
+    from onnx_multi_backend import calibration, whole_file
 
-    _check(out, (".onnx",))
-    if report is not None:
-        _check(report, (".html", ".json"))
+    check_written(out, (".onnx",))
+    check_written(report, (".html", ".json"))
     made = calibration.quantize(
         model,
-        open_data(data, _inputs(model)),
+        open_data(data, of_model(model)),
         target=str(target),
         method=str(method),
         exclude=tuple(exclude or ()),
@@ -139,24 +134,9 @@ def quantize(
         console.line(line)
     if report is not None:
         text = made.report.to_html() if report.suffix == ".html" else made.report.to_json()
-        write_whole(report, text.encode())
+        whole_file.save(report, text.encode())
         console.line(f"Saved {report}")
     if not made.report.quantized:
         raise typer.Exit(1)
-    write_whole(out, made.model.SerializeToString())
+    whole_file.save(out, made.model.SerializeToString())
     console.line(f"Saved {out}")
-
-
-def _inputs(model: str) -> tuple[TensorInfo, ...]:
-    graph = load(model).proto.graph
-    defaults = defaults_of(graph)
-    return tuple(tensor_info(value) for value in graph.input if value.name not in defaults)
-
-
-def _check(path: Path, suffixes: tuple[str, ...]) -> None:
-    if path.suffix not in suffixes:
-        raise OptionError(f"'{path}' has to be a {' or '.join(suffixes)} file.")
-    if not path.parent.is_dir():
-        raise OptionError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OptionError(f"'{path}' cannot be written: it is a folder, or lies in one that is read-only.")

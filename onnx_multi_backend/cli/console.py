@@ -110,14 +110,3 @@ def shorten(items: Sequence[str], limit: int = 10) -> str:
     """List items, the first few of them."""
     more = f" and {len(items) - limit} more" if len(items) > limit else ""
     return ", ".join(items[:limit]) + more
-
-
-def bytes_text(size: float) -> str:
-    """A size in the largest unit that fits."""
-    if size < 1024:
-        return f"{size:.0f} bytes"
-    for unit in ("KiB", "MiB", "GiB"):
-        size /= 1024
-        if size < 1024 or unit == "GiB":
-            return f"{size:.1f} {unit}"
-    raise AssertionError

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnx_multi_backend.cli import console
+from onnx_multi_backend.measuring.figures import bytes_text
 from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, operator_name
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.models.own_file import is_in
@@ -71,9 +72,9 @@ def of(loaded: LoadedModel) -> ModelFacts:
 def show(model: ModelFacts) -> None:
     """Print the facts."""
     console.heading(model.path)
-    external = f" and {console.bytes_text(model.external_size)} in other files" if model.external_size else ""
+    external = f" and {bytes_text(model.external_size)} in other files" if model.external_size else ""
     rows = [
-        ("size", console.bytes_text(model.size) + external),
+        ("size", bytes_text(model.size) + external),
         ("graph", model.graph or "-"),
         ("producer", model.producer or "-"),
         ("IR version", str(model.ir_version)),

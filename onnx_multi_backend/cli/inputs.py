@@ -17,7 +17,9 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from onnx_multi_backend.errors import InputError
-from onnx_multi_backend.models.tensors import WIDER, TensorInfo, numpy_dtype
+from onnx_multi_backend.models.graph_walk import defaults_of
+from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.models.tensors import WIDER, TensorInfo, numpy_dtype, tensor_info
 
 #: The dtype that numpy stores instead, for each that numpy lacks.
 WIDER_DTYPES = {numpy_dtype(narrow): numpy_dtype(wide) for narrow, wide in WIDER.items()}
@@ -54,6 +56,13 @@ def read(given: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, Any]:
                 raise InputError(f"--input {text}: the input {key!r} is given twice.")
             values[key] = value
     return values
+
+
+def of_model(model: str) -> tuple[TensorInfo, ...]:
+    """The inputs of a model that have no default."""
+    graph = load(model).proto.graph
+    defaults = defaults_of(graph)
+    return tuple(tensor_info(value) for value in graph.input if value.name not in defaults)
 
 
 def check_files(given: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from onnx_multi_backend.cli import messages
 from onnx_multi_backend.cli.console import one_line
 from onnx_multi_backend.cli.inputs import WIDER_DTYPES
-from onnx_multi_backend.errors import InputError
+from onnx_multi_backend.errors import InputError, OptionError
 
 _MOST_SHOWN = 8
 
@@ -120,3 +120,20 @@ def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray[Any, A
             yield name, value.astype(wide)
         else:
             yield name, value
+
+
+def check_written(path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Look whether a file can be written before anything slow is done.
+
+    Raises
+    ------
+    OptionError
+    """
+    if path is None:
+        return
+    if path.suffix not in suffixes:
+        raise OptionError(f"'{path}' has to be a {' or '.join(suffixes)} file.")
+    if not path.parent.is_dir():
+        raise OptionError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise OptionError(f"'{path}' cannot be written: it is a folder, or lies in one that is read-only.")

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from onnx_multi_backend import backend
-from onnx_multi_backend.cli import arguments, console, inputs, outputs, random_inputs
+from onnx_multi_backend.cli import arguments, console, inputs, outputs
 from onnx_multi_backend.errors import InputError, OptionError, RunError
+from onnx_multi_backend.models import random_inputs
 from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel

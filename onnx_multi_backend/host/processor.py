@@ -15,6 +15,7 @@ import numpy as np
 from onnx_multi_backend.host import cpuid
 
 _CPUINFO = Path("/proc/cpuinfo")
+_SMT = Path("/sys/devices/system/cpu/smt/active")
 
 #: What decides which kernels an engine takes, from the oldest to the newest.
 TELLING = tuple(
@@ -92,6 +93,14 @@ def current() -> Processor:
     """
     answers = cpuid.ask(_LEAVES)
     return _from_cpuid(answers) if answers is not None else _from_linux() or _from_python()
+
+
+def runs_simultaneous_threads() -> bool:
+    """Whether a core runs several threads at once; True where that is not known."""
+    try:
+        return _SMT.read_text(encoding="ascii").strip() != "0"
+    except OSError:
+        return True
 
 
 class _Flag(NamedTuple):

@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from onnx_multi_backend.errors import OnnxMultiBackendError, RunError
+from onnx_multi_backend.errors import RunError
+from onnx_multi_backend.isolation import serving
 from onnx_multi_backend.isolation.area import Area
 from onnx_multi_backend.isolation.facts import Facts, facts_of
 from onnx_multi_backend.isolation.parcels import Inbox, Outbox
 from onnx_multi_backend.isolation.pipe import Pipe
 from onnx_multi_backend.running.prepared import PreparedModel, Recipe
-
-#: Seconds between two looks at whether the process that started this one still lives.
-_WATCH = 1.0
 
 #: What may be asked beside a run.
 _CALLS = frozenset({"placement", "get_providers", "get_provider_options", "set_providers", "end_profiling"})
@@ -36,25 +31,9 @@ def main(parent: int, inputs: int | None, outputs: int | None) -> None:
     inputs, outputs : int or None
         Descriptors of the memory that inputs and outputs pass through.
     """
-    pipe = Pipe(os.dup(0), os.dup(1))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)  # what an engine prints must not get between the messages
-    if hasattr(os, "getppid"):
-        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    pipe = serving.pipe_of_streams(parent)
     server = _Server(pipe, *(Area(descriptor) if descriptor is not None else None for descriptor in (inputs, outputs)))
-    try:
-        while True:
-            pipe.send(server.answer(pipe.receive()))
-    except (EOFError, BrokenPipeError):
-        os._exit(0)  # the engines' own clean-up is not waited for
-
-
-def _watch(parent: int) -> None:
-    """End with the parent, also in the midst of a run."""
-    while os.getppid() == parent:
-        time.sleep(_WATCH)
-    os._exit(1)
+    serving.serve(pipe, server.answer)
 
 
 class _Server:
@@ -80,7 +59,7 @@ class _Server:
         try:
             told = self._answers[message[:1]](message[1:])
         except Exception as error:  # whatever it is, the user's process has to hear of it
-            told = b"e" + _pickled(error)
+            told = b"e" + serving.pickled(error)
         if self._warned:
             self._pipe.send(b"w" + pickle.dumps(self._warned))
             self._warned = []
@@ -113,17 +92,6 @@ class _Server:
         result = getattr(self._prepared, name)(*args)
         facts: Facts | None = facts_of(self._prepared) if name == "set_providers" else None
         return b"v" + pickle.dumps(facts if facts is not None else result)
-
-
-def _pickled(error: Exception) -> bytes:
-    """The error, or one that says the same where it cannot travel."""
-    try:
-        data = pickle.dumps(error)
-        pickle.loads(data)
-    except Exception:  # what an exception of someone else's does when it is pickled is not known
-        what = str(error) if isinstance(error, OnnxMultiBackendError) else f"{type(error).__name__}: {error}"
-        data = pickle.dumps(RunError(what))
-    return data
 
 
 if __name__ == "__main__":

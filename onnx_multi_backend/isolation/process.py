@@ -22,7 +22,7 @@ from onnx_multi_backend.isolation.pipe import Pipe
 #: Ctrl-C is for the user's process, which then ends this one.
 _CODE = (
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from onnx_multi_backend.isolation import child; child.main(*json.loads(sys.argv[2]))"
+    "import importlib; importlib.import_module(sys.argv[3]).main(*json.loads(sys.argv[2]))"
 )
 
 #: Seconds that a process gets to end by itself.
@@ -31,6 +31,13 @@ _GRACE = 2.0
 
 class Process:
     """A process that answers messages.
+
+    Parameters
+    ----------
+    folder : str or None
+        The folder that it works in.
+    server : str
+        A module whose ``main(parent, inputs, outputs)`` answers, see `serving`.
 
     Attributes
     ----------
@@ -42,7 +49,7 @@ class Process:
         It was stopped because it took too long.
     """
 
-    def __init__(self, folder: str | None) -> None:
+    def __init__(self, folder: str | None, server: str = "onnx_multi_backend.isolation.child") -> None:
         executable = spawn.get_executable()
         if not executable:
             raise OptionError("isolate=True starts a Python interpreter, and this process does not know of one.")
@@ -51,7 +58,7 @@ class Process:
         handed = descriptors if shares else [None, None]
         try:
             self._popen = subprocess.Popen(
-                [executable, "-c", _CODE, json.dumps(sys.path), json.dumps([os.getpid(), *handed])],
+                [executable, "-c", _CODE, json.dumps(sys.path), json.dumps([os.getpid(), *handed]), server],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,

@@ -29,6 +29,7 @@ from onnx_multi_backend.host.devices import Device, DeviceFamily, Problem
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.loading import Given, LoadedModel, ModelLike, given, load
 from onnx_multi_backend.presets import node_model
+from onnx_multi_backend.presets.knobs import Host, Knob, listed
 from onnx_multi_backend.presets.options import COMMON, Check, Option, settle
 from onnx_multi_backend.running.prepared import PreparedModel, Recipe
 from onnx_multi_backend.sessions.maker import SessionMaker
@@ -114,6 +115,8 @@ class Preset(Backend):
         Options that a subclass settles once and for all.
     fixed_shapes : bool
         The engine compiles for fixed shapes, so each new shape makes a new session.
+    computes_float32 : bool
+        Whether it computes float32 in float32 unless it is told otherwise.
     takes_engine_options : bool
         Further keyword arguments are the engine's own options.
     """
@@ -124,6 +127,7 @@ class Preset(Backend):
     family_options: ClassVar[tuple[Option, ...]] = ()
     bound: ClassVar[Mapping[str, Any]] = {}
     fixed_shapes: ClassVar[bool] = False
+    computes_float32: ClassVar[bool] = True
 
     __signature__: ClassVar[inspect.Signature]
 
@@ -211,6 +215,11 @@ class Preset(Backend):
         engine = cls.engine_version()
         key = make_key(fingerprint_model(loaded, store).text, engine, cls.name, *parts)
         return store.engine_folder(kind, key, {"preset": cls.name, "engine": engine, "model": loaded.label})
+
+    @classmethod
+    def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        """What a search for the fastest setup may try; by default each own option that lists its values."""
+        return tuple(listed(cls.options))
 
     # The protocol of onnx.backend.base.
 

@@ -16,6 +16,7 @@ from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.contradiction import Unasked, refuse
+from onnx_multi_backend.presets.knobs import Host, Knob
 from onnx_multi_backend.presets.options import COMMON, Option, anything, one_of
 from onnx_multi_backend.presets.properties import check_property, word
 
@@ -100,3 +101,9 @@ class OpenvinoBackend(Preset):
     @classmethod
     def engine_version(cls) -> str:
         return runtime.describe()
+
+    @classmethod
+    def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        from onnx_multi_backend.presets.openvino_knobs import precision_knob, property_knobs
+
+        return (precision_knob(host), *property_knobs(host))

@@ -8,6 +8,7 @@ from typing import Any
 
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.host import devices
+from onnx_multi_backend.presets.knobs import Host, Knob, ort_cpu_knobs
 from onnx_multi_backend.presets.options import Option, threads
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
 
@@ -29,3 +30,7 @@ class OrtCpuBackend(OrtPreset):
         if chosen.get("inter_op_num_threads", 1) > 1:
             chosen["execution_mode"] = "ORT_PARALLEL"  # without it ONNX Runtime ignores the number
         return chosen
+
+    @classmethod
+    def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        return ort_cpu_knobs(host)

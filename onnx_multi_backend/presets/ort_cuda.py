@@ -12,6 +12,7 @@ from onnx_multi_backend.host import devices
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets.contradiction import settled_device
+from onnx_multi_backend.presets.knobs import Host, Knob, provider_knob
 from onnx_multi_backend.presets.options import Option, provider_options
 from onnx_multi_backend.presets.ort import OrtPreset
 
@@ -79,3 +80,16 @@ class OrtCudaBackend(OrtPreset):
         cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None
     ) -> dict[str, str]:
         return {"device_id": str(device.index), "use_tf32": "0", **settings["provider_options"]}
+
+    @classmethod
+    def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        return (
+            provider_knob(
+                "convolution algorithms",
+                ("cuDNN's heuristic", {"cudnn_conv_algo_search": "HEURISTIC"}, True),
+                ("cuDNN's default", {"cudnn_conv_algo_search": "DEFAULT"}, True),
+            ),
+            provider_knob("layout", ("NHWC", {"prefer_nhwc": "1"}, True)),
+            provider_knob("fused bias", ("fused convolution bias", {"fuse_conv_bias": "1"}, True)),
+            provider_knob("precision", ("TF32", {"use_tf32": "1"}, False)),
+        )

@@ -18,6 +18,7 @@ from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.contradiction import refuse, settled_device
+from onnx_multi_backend.presets.knobs import THREADS, Choice, Host, Knob, count_of, thread_knob
 from onnx_multi_backend.presets.options import Option, anything, provider_options, threads
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
 from onnx_multi_backend.user_warnings import warn
@@ -170,6 +171,27 @@ class OrtOpenvinoBackend(OrtPreset):
     @classmethod
     def _session_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         return dict(thread_options(settings))
+
+    @classmethod
+    def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        from onnx_multi_backend.presets.openvino_knobs import precision_knob
+
+        has = {option.name for option in cls.options}
+        knobs = [precision_knob(host)] if "precision" in has else []
+        counts = host.thread_counts if host.device == "CPU" else []
+        if counts and "openvino_num_threads" in has:
+            knobs.append(thread_knob(host, "openvino_num_threads"))
+        elif counts:
+            knobs.append(Knob(THREADS, tuple(cls._thread_choice(n) for n in counts)))
+        return tuple(knobs)
+
+    @classmethod
+    def _thread_choice(cls, count: int) -> Choice:
+        if plugins.built_in(cls.provider):
+            chosen = {"num_of_threads": str(count)}
+        else:
+            chosen = {"load_config": json.dumps({"CPU": {"INFERENCE_NUM_THREADS": str(count)}})}
+        return Choice(count_of(count, "thread"), {"provider_options": chosen})
 
 
 class OrtOpenvinoFloatBackend(OrtOpenvinoBackend):

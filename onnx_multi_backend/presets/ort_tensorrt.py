@@ -14,6 +14,7 @@ from onnx_multi_backend.host import devices
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.loading import LoadedModel, changed
 from onnx_multi_backend.presets.contradiction import settled_device
+from onnx_multi_backend.presets.knobs import Host, Knob, provider_knob
 from onnx_multi_backend.presets.options import REQUIRED, Option, anything, flag, provider_options
 from onnx_multi_backend.presets.ort import OrtPreset
 
@@ -81,6 +82,15 @@ class OrtTensorrtBackend(OrtPreset):
     def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
         return dataclasses.replace(super().make_target(settings, device, loaded), shape_options=profile_shapes)
 
+    @classmethod
+    def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        if "provider_options" not in {option.name for option in cls.options}:
+            return ()  # it is one point of this preset's space
+        builder = provider_knob("builder", ("builder level 5", {"trt_builder_optimization_level": "5"}, True))
+        if tensorrt.is_typed():
+            return (builder,)
+        return builder, provider_knob("precision", ("f16", {"trt_fp16_enable": "True"}, False))
+
 
 class OrtTensorrtFloatBackend(OrtTensorrtBackend):
     """TensorRT in its default precision, float32."""
@@ -94,6 +104,7 @@ class OrtTensorrtFloatOptimBackend(OrtTensorrtBackend):
     """TensorRT in its best float precision: float16 where it is faster, layer norms kept in float32."""
 
     name = "OrtTensorrtFloatOptim"
+    computes_float32 = False
     options = (_EXAMPLE,)
     sets: ClassVar[Mapping[str, str]] = {
         "trt_fp16_enable": "True",
@@ -113,6 +124,7 @@ class OrtTensorrtInt8Backend(OrtTensorrtBackend):
     """
 
     name = "OrtTensorrtInt8"
+    computes_float32 = False
     options = (
         Option(
             "calibration_table",
@@ -155,5 +167,6 @@ class OrtTensorrtInt8QDQBackend(OrtTensorrtBackend):
     """TensorRT in int8, where the model's Q/DQ nodes say so."""
 
     name = "OrtTensorrtInt8QDQ"
+    computes_float32 = False
     options = (_EXAMPLE, _FP16)
     sets: ClassVar[Mapping[str, str]] = {"trt_int8_enable": "True"}

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.errors import EnvironmentWarning, OptionError, OptionTypeError
 from onnx_multi_backend.models.loading import ModelLike
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.user_warnings import warn
 
-_FIELDS = ("preset", "device", "options")
+_FIELDS = ("preset", "device", "options", "measured_on")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,9 @@ class Setup:
     options : mapping of str to value
         Values that JSON has a form for: numbers, strings, booleans, None, lists and mappings of these. Tuples become lists. They
         are copied: what becomes of the mapping afterwards changes nothing.
+    measured_on : mapping of str to str, optional
+        Where it was found to be the fastest, as `tune` notes it: the processor, the CPUs, versions of packages. `prepare` warns where
+        these are different. It does not count for equality.
 
     Raises
     ------
@@ -44,6 +48,7 @@ class Setup:
     preset: str
     device: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    measured_on: Mapping[str, str] = field(default_factory=dict, repr=False)
     _text: str = field(init=False, repr=False, default="{}")
 
     def __post_init__(self) -> None:
@@ -54,6 +59,12 @@ class Setup:
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
             raise OptionTypeError(
                 f"The options of a setup are a mapping of names to values; {self.options!r} was given."
+            )
+        if not isinstance(self.measured_on, Mapping) or not all(
+            isinstance(text, str) for pair in self.measured_on.items() for text in pair
+        ):
+            raise OptionTypeError(
+                f"measured_on of a setup is a mapping of names to texts; {self.measured_on!r} was given."
             )
         if taken := sorted(self.options.keys() & {"model", "device", "preset", "setup"}):
             raise OptionError(
@@ -67,10 +78,12 @@ class Setup:
             raise OptionTypeError(f"A setup for {self.preset} cannot hold its options: {error}.") from error
         object.__setattr__(self, "_text", text)
         object.__setattr__(self, "options", MappingProxyType(json.loads(text)))
+        object.__setattr__(self, "measured_on", MappingProxyType(dict(self.measured_on)))
 
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it."""
-        return {"preset": self.preset, "device": self.device, "options": json.loads(self._text)}
+        made = {"preset": self.preset, "device": self.device, "options": json.loads(self._text)}
+        return {**made, "measured_on": dict(self.measured_on)} if self.measured_on else made
 
     @classmethod
     def from_json(cls, values: Any) -> Setup:
@@ -104,10 +117,27 @@ class Setup:
         ------
         OnnxMultiBackendError
             As `Preset.prepare`; or an option is given twice.
+
+        Warns
+        -----
+        EnvironmentWarning
+            The setup was measured on another machine, or with other versions.
         """
         if twice := sorted({"device", *self.options} & options.keys()):
             raise OptionError(f"The setup for {self.preset} has {', '.join(twice)} already. Give it once.")
+        if self.measured_on:
+            self._warn_of_differences()
         return get_preset(self.preset).prepare(model, self.device, **json.loads(self._text), **options)
+
+    def _warn_of_differences(self) -> None:
+        from onnx_multi_backend.host.surroundings import differences
+
+        if found := differences(self.measured_on):
+            warn(
+                f"The setup for {self.preset} was measured elsewhere, and another may be faster here: {'; '.join(found)}. Tune the model "
+                "again.",
+                EnvironmentWarning,
+            )
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Setup) else NotImplemented
@@ -116,7 +146,7 @@ class Setup:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Setup, (self.preset, self.device, json.loads(self._text))
+        return Setup, (self.preset, self.device, json.loads(self._text), dict(self.measured_on))
 
 
 def _check(preset: str, name: str, value: Any) -> None:

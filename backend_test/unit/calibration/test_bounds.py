@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_multi_backend.calibration.bounds import median_interval, upper_bound
+from onnx_multi_backend.calibration.bounds import upper_bound
+from onnx_multi_backend.measuring.intervals import median_interval
 
 
 def bound(drops: np.ndarray) -> float:

@@ -15,8 +15,8 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.report import markdown
 from onnx_multi_backend.conformance.report.document import Report
 from onnx_multi_backend.conformance.report.markdown import render_markdown, scoreboard_table
-from onnx_multi_backend.conformance.report.markdown_text import block, code, plain
 from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.page_style.markdown_text import block, code, plain
 
 
 def html(text: str) -> ET.Element:

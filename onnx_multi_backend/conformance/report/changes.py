@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.processor_facts import difference
 from onnx_multi_backend.conformance.report.document import BackendRun, Report
-from onnx_multi_backend.conformance.report.markdown_text import code, plain, table
 from onnx_multi_backend.conformance.results import CaseResult
+from onnx_multi_backend.page_style.markdown_text import code, plain, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from onnx_multi_backend.conformance.report.coverage import (
     operator_coverage,
 )
 from onnx_multi_backend.conformance.report.document import Report
-from onnx_multi_backend.conformance.report.markdown_text import block, code, details, plain, table
 from onnx_multi_backend.conformance.report.tally import tallies
 from onnx_multi_backend.conformance.results import CaseResult, summarize
+from onnx_multi_backend.page_style.markdown_text import block, code, details, plain, table
 
 #: How many results of one backend, and how many problems, are listed.
 ROWS = 50

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``bench`` and ``tune``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.calibration import nets
+from backend_test.unit.cli.conftest import Cli
+from onnx_multi_backend.tuning import read_report
+
+
+@pytest.fixture
+def net(tmp_path: Path, ort_cpu: type[omb.Preset]) -> Path:
+    path = tmp_path / "net.onnx"
+    onnx.save(nets.convolutional(channels=4, layers=1), path)
+    return path
+
+
+SHORT = ("--preset", "OrtCpu")
+SHAPE = ("--shape", "x=1,3,8,8")
+
+
+def test_bench_prints_a_table_and_writes_all_forms(cli: Cli, net: Path, tmp_path: Path) -> None:
+    files = [tmp_path / f"out.{kind}" for kind in ("html", "json", "md")]
+    reports = [word for file in files for word in ("--report", str(file))]
+    done = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "0.2", *reports)
+    assert done.code == 0, done.err
+    assert "OrtCpu" in done.out and "a run, the median" in done.out
+    assert "<svg" in files[0].read_text() and "| " in files[2].read_text()
+    report = read_report(files[1].read_text(), "it")
+    assert report.random and report.inputs == {"x": "float32 [1, 3, 8, 8]"}
+
+    slower = json.loads(files[1].read_text())
+    for row in slower["measurements"]:
+        row["latency"] = [[seconds / 3 for seconds in times] for times in row["latency"]]
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(slower))
+    again = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "0.2", "--compare", str(old))
+    assert again.code == 1, again.out + again.err
+    assert "slower" in again.out
+
+
+def test_tune_saves_a_setup_that_run_takes(cli: Cli, net: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((1, 3, 8, 8), np.float32))
+    setup = tmp_path / "setup.json"
+    given = ("--input", str(tmp_path / "x.npy"))
+    done = cli("tune", str(net), *SHORT, *given, "--budget", "6", "--save", str(setup))
+    assert done.code == 0, done.err
+    assert f"Saved {setup}" in done.out
+    ran = cli("run", str(net), *given, "--setup", str(setup))
+    assert ran.code == 0, ran.err
+    assert "measured elsewhere" not in ran.err
+    changed: dict[str, Any] = json.loads(setup.read_text())
+    changed["setup"]["measured_on"]["processor"] = "another"
+    setup.write_text(json.dumps(changed))
+    assert "measured elsewhere" in cli("run", str(net), *given, "--setup", str(setup)).err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--shape", "x"], "NAME=SIZES"),
+        (["--shape", "x=1,a"], "NAME=SIZES"),
+        (["--shape", "y=1"], "no input 'y'"),
+        (["--report", "out.txt"], ".html or .json or .md"),
+        (["--report", "nowhere/out.html"], "there is no folder"),
+        (["--compare", "nothing.json"], "nothing.json"),
+        (["--input", "nothing.npy"], "there is no file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["bench", "tune"])
+def test_what_is_wrong_is_said_in_a_line_before_anything_runs(
+    cli: Cli, net: Path, command: str, options: list[str], words: str
+) -> None:
+    done = cli(command, str(net), *options)
+    assert words in done.error()
+
+
+def test_a_report_of_something_else_is_refused(cli: Cli, net: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"backends": []}')
+    done = cli("bench", str(net), "--compare", str(other))
+    assert "is not a report that `bench` or `tune` wrote" in done.error()

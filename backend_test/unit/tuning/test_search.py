@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search finds what is best on a machine whose times are known, and keeps to its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend_test.unit.tuning.simulated import SimulatedLane, Times, space
+from onnx_multi_backend.tuning import trials as trials_module
+from onnx_multi_backend.tuning.differences import Limits
+from onnx_multi_backend.tuning.measurement import Outcome
+from onnx_multi_backend.tuning.search import Search
+from onnx_multi_backend.tuning.space import Space
+from onnx_multi_backend.tuning.trials import Trials
+
+KNOBS = {
+    "threads": (1, 2),
+    "spinning": (False,),
+    "level": ("basic", "extended"),
+    "denormals": (True,),
+    "arena": (False,),
+}
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials_module, "SETTLE", 0.0)
+
+
+def exact(preset: str, options: Mapping[str, Any]) -> float:
+    return 0.0
+
+
+def searched(
+    times: Times,
+    spaces: Sequence[Space],
+    *,
+    noise: float = 0.02,
+    limits: Limits | None = None,
+    errors: Times = exact,
+    budget: float = 1000.0,
+    static_shapes: bool = False,
+    stop_after: int | None = None,
+    shared: bool = True,
+) -> tuple[Search, Trials]:
+    now = [0.0]
+
+    def make_lane() -> SimulatedLane:
+        return SimulatedLane(times, noise, errors, now)
+
+    trials = Trials(make_lane, limits or Limits(), examples=1, shared=shared, alone=False, clock=lambda: now[0])
+    trials.reference = make_lane().evaluate()
+    told: list[str] = []
+
+    def tell(trial: Any, best: Any) -> None:
+        told.append(trial.candidate.name)
+        if stop_after is not None and len(told) >= stop_after:
+            raise KeyboardInterrupt
+
+    search = Search(trials, spaces, objective="latency", budget=budget, static_shapes=static_shapes, tell=tell)
+    if stop_after is None:
+        search.run()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            search.run()
+    return search, trials
+
+
+def random_times(seed: int) -> Times:
+    """Each choice has a factor of its own, and some pairs of choices another."""
+    rng = np.random.default_rng(seed)
+    factors: dict[Any, float] = {}
+
+    def factor(key: Any) -> float:
+        if key not in factors:
+            factors[key] = float(np.exp(rng.normal(0, 0.15)))
+        return factors[key]
+
+    pairs = {("threads", "spinning"), ("level", "arena")}
+    # Drawn in a fixed order, whatever is asked first.
+    for preset in ("OrtCpu", "Openvino"):
+        factor(preset)
+        for name, values in KNOBS.items():
+            for value in values:
+                factor((preset, name, value))
+
+    def seconds(preset: str, options: Mapping[str, Any]) -> float:
+        total = 0.01 * factor(preset)
+        for name, value in options.items():
+            total *= factor((preset, name, value))
+        for one, other in pairs:
+            if one in options and other in options:
+                total *= 0.97
+        return total
+
+    return seconds
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_regret_against_an_exhaustive_search_is_small(seed: int) -> None:
+    times = random_times(seed)
+    spaces = [space("OrtCpu", KNOBS), space("Openvino", KNOBS)]
+    search, _ = searched(times, spaces)
+    everything = [c.setup for s in spaces for c in s.everything()]
+    best = min(times(setup.preset, setup.options) or 0 for setup in everything)
+    assert search.best is not None
+    found = times(search.best.candidate.setup.preset, search.best.candidate.setup.options)
+    assert found is not None and found / best < 1.05
+    assert len(search._by_key) < len(everything) / 2  # far fewer were tried
+
+
+def test_knobs_that_change_nothing_leave_the_defaults() -> None:
+    search, _ = searched(lambda preset, options: 0.01, [space("OrtCpu", KNOBS)], noise=0.05)
+    assert search.best is not None and not search.best.candidate.choices
+
+
+def test_what_does_not_run_is_a_row_with_its_reason() -> None:
+    def times(preset: str, options: Mapping[str, Any]) -> float | None:
+        return None if preset == "Openvino" or "level" in options else 0.01
+
+    search, trials = searched(times, [space("OrtCpu", KNOBS), space("Openvino", KNOBS)])
+    failed = [t for t in trials.tried if t.outcome is Outcome.FAILED]
+    assert {t.candidate.setup.preset for t in failed} == {"OrtCpu", "Openvino"}
+    assert all("does not run" in t.reason for t in failed)
+    assert search.best is not None and search.best.candidate.setup.preset == "OrtCpu"
+
+
+def less_exact(preset: str, options: Mapping[str, Any]) -> float:
+    return {"bf16": 0.01, "f16": 0.001}.get(options.get("precision", ""), 0.0)
+
+
+def faster_if_less_exact(preset: str, options: Mapping[str, Any]) -> float:
+    return 0.01 * {"bf16": 0.4, "f16": 0.6}.get(options.get("precision", ""), 1.0)
+
+
+PRECISIONS = {"precision": ("bf16", "f16")}
+
+
+def test_without_a_limit_nothing_below_float32_is_chosen_and_the_gain_is_told() -> None:
+    search, trials = searched(faster_if_less_exact, [space("Openvino", KNOBS, PRECISIONS)], errors=less_exact)
+    assert search.best is not None and search.best.candidate.float32
+    seen = {t.candidate.choices: t for t in trials.tried if t.outcome is Outcome.NOT_ALLOWED}
+    bf16 = seen[frozenset({("precision", 'precision="bf16"')})]
+    assert bf16.times(search.best) == pytest.approx(0.4, rel=0.1)
+    assert bf16.difference is not None and bf16.difference.largest == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("limit", "wanted"), [(0.1, "bf16"), (0.005, "f16"), (0.0001, None)])
+def test_a_limit_decides_which_precision_is_taken(limit: float, wanted: str | None) -> None:
+    search, trials = searched(
+        faster_if_less_exact, [space("Openvino", KNOBS, PRECISIONS)], errors=less_exact, limits=Limits(max_error=limit)
+    )
+    assert search.best is not None
+    assert search.best.candidate.setup.options.get("precision") == wanted
+    refused = [t for t in trials.tried if t.outcome is Outcome.INACCURATE]
+    assert bool(refused) == (limit < 0.01)
+    assert all("is allowed" in t.reason for t in refused)
+
+
+def test_an_inaccurate_preset_is_not_chosen_though_it_is_faster() -> None:
+    def times(preset: str, options: Mapping[str, Any]) -> float:
+        return 0.001 if preset == "Openvino" else 0.01
+
+    def errors(preset: str, options: Mapping[str, Any]) -> float:
+        return 0.5 if preset == "Openvino" else 0.0
+
+    search, _ = searched(times, [space("OrtCpu", KNOBS), space("Openvino", KNOBS)], errors=errors)
+    assert search.best is not None and search.best.candidate.setup.preset == "OrtCpu"
+
+
+def test_an_interrupted_search_keeps_the_best_so_far() -> None:
+    search, _ = searched(random_times(3), [space("OrtCpu", KNOBS), space("Openvino", KNOBS)], stop_after=5)
+    assert search.best is not None and not search.measured_again
+
+
+def test_without_time_the_defaults_are_all_that_is_tried() -> None:
+    search, trials = searched(lambda preset, options: 0.01, [space("OrtCpu", KNOBS)], budget=1e-9)
+    assert len(trials.tried) == 1 and search.best is trials.tried[0]
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.01, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("budget", [20.0, 60.0])
+def test_the_budget_is_kept(seconds: float, budget: float) -> None:
+    def times(preset: str, options: Mapping[str, Any]) -> float:
+        return seconds * (1.2 if preset == "OrtCpu" else 1.0) * 0.95 ** len(options)
+
+    search, trials = searched(
+        times, [space("OrtCpu", KNOBS), space("Openvino", KNOBS)], budget=budget, noise=0.03, shared=False
+    )
+    assert search.best is not None
+    assert trials.seconds <= 1.1 * budget
+    if seconds < 0.5:
+        assert search.measured_again
+        assert search.best.candidate.choices

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tune` and `bench` on real engines, and on one that crashes, hangs and lies."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from backend_test.unit.calibration import nets
+from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
+from onnx_multi_backend.tuning import Outcome, read_report, trials
+from onnx_multi_backend.tuning.differences import FLOAT32_NOISE
+
+ODD = '''
+import os, signal, time
+import numpy as np
+from onnx_multi_backend.presets.knobs import Choice, Knob
+from onnx_multi_backend.presets.options import Option, one_of
+from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
+
+WAYS = ("none", "crash", "hang", "crash in a run")
+
+class OddBackend(OrtCpuBackend):
+    """ONNX Runtime, but for what ``way`` makes it do."""
+
+    name = "Odd"
+    options = (*OrtCpuBackend.options, Option("way", one_of(*WAYS), "none", positional=False))
+
+    @classmethod
+    def make_target(cls, settings, device, loaded):
+        if loaded is not None and settings["way"] == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if loaded is not None and settings["way"] == "hang":
+            time.sleep(3600)
+        return super().make_target(settings, device, loaded)
+
+    @classmethod
+    def knobs(cls, host):
+        return (Knob("way", tuple(Choice(way, {"way": way}) for way in WAYS[1:3])),)
+'''
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Preset]) -> str:
+    """A preset from another package."""
+    info = tmp_path / "odd_preset-1.dist-info"
+    info.mkdir()
+    (tmp_path / "odd_preset.py").write_text(ODD)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-preset\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[onnx_multi_backend.presets]\nOdd = odd_preset:OddBackend\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "odd_preset", raising=False)
+    return "Odd"
+
+
+@pytest.fixture(autouse=True)
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compared here are words, not times: turns are short, and the space is small."""
+    for name in ("SETTLE", "_TURN", "_STREAM"):
+        monkeypatch.setattr(trials, name, 0.001)
+    knobs = OrtCpuBackend.knobs.__func__
+    monkeypatch.setattr(OrtCpuBackend, "knobs", classmethod(lambda cls, host: knobs(cls, host)[:2]))
+
+
+def small() -> Any:
+    return nets.convolutional(channels=8, layers=2)
+
+
+X = next(nets.images(1))
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput", "memory"])
+def test_the_setup_prepares_the_model_and_its_results_are_right(
+    objective: str, ort_cpu: type[omb.Preset], tmp_path: Path
+) -> None:
+    model = small()
+    tuned = omb.tune(model, X, objective=objective, presets=["OrtCpu"], budget_s=60)
+    report = tuned.report
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = omb.prepare(model, setup=tuned.setup).run(X)
+    np.testing.assert_allclose(results[0], ort_cpu.prepare(model).run(X)[0], rtol=1e-4, atol=1e-5)
+    best = report.best
+    assert best is not None and best.setup == tuned.setup and best.float32
+    assert best.difference is not None and best.difference.relative < FLOAT32_NOISE
+    assert not report.random and report.examples == 1
+    assert read_report(report.to_json(), "it").to_json() == report.to_json()
+    if objective == "memory":
+        assert best.memory is not None and best.memory > 1e7
+    if objective == "throughput":
+        assert best.per_second > 0
+
+
+def test_what_crashes_or_hangs_costs_itself_alone(odd: str) -> None:
+    tuned = omb.tune(small(), X, presets=[odd, "OrtCpu"], budget_s=20)
+    rows = {m.name: m for m in tuned.report.measurements}
+    assert rows["Odd, crash"].outcome is Outcome.FAILED and "SIGSEGV" in rows["Odd, crash"].reason
+    assert rows["Odd, hang"].outcome is Outcome.FAILED and "more than" in rows["Odd, hang"].reason
+    assert rows["Odd"].median > 0 and rows["OrtCpu"].median > 0
+
+
+def test_random_inputs_are_told_and_several(ort_cpu: type[omb.Preset]) -> None:
+    report = omb.tune(small(), shapes={"x": (1, 3, 16, 16)}, presets=["OrtCpu"], budget_s=60).report
+    assert report.random and report.examples == 3
+    assert report.inputs == {"x": "float32 [1, 3, 16, 16]"}
+
+
+def test_data_is_compared_on_and_int8_is_told_but_not_chosen(ort_cpu: type[omb.Preset]) -> None:
+    tuned = omb.tune(nets.convolutional(), data=nets.images(6), presets=["OrtCpu"], budget_s=60)
+    assert tuned.int8 is None and tuned.report.examples == 6
+    int8 = [m for m in tuned.report.measurements if m.model == "int8 (ort)"]
+    assert int8 and {m.outcome for m in int8} <= {Outcome.NOT_ALLOWED, Outcome.SLOWER}
+    assert not int8[0].float32
+
+
+def test_int8_is_chosen_where_a_limit_allows_it_and_it_is_the_fastest(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onnx_multi_backend.tuning.contest import Contest
+
+    # Which is faster depends on the machine: here int8 is.
+    score = Contest.score
+    monkeypatch.setattr(
+        Contest, "score", lambda self, trial: score(self, trial) * (1e-3 if trial.candidate.model != "as given" else 1)
+    )
+    monkeypatch.setattr("onnx_multi_backend.tuning.search._CLEARLY_SLOWER", math.inf)
+    tuned = omb.tune(nets.convolutional(), data=nets.images(6), presets=["OrtCpu"], budget_s=60, min_cosine=0.9)
+    assert tuned.int8 is not None
+    assert any(node.op_type == "QuantizeLinear" for node in tuned.int8.graph.node)
+    x = next(nets.images(1))
+    expected = ort_cpu.prepare(nets.convolutional()).run(x)[0]
+    found = omb.prepare(tuned.int8, setup=tuned.setup).run(x)[0]
+    assert np.dot(expected.ravel(), found.ravel()) / np.linalg.norm(expected) / np.linalg.norm(found) > 0.9
+
+
+def test_fixed_shapes_are_chosen_only_where_they_are_allowed(ort_cpu: type[omb.Preset]) -> None:
+    report = omb.tune(small(), X, presets=["OrtCpu"], budget_s=60).report
+    fixed = [m for m in report.measurements if "fixed shapes" in m.name]
+    assert fixed and all(m.outcome is not Outcome.MEASURED for m in fixed)
+    assert all("input_shapes" not in m.setup.options for m in report.measurements if m not in fixed)
+
+
+def test_a_model_that_draws_at_random_has_no_reference(ort_cpu: type[omb.Preset]) -> None:
+    model = models.one_node("RandomNormalLike", [models.tensor("x", [2, 3])], [models.tensor("y", [2, 3])])
+    report = omb.bench(model, presets=["OrtCpu"], seconds=0.2)
+    assert report.reference == "" and "differ from run to run" in report.notes[0]
+
+
+def test_without_ort_cpu_onnx_is_the_reference(ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnx_multi_backend.presets.setup import Setup
+    from onnx_multi_backend.tuning import reference
+    from onnx_multi_backend.tuning.candidate import Candidate
+
+    monkeypatch.setattr(reference, "_PLAIN", Candidate(Setup("OrtCuda", "CUDA:77")))
+    report = omb.bench(models.relu([2, 3]), presets=["OrtCpu"], seconds=0.2)
+    assert report.reference == "ONNX's reference evaluator"
+    assert report.measurements[0].difference is not None and report.measurements[0].difference.largest == 0
+
+
+def test_bench_has_a_row_for_each_preset_and_measures_all_of_it(engine: type[omb.Preset]) -> None:
+    report = omb.bench(nets.convolutional(), X, presets=[engine.name, "OrtCuda"], seconds=1)
+    ran, failed = report.measurements
+    assert ran.name == engine.name and ran.outcome is Outcome.MEASURED
+    assert ran.prepare is not None and ran.first_run is not None and ran.memory is not None
+    assert ran.prepare_cached is not None
+    assert ran.placement is not None and ran.placement.elsewhere == 0
+    assert ran.difference is not None and ran.difference.relative < 1e-4
+    assert len(ran.rounds) >= 9 and ran.per_second > 0
+    assert ran.quantile(0.5) <= ran.quantile(0.9) <= ran.quantile(0.99)
+    if not omb.availability()["OrtCuda"].usable:
+        assert failed.outcome is Outcome.FAILED and failed.reason
+
+
+def test_the_threads_of_bench_are_those_asked_for(engine: type[omb.Preset]) -> None:
+    (row,) = omb.bench(small(), X, presets=[engine.name], seconds=0.2, threads=1).measurements
+    assert row.name == f"{engine.name}, 1 thread"
+
+
+def test_setups_are_benched_too(ort_cpu: type[omb.Preset]) -> None:
+    slow = omb.Setup("OrtCpu", None, {"session_options": {"graph_optimization_level": "ORT_DISABLE_ALL"}})
+    report = omb.bench(small(), X, presets=["OrtCpu", slow], seconds=0.2)
+    assert [m.setup for m in report.measurements] == [omb.Setup("OrtCpu"), slow]
+    assert len({m.name for m in report.measurements}) == 2
+
+
+def test_in_one_process_too(ort_cpu: type[omb.Preset]) -> None:
+    tuned = omb.tune(small(), X, presets=["OrtCpu"], budget_s=60, processes=False)
+    assert tuned.measurement.median > 0
+    with pytest.raises(omb.OptionError, match="processes=True"):
+        omb.tune(small(), X, objective="memory", processes=False)
+
+
+def test_a_setup_warns_on_another_machine() -> None:
+    made = omb.Setup("OrtCpu", None, {}, {"processor": "another", "CPUs": "128"})
+    with pytest.warns(omb.EnvironmentWarning, match="measured elsewhere.*CPUs"):
+        made.prepare(models.relu([2, 3]))
+    assert made == omb.Setup("OrtCpu") and made.digest == omb.Setup("OrtCpu").digest
+    assert omb.Setup.from_json(made.to_json()).measured_on == made.measured_on
+    assert pickle.loads(pickle.dumps(made)).measured_on == made.measured_on
+    with pytest.raises(omb.OptionTypeError, match="measured_on"):
+        omb.Setup("OrtCpu", None, {}, {"CPUs": 2})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": "speed"}, "objective is one of 'latency', 'throughput', 'memory'"),
+        ({"budget_s": 0}, "above 0"),
+        ({"budget_s": "long"}, "a number of seconds"),
+        ({"min_cosine": 2}, "from -1 to 1"),
+        ({"max_error": "small"}, "max_error is a number"),
+        ({"presets": ["OrtCpuu"]}, "OrtCpu"),
+        ({"input_example": None, "shapes": {"z": (1,)}}, "no input 'z'"),
+        ({"input_example": None, "shapes": {"x": (1, 3)}}, "4 dimensions"),
+        ({"input_example": None, "shapes": {"x": (1, 4, 8, 8)}}, "dimension 1 of 'x' is 3"),
+        ({"shapes": {"x": (1, 3, 8, 8)}}, "Leave them out"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(options: dict[str, Any], words: str) -> None:
+    given = {"input_example": X, "budget_s": 600} | options
+    with pytest.raises(omb.OptionError, match=words):
+        omb.tune(small(), tell=pytest.fail, **given)
+
+
+def test_nothing_that_runs_is_an_error_with_the_reasons(ort_cpu: type[omb.Preset]) -> None:
+    model = models.one_node("Relu", [models.tensor("x", [2])], [models.tensor("y", [2])])
+    model.graph.node[0].domain = "nobody.knows"
+    model.opset_import.append(models.helper.make_opsetid("nobody.knows", 1))
+    with pytest.raises(omb.UnsupportedModelError, match="OrtCpu"):
+        omb.tune(model, np.ones(2, np.float32), presets=["OrtCpu"], budget_s=5)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a configuration, as tables show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from onnx_multi_backend.measuring.figures import (
+    NONE,
+    cosine_text,
+    error_text,
+    ratio_text,
+    seconds_text,
+    share_text,
+    significant,
+)
+from onnx_multi_backend.tuning.measurement import Measurement
+from onnx_multi_backend.tuning.objectives import memory_text, times_the_best
+from onnx_multi_backend.tuning.report import Report
+
+
+class Column(NamedTuple):
+    """A column: its heading, what that means, and the cell of a measurement."""
+
+    name: str
+    meaning: str
+    cell: Callable[[Report, Measurement], str]
+
+
+def _times_best(report: Report, m: Measurement) -> str:
+    if m is report.best:
+        return "1 (best)"
+    found = times_the_best(report, m)
+    return NONE if found is None else ratio_text(found)
+
+
+COLUMNS = (
+    Column(
+        "p50",
+        "the time that half of the runs do not exceed: the median of the rounds' medians",
+        lambda _, m: seconds_text(m.median),
+    ),
+    Column("Times the best", "by the objective, with an interval of 95 % confidence", _times_best),
+    Column("p90", "the time that 90 % of all runs do not exceed", lambda _, m: seconds_text(m.quantile(0.9))),
+    Column("p99", "the time that 99 % of all runs do not exceed", lambda _, m: seconds_text(m.quantile(0.99))),
+    Column(
+        "Spread",
+        "the interquartile range of the rounds by their median",
+        lambda _, m: share_text(m.noise) if len(m.latency) > 1 else NONE,
+    ),
+    Column("Runs/s", "runs per second with many under way", lambda _, m: significant(m.per_second)),
+    Column("Memory", "peak resident memory of a process that does nothing else", lambda _, m: memory_text(m)),
+    Column(
+        "Largest error",
+        "from the reference",
+        lambda _, m: NONE if m.difference is None else error_text(m.difference.largest),
+    ),
+    Column(
+        "Cosine",
+        "the least similarity to the reference",
+        lambda _, m: NONE if m.difference is None else cosine_text(m.difference.cosine),
+    ),
+    Column("Prepare", "seconds to prepare the model without a cache", lambda _, m: seconds_text(m.prepare)),
+    Column("Cached", "the same from a filled cache", lambda _, m: seconds_text(m.prepare_cached)),
+    Column("First run", "the first run after that", lambda _, m: seconds_text(m.first_run)),
+    Column(
+        "Nodes elsewhere",
+        "share of the nodes that do not run on the preset's own provider",
+        lambda _, m: NONE if m.placement is None else share_text(m.placement.elsewhere),
+    ),
+    Column(
+        "Time elsewhere",
+        "share of the time that these take",
+        lambda _, m: NONE if m.placement is None else share_text(m.placement.elsewhere_time),
+    ),
+)
+
+
+def columns_of(report: Report, columns: Sequence[Column] = COLUMNS) -> list[Column]:
+    """Those that have a figure of some measurement; that of the objective is first."""
+    found = [c for c in columns if any(c.cell(report, m) != NONE for m in report.measurements)]
+    first = {"latency": "p50", "throughput": "Runs/s", "memory": "Memory"}[report.objective]
+    order = [first, "Times the best"]
+    return sorted(found, key=lambda c: order.index(c.name) if c.name in order else len(order))

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates against each other, all in turn in short rounds; who is clearly slower drops out early."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onnx_multi_backend.measuring.intervals import Interval, ratio
+from onnx_multi_backend.tuning.measurement import Outcome
+from onnx_multi_backend.tuning.trials import SETTLE, Trial, Trials, turn_seconds
+
+#: Rounds between two looks at who is to stay; half of them do.
+RUNGS = (3, 4, 6)
+
+#: Rounds of a final at least and at most, and how narrow an interval around a ratio ends it.
+_LEAST, _MOST, _NARROW = 9, 45, 0.03
+
+
+class Contest:
+    """Times candidates for an objective.
+
+    Parameters
+    ----------
+    trials : Trials
+    objective : {"latency", "throughput", "memory"}
+    left : callable
+        Seconds that are left; rounds end when there are none.
+    """
+
+    def __init__(self, trials: Trials, objective: str, left: Callable[[], float]) -> None:
+        self._trials = trials
+        self._objective = objective
+        self._left = left
+        self._count = 0
+
+    def figures(self, trial: Trial) -> list[float]:
+        """One figure a round, small where it is good: seconds, or bytes."""
+        if self._objective == "memory":
+            return [float(trial.memory)] if trial.memory is not None else []
+        if self._objective == "throughput":
+            return [1 / rate for rate in trial.throughput]
+        return [statistics.median(times) for times in trial.latency]
+
+    def score(self, trial: Trial) -> float:
+        """The median of the figures; before there are any, the seconds of a run."""
+        found = self.figures(trial)
+        if found:
+            return statistics.median(found)
+        return trial.quick if self._objective != "memory" else math.inf
+
+    def ratio(self, one: Trial, other: Trial) -> Interval:
+        """How many times the other's figure the one's is, over the rounds that both were in; roughly where there were none."""
+        ones, others = self.figures(one), self.figures(other)
+        count = min(len(ones), len(others))
+        rough = self.score(one) / self.score(other)
+        if self._objective == "memory":
+            return Interval(rough, rough, rough)
+        return (
+            ratio(ones[:count], others[:count])
+            if count and one.contest == other.contest
+            else Interval(rough, 0.0, math.inf)
+        )
+
+    def halve(self, trials: Sequence[Trial], *, keep: Trial | None = None, rungs: Sequence[int] = RUNGS) -> list[Trial]:
+        """Time candidates, half of them longer, and half of these longer still.
+
+        Parameters
+        ----------
+        keep : Trial, optional
+            Stays in whatever its times are, for the others to be compared with.
+
+        Returns
+        -------
+        list of Trial
+            The last ones that stayed, the best first.
+        """
+        alive = [trial for trial in trials if trial.alive]
+        if self._objective == "memory":
+            return self._ordered(alive)
+        if self._left() < rungs[0] * self.seconds(alive):
+            return self._untimed(alive, keep)
+        self._anew(alive)
+        for rounds in rungs:
+            if not self._rounds(alive, rounds):
+                break
+            alive = self._ordered(alive)
+            if len(alive) <= 2:
+                continue
+            stay = alive[: max(2, math.ceil(len(alive) / 2))]
+            for trial in alive[len(stay) :]:
+                if trial is keep:
+                    stay.append(trial)
+                else:
+                    self.drop(trial, stay[0])
+            alive = stay
+        return self._ordered(alive)
+
+    def final(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Time candidates until it is clear how they compare with the best, or the time is up; the best comes first."""
+        alive = [trial for trial in trials if trial.alive]
+        self._anew(alive)
+        done = 0
+        while self._objective != "memory" and alive and done < _MOST and self._rounds(alive, 3):
+            done += 3
+            alive = self._ordered(alive)
+            least = _LEAST if len(alive) > 1 else 2 * _LEAST
+            if done >= least and all(_is_clear(self.ratio(trial, alive[0])) for trial in alive[1:]):
+                break
+        return self._ordered(alive)
+
+    def drop(self, trial: Trial, best: Trial) -> None:
+        """Drop a candidate because another one is better."""
+        interval = self.ratio(trial, best)
+        times = interval.median
+        what = {"memory": "memory", "throughput": "time per run"}.get(self._objective, "time")
+        noise = ", which noise could make" if interval.low <= 1 <= interval.high else ""
+        trial.lose(best, times, f"{times:.2f} times the {what} of {best.candidate.name}{noise}")
+        self._trials.release(trial)
+
+    def _untimed(self, trials: Sequence[Trial], keep: Trial | None) -> list[Trial]:
+        """What stays where there is no time: the one to be kept; all of them, by their first runs, where there is none."""
+        if keep is None:
+            return sorted(trials, key=self.score)
+        for trial in trials:
+            if trial is not keep:
+                trial.end(Outcome.SLOWER, f"there was no time to time it beside {keep.candidate.name}")
+                self._trials.release(trial)
+        return [keep]
+
+    def _ordered(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Those that are alive, the best first: by the median of their figures, each by those of all others in its round."""
+        alive = [trial for trial in trials if trial.alive]
+        figures = [self.figures(trial) for trial in alive]
+        rounds = min(map(len, figures), default=0)
+        if not rounds:
+            return sorted(alive, key=self.score)
+        logs = np.log([found[:rounds] for found in figures])
+        medians = np.median(logs - logs.mean(axis=0), axis=1)
+        return [alive[i] for i in np.argsort(medians, kind="stable")]
+
+    def _anew(self, trials: Sequence[Trial]) -> None:
+        self._count += 1
+        for trial in trials:
+            trial.latency, trial.throughput, trial.contest = [], [], self._count
+
+    def _rounds(self, trials: Sequence[Trial], count: int) -> bool:
+        """Some rounds of all, those that are first taking turns; whether there was time for them."""
+        for i in range(count):
+            alive = [trial for trial in trials if trial.alive]
+            if self._left() < self.seconds(alive):
+                return False
+            for trial in alive if i % 2 == 0 else reversed(alive):
+                self._trials.turn(trial, limit=self._left(), throughput=self._objective == "throughput")
+        return True
+
+    def seconds(self, trials: Sequence[Trial]) -> float:
+        """What a round of all takes, roughly."""
+        if self._objective == "throughput":
+            return sum(SETTLE + max(0.5, 20 * trial.median) for trial in trials)
+        return sum(SETTLE + turn_seconds(trial.median) for trial in trials)
+
+
+def _is_clear(interval: Interval) -> bool:
+    return not interval.low <= 1 <= interval.high or interval.high - interval.low < _NARROW

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tells a model from others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import xxhash
+
+from onnx_multi_backend.models.external_data import external_files
+from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given
+
+_CHUNK = 1 << 22
+
+
+def digest_of(model: ModelLike, loaded: LoadedModel) -> str:
+    """A hexadecimal number made of the model's bytes and those of its weights in other files."""
+    made = xxhash.xxh3_128()
+    source = given(model).source
+    if isinstance(source, bytes):
+        made.update(source)
+        return made.hexdigest()
+    path = Path(source)
+    for file in (path, *(path.parent / name for name in sorted(set(external_files(loaded.proto, path))))):
+        with file.open("rb") as opened:
+            while chunk := opened.read(_CHUNK):
+                made.update(chunk)
+    return made.hexdigest()

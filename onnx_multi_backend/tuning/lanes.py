@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kind of lane: in this process, or in one of its own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.tuning.lane import Lane
+from onnx_multi_backend.tuning.remote import RemoteLane
+from onnx_multi_backend.tuning.trials import AnyLane
+
+
+def lane_maker(
+    models: Mapping[str, ModelLike], examples: Sequence[Mapping[str, Any]], *, processes: bool
+) -> Callable[[], AnyLane]:
+    """What makes lanes for some variants of a model and some inputs."""
+    return functools.partial(RemoteLane if processes else Lane, models, examples)

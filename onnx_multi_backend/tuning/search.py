@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for the best configuration: from each preset's defaults, one knob after another, as long as it gets better."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+from onnx_multi_backend.tuning.candidate import Candidate
+from onnx_multi_backend.tuning.contest import Contest
+from onnx_multi_backend.tuning.measurement import Outcome
+from onnx_multi_backend.tuning.space import Space
+from onnx_multi_backend.tuning.trials import Trial, Trials
+
+#: Presets whose defaults take so many times the best one's are not looked into.
+_HOPELESS = 2.5
+
+#: A first look at a candidate that takes so many times the time of the one it is to replace ends it, where a run is so many seconds long.
+_CLEARLY_SLOWER, _LONG = 1.7, 0.002
+
+#: What an improvement is: the median of a ratio, and the upper end of its interval.
+_BETTER, _SURELY = 0.99, 1.02
+
+#: Those that come within this of the winner are measured again beside it; so many at most.
+_CLOSE, _FINALISTS = 1.05, 5
+
+#: Among those that are as good within noise, and by no more than this worse, the one closest to a preset's defaults is chosen.
+_AS_GOOD = 1.03
+
+#: What may have been dropped and yet be measured again.
+_ELIGIBLE = (Outcome.MEASURED, Outcome.SLOWER)
+
+#: The share of the budget that finals may take.
+_FINALS = 0.35
+
+
+class Search:
+    """Searches some spaces.
+
+    Parameters
+    ----------
+    trials : Trials
+    spaces : sequence of Space
+        Each preset, on each variant of the model.
+    objective : str
+    budget : float
+        Seconds, from the start of `trials`.
+    static_shapes : bool
+        Whether a configuration may be chosen that takes the shapes of the examples alone.
+    tell : callable
+        Hears of each trial.
+
+    Attributes
+    ----------
+    best : Trial, optional
+        The best so far.
+    measured_again : bool
+        Whether it was measured in a new process beside the others that are close.
+    """
+
+    def __init__(
+        self,
+        trials: Trials,
+        spaces: Sequence[Space],
+        *,
+        objective: str,
+        budget: float,
+        static_shapes: bool,
+        tell: Callable[[Trial, Trial | None], None],
+    ) -> None:
+        self._trials = trials
+        self._spaces = spaces
+        self._objective = objective
+        self._budget = budget
+        self._static_shapes = static_shapes
+        self._tell = tell
+        self._costs: list[float] = []
+        self._start = 0.0
+        self._by_key: dict[str, Trial] = {}
+        self._contest = Contest(trials, objective, self._left)
+        self._in_final = False
+        self._until = math.inf
+        self.best: Trial | None = None
+        self.measured_again = False
+        self._best_start: Trial | None = None
+
+    def run(self) -> None:
+        """Search until nothing gets better or the time is up; `best` is the winner."""
+        starts = {space.start.key: space for space in self._spaces if self._allowed(space.start)}
+        tried = [trial for space in starts.values() if (trial := self._try(space.start)) is not None]
+        order = self._contest.halve([t for t in tried if t.alive], rungs=(3,))
+        self.best = self._best_start = next(iter(order), None)
+        for trial in [t for t in order if self._contest.ratio(t, order[0]).median > _HOPELESS]:
+            self._contest.drop(trial, order[0])
+        self._look_at_loose()
+        spaces = [t for t in order if t.alive]
+        for i, trial in enumerate(spaces):
+            # The first one is the most promising, and may take twice as long as each of the others.
+            self._until = self._trials.seconds + self._left() * 2 / (1 + len(spaces) - i)
+            improved = self._improve(starts[trial.candidate.key], trial)
+            self._until = math.inf
+            self._beside_best(improved)
+        self._final()
+
+    def _improve(self, space: Space, incumbent: Trial) -> Trial:
+        while self._left() > 0:
+            found = self._tried(
+                [c for c in space.neighbours(incumbent.candidate) if self._allowed(c)], beside=incumbent
+            )
+            if not found:
+                break
+            alive = self._contest.halve([incumbent, *found], keep=incumbent)
+            better = [t for t in alive if t is not incumbent and self._is_better(t, incumbent)]
+            for trial in alive:
+                if trial is not incumbent and trial not in better:
+                    self._contest.drop(trial, incumbent)
+            if not better or not incumbent.alive:
+                break
+            for trial in (incumbent, *better[1:]):
+                self._contest.drop(trial, better[0])
+            before, incumbent = incumbent, self._combined(space, better)
+            if self.best is before:
+                self.best = incumbent
+        return incumbent
+
+    def _beside_best(self, trial: Trial) -> None:
+        """Time the best of a space beside the best of those before: times that were not taken in turn are not compared."""
+        best = self.best
+        if best is None or trial is best or not trial.alive:
+            return
+        if trial not in self._contest.halve([best, trial], keep=best, rungs=(6,)):
+            return
+        interval = self._contest.ratio(trial, best)
+        loser = best if interval.median < 1 and math.isfinite(interval.high) else trial
+        self.best = trial if loser is best else best
+        self._contest.drop(loser, self.best)
+
+    def _combined(self, space: Space, better: Sequence[Trial]) -> Trial:
+        """The best of some improvements, with the others added one by one as long as that helps."""
+        best = better[0]
+        for other in better[1:]:
+            merged = space.made({**dict(other.candidate.choices), **dict(best.candidate.choices)})
+            both = self._tried([merged], beside=best) if merged.key not in self._by_key else []
+            if both:
+                first, *rest = self._contest.halve([best, *both], keep=best, rungs=(6,)) or [best]
+                if first is not best and self._is_better(first, best):
+                    self._contest.drop(best, first)
+                    best = first
+                else:
+                    for trial in (first, *rest):
+                        if trial is not best:
+                            self._contest.drop(trial, best)
+        return best
+
+    def _is_better(self, trial: Trial, incumbent: Trial) -> bool:
+        interval = self._contest.ratio(trial, incumbent)
+        return interval.median < _BETTER and interval.high < _SURELY
+
+    def _look_at_loose(self) -> None:
+        """Try what the user has not allowed beside the best of the defaults, to tell what it would gain."""
+        best = self.best
+        if best is None:
+            return
+        candidates = [space.start for space in self._spaces if not self._allowed(space.start)]
+        for space in self._spaces:
+            if space.start.setup.preset == best.candidate.setup.preset and space.start.model == best.candidate.model:
+                candidates += [c for c in space.neighbours(best.candidate) if not self._allowed(c)]
+        found = []
+        for candidate in candidates:
+            trial = self._try(candidate)
+            if trial is not None and trial.alive:
+                found.append(trial)
+        if found:
+            self._contest.halve([best, *found], keep=best, rungs=(6,))
+        for trial in found:
+            if trial.alive:
+                trial.lose(best, self._contest.ratio(trial, best).median, "")
+                trial.end(Outcome.NOT_ALLOWED, self._why_not_allowed(trial.candidate))
+                self._trials.release(trial)
+
+    def _final(self) -> None:
+        """Measure the best ones once more, each in a new process and beside the defaults, and choose."""
+        self._in_final = True
+        best = self.best
+        if best is None:
+            return
+        finalists = self._finalists(best)
+        while len(finalists) > 1 and self._left() < self._final_seconds(finalists):
+            self._contest.drop(finalists.pop(), best)
+        if self._left() < self._final_seconds(finalists):
+            return
+        if self._objective != "memory":
+            for trial in finalists:
+                self._trials.afresh(trial, limit=self._left())
+        order = self._contest.final(finalists)
+        if order:
+            self.best = best = self._simplest(order)
+            self.measured_again = True
+        for trial in order:
+            if trial is not best:
+                interval = self._contest.ratio(trial, best)
+                trial.lost_to, trial.lost_by = best, interval.median
+                if interval.low > 1:
+                    trial.lose(best, interval.median, f"{interval.median:.2f} times the time of {best.candidate.name}")
+        for trial in order:
+            if self._left() > 3 * _prepare_seconds(trial):
+                self._trials.look_closer(trial, limit=self._left())
+
+    def _finalists(self, best: Trial) -> list[Trial]:
+        """The best one, the defaults that are nearest to it, and what else is close; the least important last."""
+        starts = [self._by_key[space.start.key] for space in self._spaces if space.start.key in self._by_key]
+        own = [t for t in starts if t.candidate.setup.preset == best.candidate.setup.preset]
+        first = starts[:0] if self._best_start is None else [self._best_start]
+        common = [t for t in starts if t.candidate.setup.preset == "OrtCpu"]
+        defaults = [t for t in (*first, *own, *common) if t.outcome in _ELIGIBLE and t is not best]
+        eligible = [t for t in self._trials.tried if t is not best and t.outcome in _ELIGIBLE]
+        near = {t: times for t in eligible if (times := t.times(best)) is not None and times <= _CLOSE}
+        finalists = list(dict.fromkeys((best, *defaults, *sorted(near, key=lambda t: near[t]))))[:_FINALISTS]
+        for trial in self._trials.tried:
+            if trial.alive and trial not in finalists:
+                self._contest.drop(trial, best)
+        for trial in finalists:
+            trial.revive()
+        return finalists
+
+    def _simplest(self, order: Sequence[Trial]) -> Trial:
+        """Of those that are as good as the first, within noise, the one that is nearest to a preset's defaults."""
+        first = order[0]
+        ratios = {t: self._contest.ratio(t, first) for t in order[1:]}
+        equal = [t for t, interval in ratios.items() if interval.median <= _AS_GOOD and interval.low <= 1]
+        return min([first, *equal], key=lambda t: len(t.candidate.choices))
+
+    def _tried(self, candidates: Sequence[Candidate], *, beside: Trial) -> list[Trial]:
+        """Try candidates that were not tried before; those that are near enough to `beside` to be timed."""
+        found = []
+        for candidate in candidates:
+            trial = self._try(candidate)
+            if trial is None or not trial.alive:
+                continue
+            times = trial.quick / beside.quick
+            if self._objective == "latency" and times > _CLEARLY_SLOWER and trial.quick > _LONG:
+                trial.lose(beside, times, f"about {times:.1f} times the time of {beside.candidate.name}")
+                self._trials.release(trial)
+                continue
+            found.append(trial)
+        return found
+
+    def _try(self, candidate: Candidate) -> Trial | None:
+        """Try a candidate once; None where there is no time, or it was tried before."""
+        if candidate.key in self._by_key or (self._costs and self._left() < statistics.median(self._costs)):
+            return None
+        before = self._trials.seconds
+        judged = self._allowed(candidate)
+        trial = self._trials.try_out(candidate, limit=max(self._left(), 1.0), judged=judged)
+        self._by_key[candidate.key] = trial
+        took, own = self._trials.seconds - before, _prepare_seconds(trial) + self._trials.examples * trial.quick
+        if trial.prepared is None:
+            own = took
+        self._costs.append(own)
+        self._start = max(self._start, took - own)  # of a process, where it was the first one in it
+        self._tell(trial, self.best)
+        return trial
+
+    def _allowed(self, candidate: Candidate) -> bool:
+        exact = candidate.float32 or self._trials.limits.given
+        return exact and (candidate.any_shape or self._static_shapes)
+
+    def _why_not_allowed(self, candidate: Candidate) -> str:
+        if not candidate.float32 and not self._trials.limits.given:
+            return "it computes in less than float32: min_cosine or max_error allows that"
+        return "it takes inputs of these shapes alone: static_shapes=True allows that"
+
+    def _left(self) -> float:
+        """Seconds until the search has to end: until the finals, and in them until the budget is spent."""
+        left = self._budget - self._trials.seconds
+        if self._in_final:
+            return left
+        best = self.best
+        reserve = self._final_seconds([best, best]) if best is not None else 0.0
+        return min(left - min(reserve, _FINALS * self._budget), self._until - self._trials.seconds)
+
+    def _final_seconds(self, finalists: Sequence[Trial]) -> float:
+        starts = sum(self._start + _prepare_seconds(trial) for trial in finalists)
+        return starts + 6 * self._contest.seconds(finalists)
+
+
+def _prepare_seconds(trial: Trial) -> float:
+    return trial.prepared.prepare + trial.prepared.first_run if trial.prepared else math.inf
