@@ -31,6 +31,9 @@ _AS_GOOD = 1.03
 #: What may have been dropped and yet be measured again.
 _ELIGIBLE = (Outcome.MEASURED, Outcome.SLOWER)
 
+#: A candidate hangs when it takes so many times what the others took, and so many seconds.
+_PATIENCE, _LEAST_PATIENCE = 20.0, 5.0
+
 #: The share of the budget that finals may take.
 _FINALS = 0.35
 
@@ -252,7 +255,7 @@ class Search:
             return None
         before = self._trials.seconds
         judged = self._allowed(candidate)
-        trial = self._trials.try_out(candidate, limit=max(self._left(), 1.0), judged=judged)
+        trial = self._trials.try_out(candidate, limit=self._patience(), judged=judged)
         self._by_key[candidate.key] = trial
         took, own = self._trials.seconds - before, _prepare_seconds(trial) + self._trials.examples * trial.quick
         if trial.prepared is None:
@@ -261,6 +264,12 @@ class Search:
         self._start = max(self._start, took - own)  # of a process, where it was the first one in it
         self._tell(trial, self.best)
         return trial
+
+    def _patience(self) -> float:
+        """Seconds until a candidate is taken to hang: many times what others took, and no more than are left."""
+        if not self._costs:
+            return self._left()
+        return min(self._left(), max(_LEAST_PATIENCE, self._start + _PATIENCE * statistics.median(self._costs)))
 
     def _allowed(self, candidate: Candidate) -> bool:
         exact = candidate.float32 or self._trials.limits.given
