@@ -96,7 +96,8 @@ def ranges(
         ChainMap({}, *(outer.maps if isinstance(outer, ChainMap) else [outer])) if outer is not None else {}
     )
     for info in graph.input:
-        values[info.name] = of_type(info.type.tensor_type.elem_type)
+        kind = info.type.tensor_type.elem_type
+        values[info.name] = of_type(kind) if outer is None else _unknown(kind)
     values.update(inputs or {})
     given = {v.name for v in graph.input}
     for tensor in graph.initializer:

@@ -172,3 +172,16 @@ def test_float32_is_not_told_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OpenvinoBackend.prepare(model, precision_policy="strict")
+
+
+def test_what_a_loop_carries_is_taken_for_an_int32() -> None:
+    """Else a loop that adds to a counter could not be run at all."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (int64 n, int64[3] x) => (int64[3] y) <bool go = {1}> {
+        y = Loop (n, go, x) <body = b (int64 i, bool c, int64[3] s) => (bool d, int64[3] t) {
+            d = Identity (c) t = Add (s, x) }> }"""
+    )
+    prepared = OpenvinoBackend.prepare(model)
+    x = np.array([1, -5, 2**20])
+    for steps in (2, 5):
+        np.testing.assert_array_equal(prepared.run([np.array(steps), x])[0], (steps + 1) * x)
