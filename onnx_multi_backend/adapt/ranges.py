@@ -13,7 +13,17 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.values import BOOL, INDEX, LIMITS, Value, arithmetic, of_type, union
+from onnx_multi_backend.adapt.values import (
+    BOOL,
+    INDEX,
+    LIMITS,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    Value,
+    arithmetic,
+    of_type,
+    union,
+)
 from onnx_multi_backend.models.graph_walk import canonical
 
 _T = TensorProto
@@ -44,6 +54,9 @@ _ARITHMETIC = frozenset(
 )
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 _UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"})
+
+#: The largest amount of a BitShift whose result is told.
+_FURTHEST = 31
 
 _NOTHING = Value()
 
@@ -197,6 +210,10 @@ def _made(
         return [_bitwise(operands)], None
     if kind == "Clip":
         return [_clipped(node, values)], None
+    if kind == "BitShift" and len(operands) == 2 and not operands[1].sources and operands[1].within(0, _FURTHEST):
+        to_the_left = any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
+        whole = arithmetic(SHIFT_LEFT if to_the_left else SHIFT_RIGHT, operands)
+        return [_limited(whole)], whole
     if kind in _ARITHMETIC and len(operands[:1] if kind in _UNARY else operands) >= 1:
         whole = arithmetic(kind, operands[:1] if kind in _UNARY else operands, count(node))
         return [_limited(whole)], whole

@@ -185,3 +185,42 @@ def test_what_a_loop_carries_is_taken_for_an_int32() -> None:
     x = np.array([1, -5, 2**20])
     for steps in (2, 5):
         np.testing.assert_array_equal(prepared.run([np.array(steps), x])[0], (steps + 1) * x)
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("amount", [0, 1, 9, 25, 26, 40])
+def test_bits_of_uint64_are_shifted_right_or_not_at_all(direction: str, amount: int) -> None:
+    model = _model(
+        [_node("BitShift", "x", "amount", direction=direction)],
+        {"x": (TensorProto.UINT64, ["n"])},
+        TensorProto.UINT64,
+        ("amount", np.uint64(amount)),
+    )
+    if direction == "LEFT" and amount > 25:
+        with pytest.raises(UnsupportedModelError, match="shifts beyond what int32 holds"):
+            OpenvinoBackend.prepare(model)
+        return
+    prepared = OpenvinoBackend.prepare(model)
+    answered = 0
+    for x in (2 ** np.arange(31), 2 ** np.arange(1, 32) - 1, np.arange(20)):
+        for part in np.split(np.uint64(x), len(x)):
+            try:
+                got = prepared.run([part])[0]
+            except InputError:
+                assert direction == "LEFT"
+                assert int(part[0]) << (amount + 1) >= 2**31
+                continue
+            answered += 1
+            right = part << np.uint64(amount) if direction == "LEFT" else part >> np.uint64(amount)
+            np.testing.assert_array_equal(got, right)
+    assert answered > 20
+
+
+def test_bits_of_uint64_are_shifted_right_by_amounts_known_at_run_time() -> None:
+    kind = TensorProto.UINT64
+    model = _model([_node("BitShift", "x", "b", direction="RIGHT")], {"x": (kind, ["n"]), "b": (kind, ["n"])}, kind)
+    prepared = OpenvinoBackend.prepare(model)
+    x = np.repeat(np.uint64([2**31 - 1, 2**30 + 1, 12345678, 5]), 8)
+    y = np.tile(np.uint64([0, 1, 7, 30, 31, 32, 63, 64]), 4)
+    right = [int(a) >> int(b) for a, b in zip(x, y, strict=True)]
+    np.testing.assert_array_equal(prepared.run([x, y])[0], np.uint64(right))
