@@ -214,6 +214,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Softmax": form_defects.softmax,
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
+    "ThresholdedRelu": special_values.find,
     "Tile": _tile,
     "Unique": _unique,
 }

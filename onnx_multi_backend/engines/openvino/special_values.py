@@ -33,6 +33,7 @@ _WRONG: Mapping[str, str] = {
     "ReduceMin": "a NaN is lost, and the minimum of inf alone is the largest finite number",
     "Relu": "the Relu of NaN is 0",
     "Softmax": "a NaN leaves the rest of its row at 0",
+    "ThresholdedRelu": "numbers are multiplied by 0 or 1: NaN for -inf and for NaN",
 }
 
 
