@@ -62,6 +62,11 @@ def layer(op_type: str, shape: tuple[int, ...]) -> ModelProto:
     return models.model([node], [models.tensor("x", shape)], [models.tensor("y", None)], initializers=weights)
 
 
+def gathered(batch_dims: int) -> ModelProto:
+    inputs = [models.tensor("x", [3, 3, 3]), models.tensor("i", [3, 3, 1], INT64)]
+    return models.one_node("GatherND", inputs, [models.tensor("y", None)], batch_dims=batch_dims)
+
+
 QUOTIENTS = {
     "Div int32": divided("Div", np.int32, [smallest(np.int32), 7], [-1, 2]),
     "Div int64": divided("Div", np.int64, smallest(np.int64), [[2, -1]]),
@@ -73,6 +78,7 @@ OF_ORT = {
     "in a branch": within_a_branch(),
     "LSTM without a batch": layer("LSTM", (3, 0, 2)),
     "GRU without steps": layer("GRU", (0, 3, 2)),
+    "GatherND with a negative batch": gathered(-2),
     "GRU without features": layer("GRU", (3, 1, 0)),
 }
 OF_OPENVINO = QUOTIENTS

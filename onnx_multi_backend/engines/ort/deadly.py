@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.single_node import inlined
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
+    negative_batch,
     no_stride,
     nothing_chosen,
     overflowing_quotient,
@@ -24,10 +25,17 @@ from onnx_multi_backend.engines.deadly import (
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 
-#: By operator, what constants tell; they are computed while a session is built.
-FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Mod": (overflowing_quotient,)}
+_QUOTIENTS = ("Div", "Mod")
+#: By operator, what constants and attributes tell; constants are computed while a session is built.
+FOLDED: Mapping[str, tuple[Deadly, ...]] = {
+    **dict.fromkeys(_QUOTIENTS, (overflowing_quotient,)),
+    "GatherND": (negative_batch,),
+}
 #: Newer releases refuse a division by zero in words.
-FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(FOLDED, (overflowing_quotient, quotient_by_zero))
+FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
+    **FOLDED,
+    **dict.fromkeys(_QUOTIENTS, (overflowing_quotient, quotient_by_zero)),
+}
 #: Of the OpenVINO execution provider.
 OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
     "Range": (range_without_end,),
