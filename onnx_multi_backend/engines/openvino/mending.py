@@ -130,6 +130,21 @@ def _not_zero(op: Any) -> bool:
     return True
 
 
+#: What the plugin does not make a part of the reduction that it reads.
+_STAYS_ALONE = frozenset({"Concat", "Result"})
+
+
+def _kept_alone(op: Any) -> bool:
+    """The larger of a value and itself is that value, and what has two inputs from one node stays a node."""
+    readers = op.output(0).get_target_inputs()
+    if op.get_output_element_type(0).is_real() or all(r.get_node().get_type_name() in _STAYS_ALONE for r in readers):
+        return False
+    larger = runtime.load().opset8.maximum(op, op)
+    for reader in readers:
+        reader.replace_source_output(larger.output(0))
+    return True
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -157,6 +172,20 @@ _MENDS = (
         "a Cast of floating-point numbers to integers before it is left out",
     ),
     _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
+    _Mend(
+        {
+            **{
+                name: name
+                for name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+            },
+            "ReduceLogSum": "ReduceSum",
+            "ReduceLogSumExp": "ReduceSum",
+            "ReduceSumSquare": "ReduceSum",
+        },
+        _kept_alone,
+        "kept apart from what reads it",
+        "a reduction of integers that takes in the arithmetic with a constant behind it gives other numbers",
+    ),
     _Mend(
         {"Softmax": "Softmax"},
         _over_all_behind,

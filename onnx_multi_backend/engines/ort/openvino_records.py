@@ -41,6 +41,7 @@ _OPENVINO = Record(
     needs="a processor, GPU or NPU of Intel's",
     cure="Install onnxruntime-openvino (pip install 'onnx-multi-backend[openvino-ep]'), or on an Intel host the "
     "plugin onnxruntime-ep-openvino beside another ONNX Runtime",
+    mixes_reductions=True,
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.
