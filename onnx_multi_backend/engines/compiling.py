@@ -137,6 +137,7 @@ def _built(target: Target, payload: Payload, lowered: Adapted, *, again: bool) -
     changes = lowered.changes[len(payload.adapted.changes) :]
     if target.deadly(lowered.proto):
         return None
+    built: Built | None
     try:
         built = target.build(replace(payload, adapted=lowered))
     except OptionError:

@@ -106,3 +106,16 @@ def test_nothing_is_put_in_where_nothing_is_computed_of_integers(openvino: type[
         <int64[2] axes = {{1, 2}}> {{ d = Cast <to = 1> (x) {reduced} }}"""
     )
     assert not [a for a in openvino.prepare(model).adaptations if a.pass_name == "mend_frontend"]
+
+
+@pytest.mark.parametrize("engine", ["openvino", "openvino_ep"])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_half_of_a_size_is_cut_off(request: pytest.FixtureRequest, engine: str) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue(engine)
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[n, m] x) => (int64 y, float[n, m] z) <int64 two = {2}> {
+        s = Size (x) y = Div (s, two) p = Add (x, x) q = Mul (p, x) z = Sub (q, x) }"""
+    )
+    prepared = preset.prepare(model)
+    for shape in ((3, 5), (1, 1), (7, 3), (2, 2)):
+        assert prepared.run([np.zeros(shape, np.float32)])[0] == shape[0] * shape[1] // 2

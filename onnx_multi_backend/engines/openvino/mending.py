@@ -137,12 +137,20 @@ _STAYS_ALONE = frozenset({"Concat", "Result"})
 def _kept_alone(op: Any) -> bool:
     """The larger of a value and itself is that value, and what has two inputs from one node stays a node."""
     readers = op.output(0).get_target_inputs()
-    if op.get_output_element_type(0).is_real() or all(r.get_node().get_type_name() in _STAYS_ALONE for r in readers):
+    if not op.get_output_element_type(0).is_integral_number() or _is_folded(op.input_value(0).get_node()):
+        return False
+    if all(reader.get_node().get_type_name() in _STAYS_ALONE for reader in readers):
         return False
     larger = runtime.load().opset8.maximum(op, op)
     for reader in readers:
         reader.replace_source_output(larger.output(0))
     return True
+
+
+def _is_folded(node: Any) -> bool:
+    """Whether it is a constant, or becomes one before anything runs: a shape that is known."""
+    kind = node.get_type_name()
+    return kind == "Constant" or (kind == "ShapeOf" and bool(node.input_value(0).get_partial_shape().is_static))
 
 
 #: Measured with OpenVINO 2026.4.
@@ -181,6 +189,7 @@ _MENDS = (
             "ReduceLogSum": "ReduceSum",
             "ReduceLogSumExp": "ReduceSum",
             "ReduceSumSquare": "ReduceSum",
+            "Size": "ReduceProd",
         },
         _kept_alone,
         "kept apart from what reads it",

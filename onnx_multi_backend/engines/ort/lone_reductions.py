@@ -19,7 +19,7 @@ from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in
 
 _REDUCTIONS = frozenset(
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare".split()
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Size".split()
 )
 
 #: Since this opset Max takes integers.
@@ -33,7 +33,7 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """
     model = payload.adapted.proto
     reductions = [node for node in all_nodes(model) if _reduces(node)]
-    if not reductions or Facts(model).floats.issuperset(node.input[0] for node in reductions):
+    if not reductions or Facts(model).floats.issuperset(node.output[0] for node in reductions):
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(inlined(model))
@@ -64,7 +64,7 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
 
 def _reduces(node: NodeProto) -> bool:
-    return node.op_type in _REDUCTIONS and not canonical(node.domain) and bool(node.input)
+    return node.op_type in _REDUCTIONS and not canonical(node.domain) and bool(node.output)
 
 
 def _separate(graph: GraphProto, values: Values, opset: int) -> set[str]:
@@ -74,7 +74,7 @@ def _separate(graph: GraphProto, values: Values, opset: int) -> set[str]:
     added: set[str] = set()
     for node in graph.node:
         nodes.append(node)
-        found = values.get(node.input[0]) if _reduces(node) else None
+        found = values.get(node.output[0]) if _reduces(node) else None
         if found is None or found.elem_type not in INTEGER_BITS or node.output[0] not in read:
             continue
         made = node.output[0]
