@@ -139,12 +139,20 @@ def _kept_alone(op: Any) -> bool:
     readers = op.output(0).get_target_inputs()
     if not op.get_output_element_type(0).is_integral_number() or _is_folded(op.input_value(0).get_node()):
         return False
-    if all(reader.get_node().get_type_name() in _STAYS_ALONE for reader in readers):
+    if all(_leaves_alone(reader.get_node()) for reader in readers):
         return False
     larger = runtime.load().opset8.maximum(op, op)
     for reader in readers:
         reader.replace_source_output(larger.output(0))
     return True
+
+
+def _leaves_alone(reader: Any) -> bool:
+    """Whether what reads a reduction is not made a part of it. Booleans are reduced as integers of 8 bits."""
+    kind = reader.get_type_name()
+    return kind in _STAYS_ALONE or (
+        kind == "Convert" and bool(reader.get_output_element_type(0) == runtime.load().Type.boolean)
+    )
 
 
 def _is_folded(node: Any) -> bool:
