@@ -6,6 +6,7 @@ It has the reduction compute both, which gives numbers that have nothing to do w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from onnx import GraphProto, ModelProto, NodeProto, helper
@@ -17,6 +18,7 @@ from onnx_multi_backend.adapt.single_node import Facts, inlined, opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in
+from onnx_multi_backend.models.plausible import expands_too_far
 
 _REDUCTIONS = frozenset(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Size".split()
@@ -33,19 +35,20 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """
     model = payload.adapted.proto
     reductions = [node for node in all_nodes(model) if _reduces(node)]
-    if not reductions or Facts(model).floats.issuperset(node.output[0] for node in reductions):
+    facts = Facts(model)
+    if not reductions or (facts.floats | _ranks(facts, reductions)).issuperset(node.output[0] for node in reductions):
+        return payload, ()
+    if expands_too_far(model):
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(inlined(model))
     nested: Nested = {}
     values = ranges(copy.graph, nested=nested)
     opset = opset_versions(copy).get("", 1)
+    ranks = _ranks(Facts(copy), filter(_reduces, all_nodes(copy)))
     added: set[str] = set()
-    for graph, known in [
-        *nested.values(),
-        (copy.graph, values),
-    ]:  # a node of the main graph is copied with its subgraphs
-        added |= _separate(graph, known, opset)
+    for graph, told in [*nested.values(), (copy.graph, values)]:  # a node of a graph is copied with its subgraphs
+        added |= _separate(graph, told, opset, ranks)
     if not added:
         return payload, ()
     change = Adaptation(
@@ -67,9 +70,14 @@ def _reduces(node: NodeProto) -> bool:
     return node.op_type in _REDUCTIONS and not canonical(node.domain) and bool(node.output)
 
 
-def _separate(graph: GraphProto, values: Values, opset: int) -> set[str]:
-    """Do so in one graph; the names of the nodes put in."""
-    read = {name for node in nodes_in(graph.node) for name in node.input}
+def _ranks(facts: Facts, reductions: Iterable[NodeProto]) -> set[str]:
+    """The sizes of shapes, which are known before anything runs."""
+    return {node.output[0] for node in reductions if node.op_type == "Size" and facts.shapes.issuperset(node.input)}
+
+
+def _separate(graph: GraphProto, values: Values, opset: int, known: set[str]) -> set[str]:
+    """Do so in one graph, but for what is `known` before anything runs; the names of the nodes put in."""
+    read = {name for node in nodes_in(graph.node) for name in node.input} - known
     nodes: list[NodeProto] = []
     added: set[str] = set()
     for node in graph.node:
