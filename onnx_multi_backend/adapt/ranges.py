@@ -264,18 +264,19 @@ def _unknown(elem_type: int) -> Value:
 
 def _clipped(node: NodeProto, values: Values) -> Value:
     x = values.get(node.input[0], Value())
-    low, high = x.low, x.high
+    low, high, sources = x.low, x.high, x.sources
     for i, name in enumerate(node.input[1:3]):
         bound = values.get(name) if name else None
         if bound is None or bound.low is None or bound.high is None:
             continue
+        sources |= bound.sources
         if i == 0:
             low = max(low, bound.low) if low is not None else None
             high = max(high, bound.high) if high is not None else None
         else:
             low = min(low, bound.low) if low is not None else None
             high = min(high, bound.high) if high is not None else None
-    return x._replace(low=low, high=high)
+    return x._replace(low=low, high=high, sources=sources)
 
 
 def _cast(elem_type: int, x: Value) -> Value:

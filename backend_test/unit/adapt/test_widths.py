@@ -224,3 +224,14 @@ def test_bits_of_uint64_are_shifted_right_by_amounts_known_at_run_time() -> None
     y = np.tile(np.uint64([0, 1, 7, 30, 31, 32, 63, 64]), 4)
     right = [int(a) >> int(b) for a, b in zip(x, y, strict=True)]
     np.testing.assert_array_equal(prepared.run([x, y])[0], np.uint64(right))
+
+
+def test_a_limit_that_is_an_input_is_held_to_what_is_computed_of_it() -> None:
+    nodes = [_node("Clip", "x", "zero", "most", output="c"), _node("ReduceSum", "c", "last", keepdims=0)]
+    inputs: dict[str, tuple[int, list[Any]]] = {"x": (TensorProto.INT64, ["n", 3]), "most": (TensorProto.INT64, [])}
+    constants = [("zero", np.array(0)), ("last", np.array([-1]))]
+    prepared = OpenvinoBackend.prepare(_model(nodes, inputs, TensorProto.INT64, *constants))
+    x = np.array([[-5, 2, 9], [1, 100, 3]])
+    np.testing.assert_array_equal(prepared.run([x, np.array(7)])[0], [9, 11])
+    with pytest.raises(InputError, match="input 'most'"):
+        prepared.run([x, np.array(2**31 - 1)])
