@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
@@ -155,3 +156,29 @@ def test_a_constant_that_an_input_hides_is_none(ort_cpu: type[omb.Preset]) -> No
 
 def test_a_step_that_is_known_runs(preset: type[omb.Preset]) -> None:
     assert preset.prepare(ranged(-1)).run([np.array(2), np.array(0)])[0].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        """() => (float[a, b, c] y) <float[0, 4, 4] c1 = {}, float[1, 1] c2 = {-0.4}> {
+        v = Div (c1, c2) y = ThresholdedRelu (v) }""",
+        """() => (uint32[a, b] y) <uint32[0, 0] c1 = {}, uint32[0] c2 = {}> { y = BitShift <direction = "RIGHT"> (c1, c2) }""",
+    ],
+)
+def test_nothing_is_written_of_what_has_no_elements(openvino: type[omb.Preset], graph: str) -> None:
+    """OpenVINO computes constants while it compiles, and some operators on constants without elements end the process."""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 20]> g {graph}')
+    prepared = openvino.prepare(model)
+    assert {a.pass_name for a in prepared.adaptations} == {"empty_constants"}
+    assert prepared.run([])[0].size == 0
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
+def test_what_has_no_elements_at_run_time_is_computed(openvino: type[omb.Preset], shape: tuple[int, int]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 20]> g (float[n, m] x, uint64[n, m] b) => (float[n, m] y, uint64[n, m] z) {
+        y = ThresholdedRelu (x) z = BitShift <direction = "RIGHT"> (b, b) }"""
+    )
+    results = openvino.prepare(model).run([np.zeros(shape, np.float32), np.zeros(shape, np.uint64)])
+    assert [result.shape for result in results] == [shape, shape]

@@ -40,6 +40,8 @@ def _attention(site: Site) -> Defect | None:
 
 
 def _bit_shift(site: Site) -> Defect | None:
+    if any(0 in (site.shape(name) or ()) for name in site.node.input):
+        return None  # there is nothing to shift
     if site.elem_type(site.input(0)) in WIDE and site.attribute("direction") == "LEFT":
         value, amounts = site.value(site.input(0)), site.constant(site.input(1))
         furthest = int(amounts.max(initial=0)) if amounts is not None else 0
