@@ -161,6 +161,27 @@ def _is_folded(node: Any) -> bool:
     return kind == "Constant" or (kind == "ShapeOf" and bool(node.input_value(0).get_partial_shape().is_static))
 
 
+#: So many nodes are looked through for what becomes a constant.
+_MOST_FOLDED = 64
+
+
+def _cut_off(op: Any) -> bool:
+    """What is divided while the model runs is cut off anyway."""
+    if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
+        return False
+    todo, seen = [op], 0
+    while todo:
+        node = todo.pop()
+        if _is_folded(node):
+            continue
+        seen += 1
+        if seen > _MOST_FOLDED or not node.get_input_size():
+            return False
+        todo += [node.input_value(i).get_node() for i in range(node.get_input_size())]
+    op.set_attribute("m_pythondiv", False)
+    return True
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -186,6 +207,12 @@ _MENDS = (
         _not_zero,
         "asked for what is not equal to 0",
         "a Cast of floating-point numbers to integers before it is left out",
+    ),
+    _Mend(
+        {"Div": "Divide"},
+        _cut_off,
+        "cut off towards zero",
+        "quotients of integer constants are rounded down where OpenVINO computes them before anything runs",
     ),
     _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
