@@ -170,7 +170,7 @@ def test_nothing_is_written_of_what_has_no_elements(openvino: type[omb.Preset], 
     """OpenVINO computes constants while it compiles, and some operators on constants without elements end the process."""
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 20]> g {graph}')
     prepared = openvino.prepare(model)
-    assert {a.pass_name for a in prepared.adaptations} == {"empty_constants"}
+    assert {a.pass_name for a in prepared.adaptations}.isdisjoint({"special_values", "bit_shift"})
     assert prepared.run([])[0].size == 0
 
 
