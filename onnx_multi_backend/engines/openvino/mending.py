@@ -163,23 +163,35 @@ def _is_folded(node: Any) -> bool:
 
 #: So many nodes are looked through for what becomes a constant.
 _MOST_FOLDED = 64
+#: What makes no negative numbers of others.
+_KEEPS_SIGNS = frozenset({"Add", "Concat", "Divide", "Maximum", "Minimum", "Multiply"})
+#: The same, of the first input.
+_KEEPS_FIRST = _PASSES_ON | {"Broadcast", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"}
 
 
 def _cut_off(op: Any) -> bool:
-    """What is divided while the model runs is cut off anyway."""
+    """What is divided while the model runs is cut off anyway, and so are quotients of numbers that are not negative."""
     if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
         return False
-    todo, seen = [op], 0
+    negative, seen = False, 0
+    todo = [(op, True)]
     while todo:
-        node = todo.pop()
-        if _is_folded(node):
-            continue
+        node, counts = todo.pop()
+        kind = node.get_type_name()
         seen += 1
+        if _is_folded(node):
+            negative |= counts and kind == "Constant" and bool((node.get_data() < 0).any())
+            continue
         if seen > _MOST_FOLDED or not node.get_input_size():
             return False
-        todo += [node.input_value(i).get_node() for i in range(node.get_input_size())]
-    op.set_attribute("m_pythondiv", False)
-    return True
+        negative |= counts and kind not in _KEEPS_SIGNS | _KEEPS_FIRST
+        todo += [
+            (node.input_value(i).get_node(), counts and (i == 0 or kind not in _KEEPS_FIRST))
+            for i in range(node.get_input_size())
+        ]
+    if negative:
+        op.set_attribute("m_pythondiv", False)
+    return negative
 
 
 #: Measured with OpenVINO 2026.4.
