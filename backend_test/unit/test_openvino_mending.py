@@ -123,3 +123,17 @@ def test_a_loop_known_to_make_no_step_has_no_rows(openvino: type[omb.Preset]) ->
     v, y = openvino.prepare(model).run([x])
     np.testing.assert_array_equal(v, x)
     assert y.shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_quotients_of_integer_constants_are_cut_off_towards_zero(openvino: type[omb.Preset], kind: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g ({kind}[3] x) => ({kind}[3] y, {kind}[3] z)
+        <{kind}[3] a = {{4, -4, -18}}, {kind} b = {{-9}}, {kind} one = {{1}}> {{ c = Sub (b, one) y = Div (a, c) z = Div (x, b) }}"""
+    )
+    x = np.array([4, -4, -19], kind)
+    prepared = openvino.prepare(model)
+    assert len([a for a in prepared.adaptations if a.pass_name == "mend_frontend"]) == 1
+    y, z = prepared.run([x])
+    np.testing.assert_array_equal(y, np.array([0, 0, 1], kind))
+    np.testing.assert_array_equal(z, np.array([0, 0, 2], kind))

@@ -13,7 +13,17 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.values import BOOL, INDEX, LIMITS, Value, arithmetic, of_type, union
+from onnx_multi_backend.adapt.values import (
+    BOOL,
+    INDEX,
+    LIMITS,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    Value,
+    arithmetic,
+    of_type,
+    union,
+)
 from onnx_multi_backend.models.graph_walk import canonical
 
 _T = TensorProto
@@ -44,6 +54,9 @@ _ARITHMETIC = frozenset(
 )
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 _UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"})
+
+#: The largest amount of a BitShift whose result is told.
+_FURTHEST = 31
 
 _NOTHING = Value()
 
@@ -96,7 +109,8 @@ def ranges(
         ChainMap({}, *(outer.maps if isinstance(outer, ChainMap) else [outer])) if outer is not None else {}
     )
     for info in graph.input:
-        values[info.name] = of_type(info.type.tensor_type.elem_type)
+        kind = info.type.tensor_type.elem_type
+        values[info.name] = of_type(kind) if outer is None else _unknown(kind)
     values.update(inputs or {})
     given = {v.name for v in graph.input}
     for tensor in graph.initializer:
@@ -196,6 +210,10 @@ def _made(
         return [_bitwise(operands)], None
     if kind == "Clip":
         return [_clipped(node, values)], None
+    if kind == "BitShift" and len(operands) == 2 and not operands[1].sources and operands[1].within(0, _FURTHEST):
+        to_the_left = any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
+        whole = arithmetic(SHIFT_LEFT if to_the_left else SHIFT_RIGHT, operands)
+        return [_limited(whole)], whole
     if kind in _ARITHMETIC and len(operands[:1] if kind in _UNARY else operands) >= 1:
         whole = arithmetic(kind, operands[:1] if kind in _UNARY else operands, count(node))
         return [_limited(whole)], whole
@@ -246,18 +264,19 @@ def _unknown(elem_type: int) -> Value:
 
 def _clipped(node: NodeProto, values: Values) -> Value:
     x = values.get(node.input[0], Value())
-    low, high = x.low, x.high
+    low, high, sources = x.low, x.high, x.sources
     for i, name in enumerate(node.input[1:3]):
         bound = values.get(name) if name else None
         if bound is None or bound.low is None or bound.high is None:
             continue
+        sources |= bound.sources
         if i == 0:
             low = max(low, bound.low) if low is not None else None
             high = max(high, bound.high) if high is not None else None
         else:
             low = min(low, bound.low) if low is not None else None
             high = min(high, bound.high) if high is not None else None
-    return x._replace(low=low, high=high)
+    return x._replace(low=low, high=high, sources=sources)
 
 
 def _cast(elem_type: int, x: Value) -> Value:

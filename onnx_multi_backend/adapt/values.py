@@ -28,6 +28,9 @@ LIMITS: dict[int, tuple[int, int]] = {
     _T.UINT64: (0, 2**64 - 1),
 }
 
+#: BitShift in its two directions, as `arithmetic` knows them.
+SHIFT_LEFT, SHIFT_RIGHT = "BitShift LEFT", "BitShift RIGHT"
+
 #: What a size is taken for where it multiplies an input, and how many elements are summed where that is not known.
 _SIZE = 2**12
 _COUNT = 2**10
@@ -145,7 +148,9 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
             most = 2.0**64 if largest > 1 else largest
         return (-most if op_type == "ReduceProd" and low < 0 else 0), most
     for other_low, other_high in operands[1:]:
-        if op_type in ("Add", "Sum"):
+        if op_type in (SHIFT_LEFT, SHIFT_RIGHT):
+            low, high = _shifted(op_type, (low, high), (other_low, other_high))
+        elif op_type in ("Add", "Sum"):
             low, high = low + other_low, high + other_high
         elif op_type == "Sub":
             low, high = low - other_high, high - other_low
@@ -168,3 +173,12 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
         elif op_type == "Min":
             low, high = min(low, other_low), min(high, other_high)
     return low, high
+
+
+def _shifted(op_type: str, value: tuple[float, float], amounts: tuple[float, float]) -> tuple[float, float]:
+    """By an amount that is not negative; one as large as the type is wide leaves 0 or -1."""
+    low, high = value
+    if op_type == SHIFT_RIGHT:
+        return min(low, 0), max(high, 0)
+    least, most = (2**amount for amount in amounts)
+    return min(low * most, low * least), max(high * most, high * least)

@@ -93,13 +93,21 @@ def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNod
 
 
 def _lowered(
-    target: Target, payload: Payload, typed: Typed, *, taken: bool, trusting: bool = False, complaint: str = ""
+    target: Target,
+    payload: Payload,
+    typed: Typed,
+    *,
+    taken: bool,
+    trusting: bool = False,
+    complaint: str = "",
+    again: bool = False,
 ) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
+    `again`: it is a model that was rewritten already.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
@@ -113,26 +121,36 @@ def _lowered(
             helped = False
             for lowered in rewritten:
                 helped = True
-                if (built := _built(target, payload, lowered)) is not None:
+                if (built := _built(target, payload, lowered, again=again)) is not None:
                     return built
             if not helped:  # no rule helps, so none does whose pieces the engine has
                 break
     return None
 
 
-def _built(target: Target, payload: Payload, lowered: Adapted) -> Built | None:
-    """The session of a rewritten model; None where the engine refuses it or computes it wrongly."""
+def _built(target: Target, payload: Payload, lowered: Adapted, *, again: bool) -> Built | None:
+    """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
+
+    What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too.
+    """
+    changes = lowered.changes[len(payload.adapted.changes) :]
     if target.deadly(lowered.proto):
         return None
+    built: Built | None
     try:
         built = target.build(replace(payload, adapted=lowered))
     except OptionError:
         raise
     except (RefusedError, OnnxMultiBackendError):
         return None
-    if _wrong(defective_nodes(lowered.proto, target, target.may_have_defect, integers=True), built.session):
-        return None
-    return built.after(lowered.changes[len(payload.adapted.changes) :])
+    typed = Typed(lowered.proto)
+    if _wrong(
+        defective_nodes(lowered.proto, target, target.may_have_defect, integers=True, typed=typed), built.session
+    ):
+        if again:
+            return None
+        built = _lowered(target, replace(payload, adapted=lowered), typed, taken=False, trusting=True, again=True)
+    return None if built is None else built.after(changes)
 
 
 def _wrong(found_defects: list[DefectiveNode], session: Session) -> list[DefectiveNode]:

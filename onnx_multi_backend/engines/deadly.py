@@ -65,6 +65,12 @@ def no_stride(node: NodeProto, constants: list[np.ndarray | None]) -> str | None
     return "a stride is 0" if found else None
 
 
+def negative_batch(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """GatherND that counts its batch axes from the end, which ONNX does not have."""
+    found = any(attribute.name == "batch_dims" and attribute.i < 0 for attribute in node.attribute)
+    return "its batch_dims is negative" if found else None
+
+
 def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Col2Im with a known block of no size."""
     blocks = constants[2] if len(constants) > 2 else None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
@@ -68,6 +69,11 @@ def layer(op_type: str, shape: tuple[int, ...]) -> ModelProto:
     return models.model([node], [models.tensor("x", shape)], [models.tensor("y", None)], initializers=weights)
 
 
+def gathered(batch_dims: int) -> ModelProto:
+    inputs = [models.tensor("x", [3, 3, 3]), models.tensor("i", [3, 3, 1], INT64)]
+    return models.one_node("GatherND", inputs, [models.tensor("y", None)], batch_dims=batch_dims)
+
+
 QUOTIENTS = {
     "Div int32": divided("Div", np.int32, [smallest(np.int32), 7], [-1, 2]),
     "Div int64": divided("Div", np.int64, smallest(np.int64), [[2, -1]]),
@@ -82,6 +88,7 @@ OF_ORT = {
     "in a branch": within_a_branch(),
     "LSTM without a batch": layer("LSTM", (3, 0, 2)),
     "GRU without steps": layer("GRU", (0, 3, 2)),
+    "GatherND with a negative batch": gathered(-2),
     "GRU without features": layer("GRU", (3, 1, 0)),
 }
 OF_OPENVINO = QUOTIENTS
@@ -193,3 +200,29 @@ def test_a_constant_that_an_input_hides_is_none(ort_cpu: type[omb.Preset]) -> No
 
 def test_a_step_that_is_known_runs(preset: type[omb.Preset]) -> None:
     assert preset.prepare(ranged(-1)).run([np.array(2), np.array(0)])[0].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        """() => (float[a, b, c] y) <float[0, 4, 4] c1 = {}, float[1, 1] c2 = {-0.4}> {
+        v = Div (c1, c2) y = ThresholdedRelu (v) }""",
+        """() => (uint32[a, b] y) <uint32[0, 0] c1 = {}, uint32[0] c2 = {}> { y = BitShift <direction = "RIGHT"> (c1, c2) }""",
+    ],
+)
+def test_nothing_is_written_of_what_has_no_elements(openvino: type[omb.Preset], graph: str) -> None:
+    """OpenVINO computes constants while it compiles, and some operators on constants without elements end the process."""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 20]> g {graph}')
+    prepared = openvino.prepare(model)
+    assert {a.pass_name for a in prepared.adaptations}.isdisjoint({"special_values", "bit_shift"})
+    assert prepared.run([])[0].size == 0
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
+def test_what_has_no_elements_at_run_time_is_computed(openvino: type[omb.Preset], shape: tuple[int, int]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 20]> g (float[n, m] x, uint64[n, m] b) => (float[n, m] y, uint64[n, m] z) {
+        y = ThresholdedRelu (x) z = BitShift <direction = "RIGHT"> (b, b) }"""
+    )
+    results = openvino.prepare(model).run([np.zeros(shape, np.float32), np.zeros(shape, np.uint64)])
+    assert [result.shape for result in results] == [shape, shape]

@@ -213,3 +213,15 @@ def test_numbers_cast_to_4_bits_keep_the_low_ones(openvino: type[omb.Preset], dt
     narrow, wide = openvino.prepare(model).run([x])
     np.testing.assert_array_equal(narrow.astype(np.int32), right)
     np.testing.assert_array_equal(wide, right)
+
+
+@pytest.mark.parametrize("behind", ["Relu (c)", "Div (c, two)", "Mod (c, two)", "PRelu (c, two)"])
+def test_what_reads_a_rewritten_node_is_rewritten_as_well(behind: str) -> None:
+    """A Clip tells that its numbers are small. What takes its place does not."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int32[n] x) => (int32[n] y)
+        <int32 low = {{-300}}, int32 high = {{300}}, int32 two = {{2}}> {{ c = Clip (x, low, high) y = {behind} }}"""
+    )
+    x = np.int32([-(2**31), -301, -7, 0, 7, 301, 2**31 - 1])
+    (right,) = OrtCpuBackend.prepare(model).run([x])
+    np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], right)

@@ -193,6 +193,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Shrink of integers": parsed(
             19, "(float[2, 3] x) => (int32[2, 3] y) { i = Cast <to = 6> (x) y = Shrink <bias = 0.5> (i) }"
         ),
+        "BitShift beyond int32": parsed(
+            18,
+            """(float[2] x) => (uint64[2] y) <uint64 a = {40}> {
+            i = Cast <to = 13> (x) y = BitShift <direction = "LEFT"> (i, a) }""",
+        ),
         "Unique in the order of occurrence": single("Unique", [(6,)], opset=11, sorted=0),
     },
     "ort": {
@@ -228,6 +233,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
+    "BitShift beyond int32": [[np.float32([1, 3])]],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }
 

@@ -36,7 +36,7 @@ def single(op_type: str, inputs: dict[str, np.ndarray], outputs: dict[str, tuple
 
 @quickly
 @given(
-    dtype=st.sampled_from(INTEGERS[:-1]),  # the rule shifts in uint64
+    dtype=st.sampled_from(INTEGERS[:-1]),  # the rule shifts most types in uint64
     direction=st.sampled_from(["LEFT", "RIGHT"]),
     data=st.data(),
 )
@@ -51,6 +51,18 @@ def test_bit_shift(dtype: str, direction: str, data: st.DataObject) -> None:
     result = computed(new, x, y)[0]
     wide = [[_shift(int(a), int(b), bits, direction, dtype) for a, b in zip(row, y, strict=True)] for row in x]
     np.testing.assert_array_equal(result, np.array(wide, dtype))
+
+
+@quickly
+@given(data=st.data())
+def test_bit_shift_of_uint64_by_quotients(data: st.DataObject) -> None:
+    x = data.draw(hnp.arrays(np.uint64, (3, 4)))
+    y = data.draw(hnp.arrays(np.uint64, (4,), elements=st.integers(0, 66)))
+    model = single("BitShift", {"x": x, "y": y}, {"z": (np.uint64, (3, 4))}, opset=28, direction="RIGHT")
+    new, changes = rewritten(model, "BitShift")
+    assert [c.pass_name for c in changes] == ["bit_shift"]
+    right = [[_shift(int(a), int(b), 64, "RIGHT", "uint64") for a, b in zip(row, y, strict=True)] for row in x]
+    np.testing.assert_array_equal(computed(new, x, y)[0], np.array(right, np.uint64))
 
 
 def _shift(a: int, b: int, bits: int, direction: str, dtype: str) -> int:

@@ -172,3 +172,66 @@ def test_float32_is_not_told_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OpenvinoBackend.prepare(model, precision_policy="strict")
+
+
+def test_what_a_loop_carries_is_taken_for_an_int32() -> None:
+    """Else a loop that adds to a counter could not be run at all."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (int64 n, int64[3] x) => (int64[3] y) <bool go = {1}> {
+        y = Loop (n, go, x) <body = b (int64 i, bool c, int64[3] s) => (bool d, int64[3] t) {
+            d = Identity (c) t = Add (s, x) }> }"""
+    )
+    prepared = OpenvinoBackend.prepare(model)
+    x = np.array([1, -5, 2**20])
+    for steps in (2, 5):
+        np.testing.assert_array_equal(prepared.run([np.array(steps), x])[0], (steps + 1) * x)
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("amount", [0, 1, 9, 25, 26, 40])
+def test_bits_of_uint64_are_shifted_right_or_not_at_all(direction: str, amount: int) -> None:
+    model = _model(
+        [_node("BitShift", "x", "amount", direction=direction)],
+        {"x": (TensorProto.UINT64, ["n"])},
+        TensorProto.UINT64,
+        ("amount", np.uint64(amount)),
+    )
+    if direction == "LEFT" and amount > 25:
+        with pytest.raises(UnsupportedModelError, match="shifts beyond what int32 holds"):
+            OpenvinoBackend.prepare(model)
+        return
+    prepared = OpenvinoBackend.prepare(model)
+    answered = 0
+    for x in (2 ** np.arange(31), 2 ** np.arange(1, 32) - 1, np.arange(20)):
+        for part in np.split(np.uint64(x), len(x)):
+            try:
+                got = prepared.run([part])[0]
+            except InputError:
+                assert direction == "LEFT"
+                assert int(part[0]) << (amount + 1) >= 2**31
+                continue
+            answered += 1
+            right = part << np.uint64(amount) if direction == "LEFT" else part >> np.uint64(amount)
+            np.testing.assert_array_equal(got, right)
+    assert answered > 20
+
+
+def test_bits_of_uint64_are_shifted_right_by_amounts_known_at_run_time() -> None:
+    kind = TensorProto.UINT64
+    model = _model([_node("BitShift", "x", "b", direction="RIGHT")], {"x": (kind, ["n"]), "b": (kind, ["n"])}, kind)
+    prepared = OpenvinoBackend.prepare(model)
+    x = np.repeat(np.uint64([2**31 - 1, 2**30 + 1, 12345678, 5]), 8)
+    y = np.tile(np.uint64([0, 1, 7, 30, 31, 32, 63, 64]), 4)
+    right = [int(a) >> int(b) for a, b in zip(x, y, strict=True)]
+    np.testing.assert_array_equal(prepared.run([x, y])[0], np.uint64(right))
+
+
+def test_a_limit_that_is_an_input_is_held_to_what_is_computed_of_it() -> None:
+    nodes = [_node("Clip", "x", "zero", "most", output="c"), _node("ReduceSum", "c", "last", keepdims=0)]
+    inputs: dict[str, tuple[int, list[Any]]] = {"x": (TensorProto.INT64, ["n", 3]), "most": (TensorProto.INT64, [])}
+    constants = [("zero", np.array(0)), ("last", np.array([-1]))]
+    prepared = OpenvinoBackend.prepare(_model(nodes, inputs, TensorProto.INT64, *constants))
+    x = np.array([[-5, 2, 9], [1, 100, 3]])
+    np.testing.assert_array_equal(prepared.run([x, np.array(7)])[0], [9, 11])
+    with pytest.raises(InputError, match="input 'most'"):
+        prepared.run([x, np.array(2**31 - 1)])

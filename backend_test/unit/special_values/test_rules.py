@@ -102,7 +102,7 @@ def ceils(site: Site) -> bool:
 def functions() -> Iterator[Form]:
     """Operators that ONNX defines as functions of others."""
     rule = "expand_function"
-    for name in ("Celu", "Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign", "ThresholdedRelu"):
+    for name in ("Celu", "Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
         yield Form(rule, name, (X,))
     yield Form(rule, "Shrink", (X,), {"bias": 0.5, "lambd": 1.5})
     yield Form(rule, "LeakyRelu", (X,), {"alpha": 0.1})
@@ -130,6 +130,7 @@ def guarded() -> Iterator[Form]:
         yield Form(rule, "Erf", (x,))
         yield Form(rule, "Exp", (x,))
         yield Form(rule, "Relu", (x,))
+        yield Form(rule, "ThresholdedRelu", (x,), {"alpha": 0.5})
         yield Form(rule, "Clip", (x, np.array(-1, dtype), np.array(6, dtype)), known=(1, 2))
         for name in ("Greater", "GreaterOrEqual", "Max", "Min"):
             yield Form(rule, name, (a, b))

@@ -13,6 +13,9 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 _T = TensorProto
 _SIGNED: frozenset[int] = frozenset({_T.INT8, _T.INT16, _T.INT32, _T.INT64})
 
+#: The bits that one quotient takes: by so many, three of them take 63.
+_STEP = 21
+
 
 def bit_shift(site: Site) -> Iterator[ModelProto]:
     """Shift in uint64, where the bits of every integer type have room, or by a product or quotient in int32.
@@ -23,6 +26,8 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
     kind = site.elem_type(site.input(0))
     if not site.is_("BitShift") or kind not in INTEGER_BITS:
         return
+    if kind == _T.UINT64 and site.attribute("direction") == "RIGHT":
+        yield _by_quotients(site)
     if kind != _T.UINT64:
         yield _shifted(site, _T.INT64, _by_shifting)
     if INTEGER_BITS[kind] < 64 and kind != _T.UINT32:
@@ -50,6 +55,19 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str, int], s
         low = body("Mod", body("Add", result, half), body.constant(2 ** INTEGER_BITS[kind], wide))
         result = body("Sub", low, half)
     return body.finish(body.cast(result, kind))
+
+
+def _by_quotients(site: Site) -> ModelProto:
+    """Divide by powers of two that int32 holds, one after the other; together they reach the last bit."""
+    body, amount = Body(site), site.input(1)
+    enough = body("Less", amount, body.constant(INTEGER_BITS[_T.UINT64], _T.UINT64))
+    rest = body.cast(body("Where", enough, amount, body.constant(0, _T.UINT64)), _T.INT64)
+    powers, most = body.constant(2 ** np.arange(_STEP + 1), _T.UINT64), body.constant(_STEP, _T.INT64)
+    value = site.input(0)
+    for _ in range(-(-(INTEGER_BITS[_T.UINT64] - 1) // _STEP)):
+        step = body("Where", body("Less", rest, most), rest, most)
+        value, rest = body("Div", value, body("Gather", powers, step, axis=0)), body("Sub", rest, step)
+    return body.finish(body("Where", enough, value, body.constant(0, _T.UINT64)))
 
 
 def _by_shifting(body: Body, value: str, amount: str, direction: str, bits: int) -> str:

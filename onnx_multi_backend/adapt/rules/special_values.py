@@ -67,6 +67,12 @@ def _relu(body: Body, site: Site) -> str:
     return str(body("Where", body("Less", x, zero), zero, x))
 
 
+def _thresholded_relu(body: Body, site: Site) -> str:
+    x, kind = site.input(0), site.elem_type(site.input(0))
+    above = body("Less", body.constant(site.attribute("alpha", 1.0), kind), x)
+    return str(body("Where", above, x, body.constant(0, kind)))
+
+
 def _clip(body: Body, site: Site) -> str:
     result, kind = site.input(0), site.elem_type(site.input(0))
     low, high = (_limit(body, site, i, name, kind) for i, name in ((1, "min"), (2, "max")))
@@ -147,4 +153,5 @@ _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
     "ReduceMin": _reduced,
     "Relu": _relu,
     "Softmax": _softmax,
+    "ThresholdedRelu": _thresholded_relu,
 }

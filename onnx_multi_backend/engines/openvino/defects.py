@@ -19,12 +19,16 @@ from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
 from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.widths import WIDE
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.openvino import form_defects, special_values
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
 from onnx_multi_backend.host.applies import When
+
+#: A BitShift of an input by a larger constant leaves so few numbers that `adapt.widths` does not hold the input to them.
+_FURTHEST_HELD = 25
 
 
 def _attention(site: Site) -> Defect | None:
@@ -36,6 +40,13 @@ def _attention(site: Site) -> Defect | None:
 
 
 def _bit_shift(site: Site) -> Defect | None:
+    if any(0 in (site.shape(name) or ()) for name in site.node.input):
+        return None  # there is nothing to shift
+    if site.elem_type(site.input(0)) in WIDE and site.attribute("direction") == "LEFT":
+        value, amounts = site.value(site.input(0)), site.constant(site.input(1))
+        furthest = int(amounts.max(initial=0)) if amounts is not None else 0
+        if furthest > _FURTHEST_HELD and (value.high is None or int(value.high) << min(furthest, 64) >= 2**31):
+            return Defect("a constant amount shifts beyond what int32 holds", wrong=True)
     return Defect("shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range")
 
 
@@ -205,6 +216,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Softmax": form_defects.softmax,
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
+    "ThresholdedRelu": special_values.find,
     "Tile": _tile,
     "Unique": _unique,
 }

@@ -130,6 +130,70 @@ def _not_zero(op: Any) -> bool:
     return True
 
 
+#: What the plugin does not make a part of the reduction that it reads.
+_STAYS_ALONE = frozenset({"Concat", "Result"})
+
+
+def _kept_alone(op: Any) -> bool:
+    """The larger of a value and itself is that value, and what has two inputs from one node stays a node."""
+    readers = op.output(0).get_target_inputs()
+    if not op.get_output_element_type(0).is_integral_number() or _is_folded(op.input_value(0).get_node()):
+        return False
+    if all(_leaves_alone(reader.get_node()) for reader in readers):
+        return False
+    larger = runtime.load().opset8.maximum(op, op)
+    for reader in readers:
+        reader.replace_source_output(larger.output(0))
+    return True
+
+
+def _leaves_alone(reader: Any) -> bool:
+    """Whether what reads a reduction is not made a part of it. Booleans are reduced as integers of 8 bits."""
+    kind = reader.get_type_name()
+    return kind in _STAYS_ALONE or (
+        kind == "Convert" and bool(reader.get_output_element_type(0) == runtime.load().Type.boolean)
+    )
+
+
+def _is_folded(node: Any) -> bool:
+    """Whether it is a constant, or becomes one before anything runs: a shape that is known."""
+    kind = node.get_type_name()
+    return kind == "Constant" or (kind == "ShapeOf" and bool(node.input_value(0).get_partial_shape().is_static))
+
+
+#: So many nodes are looked through for what becomes a constant.
+_MOST_FOLDED = 64
+#: What makes no negative numbers of others.
+_KEEPS_SIGNS = frozenset({"Add", "Concat", "Divide", "Maximum", "Minimum", "Multiply"})
+#: The same, of the first input.
+_KEEPS_FIRST = _PASSES_ON | {"Broadcast", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"}
+
+
+def _cut_off(op: Any) -> bool:
+    """What is divided while the model runs is cut off anyway, and so are quotients of numbers that are not negative."""
+    if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
+        return False
+    negative, seen = False, 0
+    todo = [(op, True)]
+    while todo:
+        node, counts = todo.pop()
+        kind = node.get_type_name()
+        seen += 1
+        if _is_folded(node):
+            negative |= counts and kind == "Constant" and bool((node.get_data() < 0).any())
+            continue
+        if seen > _MOST_FOLDED or not node.get_input_size():
+            return False
+        negative |= counts and kind not in _KEEPS_SIGNS | _KEEPS_FIRST
+        todo += [
+            (node.input_value(i).get_node(), counts and (i == 0 or kind not in _KEEPS_FIRST))
+            for i in range(node.get_input_size())
+        ]
+    if negative:
+        op.set_attribute("m_pythondiv", False)
+    return negative
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -156,7 +220,28 @@ _MENDS = (
         "asked for what is not equal to 0",
         "a Cast of floating-point numbers to integers before it is left out",
     ),
+    _Mend(
+        {"Div": "Divide"},
+        _cut_off,
+        "cut off towards zero",
+        "quotients of integer constants are rounded down where OpenVINO computes them before anything runs",
+    ),
     _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
+    _Mend(
+        {
+            **{
+                name: name
+                for name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+            },
+            "ReduceLogSum": "ReduceSum",
+            "ReduceLogSumExp": "ReduceSum",
+            "ReduceSumSquare": "ReduceSum",
+            "Size": "ReduceProd",
+        },
+        _kept_alone,
+        "kept apart from what reads it",
+        "a reduction of integers that takes in the arithmetic with a constant behind it gives other numbers",
+    ),
     _Mend(
         {"Softmax": "Softmax"},
         _over_all_behind,

@@ -33,6 +33,7 @@ _WRONG: Mapping[str, str] = {
     "ReduceMin": "a NaN is lost, and the minimum of inf alone is the largest finite number",
     "Relu": "the Relu of NaN is 0",
     "Softmax": "a NaN leaves the rest of its row at 0",
+    "ThresholdedRelu": "numbers are multiplied by 0 or 1: NaN for -inf and for NaN",
 }
 
 
@@ -41,4 +42,6 @@ def find(site: Site) -> Defect | None:
     words = _WRONG.get(site.op_type) if not site.domain else None
     if words is None or GUARDED in site.node.name or site.elem_type(site.input(0)) not in _FLOATS:
         return None
+    if not site.op_type.startswith("Reduce") and 0 in (site.shape(site.input(0)) or ()):
+        return None  # there are no values
     return Defect(words)

@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.single_node import inlined
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
+    negative_batch,
     no_stride,
     nothing_chosen,
     overflowing_quotient,
@@ -25,14 +26,16 @@ from onnx_multi_backend.engines.ort.outer_reads import outer_reads
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 
-#: By operator, what constants tell; they are computed while a session is built.
-FOLDED: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,)}
+_ALWAYS: Mapping[str, tuple[Deadly, ...]] = {"GatherND": (negative_batch,)}
+#: By operator, what constants and attributes tell; constants are computed while a session is built.
+FOLDED: Mapping[str, tuple[Deadly, ...]] = {**_ALWAYS, "Div": (overflowing_quotient,)}
 #: Newer releases compute Mod of the smallest integer by -1.
-FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(("Div", "Mod"), (overflowing_quotient,))
+FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = {**FOLDED, "Mod": (overflowing_quotient,)}
 #: Newer releases refuse a division by zero in words.
-FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = dict.fromkeys(
-    FOLDED_BEFORE_1_32, (overflowing_quotient, quotient_by_zero)
-)
+FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
+    **_ALWAYS,
+    **dict.fromkeys(("Div", "Mod"), (overflowing_quotient, quotient_by_zero)),
+}
 
 
 #: Of the OpenVINO execution provider.

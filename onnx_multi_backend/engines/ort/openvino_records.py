@@ -42,6 +42,7 @@ _OPENVINO = Record(
     needs="a processor, GPU or NPU of Intel's",
     cure=f"{runtime.install_instead('onnxruntime-openvino')}; or on an Intel host add the plugin: pip install "
     "onnxruntime-ep-openvino",
+    mixes_reductions=True,
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.

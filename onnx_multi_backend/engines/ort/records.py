@@ -50,6 +50,8 @@ class Record:
         Whether it reads the wrong inputs where some are unused.
     drops_cast_pairs : bool
         Whether it leaves a float16 output unwritten that is cast to float32 for another output.
+    mixes_reductions : bool
+        Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
     zero_packed_outputs : bool
@@ -81,6 +83,7 @@ class Record:
     least_nodes: int = 1
     miscounts_inputs: bool = False
     drops_cast_pairs: bool = False
+    mixes_reductions: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False

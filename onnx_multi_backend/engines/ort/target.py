@@ -14,6 +14,7 @@ from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_d
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.input_order import unused_last
+from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -66,6 +67,9 @@ class OrtTarget(OrtEngine):
         payload, changes = unused_last(payload) if miscounted else (payload, ())
         if payload.lowering and any(known.drops_cast_pairs for known in self.records):
             payload, more = kept_apart(payload)
+            changes = (*changes, *more)
+        if payload.lowering and any(known.mixes_reductions for known in self.records):
+            payload, more = reduced_alone(payload)
             changes = (*changes, *more)
         try:
             session = self._session(payload, self.providers)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that are reduced, and what is computed of them with constants, on OpenVINO, which would have the reduction do both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+
+X = np.array([[[14, -15], [3, 4]], [[-2, -1], [-5, -6]], [[13, -15], [2, 2]], [[-70, -37], [-9, -12]]])
+REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {
+    "ReduceL1": lambda x, axis: abs(x).sum(axis),
+    "ReduceMax": np.max,
+    "ReduceMin": np.min,
+    "ReduceProd": np.prod,
+    "ReduceSum": np.sum,
+    "ReduceSumSquare": lambda x, axis: (x * x).sum(axis),
+}
+#: Enough nodes for the execution provider to take them all.
+AROUND = "a = Add (x, c) b = Sub (a, c)"
+BEHIND: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "Add": ("y = Add (f, c)", lambda f: f + 3),
+    "Mul": ("y = Mul (f, c)", lambda f: f * 3),
+    "Neg": ("y = Neg (f)", np.negative),
+}
+
+
+def reducing(operator: str, behind: str, kind: str, shape: str, opset: int) -> ModelProto:
+    axes = "axes = [1, 2], " if opset < 13 else ""
+    return onnx.parser.parse_model(
+        f"""<ir_version: 7, opset_import: ["": {opset}]> g ({kind}[{shape}] x) => ({kind}[p] y)
+        <{kind} c = {{3}}, int64[2] axes = {{1, 2}}> {{
+        {AROUND} f = {operator} <{axes}keepdims = 0> (b{"" if axes else ", axes"}) {BEHIND[behind][0]} }}"""
+    )
+
+
+def check(preset: type[omb.Preset], model: ModelProto, operator: str, behind: str, kind: str) -> omb.PreparedModel:
+    prepared = preset.prepare(model)
+    x = X.astype(kind)
+    for part in (x, x[::-1].copy()):
+        right = BEHIND[behind][1](REDUCTIONS[operator](part, (1, 2)))
+        np.testing.assert_array_equal(prepared.run([part])[0], right)
+    return prepared
+
+
+@pytest.mark.parametrize("operator", REDUCTIONS)
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("shape", ["4, 2, 2", "n, m, k"])
+def test_a_reduction_is_right_whatever_is_behind_it(
+    openvino: type[omb.Preset], operator: str, behind: str, kind: str, shape: str
+) -> None:
+    check(openvino, reducing(operator, behind, kind, shape, 18), operator, behind, kind)
+
+
+@pytest.mark.parametrize("operator", REDUCTIONS)
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_the_execution_provider_is_right_too(
+    openvino_ep: type[omb.Preset], operator: str, behind: str, opset: int
+) -> None:
+    if opset < 13 and operator == "ReduceSum":
+        pytest.skip("its axes are an input since opset 13 alone")
+    check(openvino_ep, reducing(operator, behind, "int32", "n, m, k", opset), operator, behind, "int32")
+
+
+BODIES = {
+    "If": """y = If (go) <then_branch = t () => (int32[n] p) { f = ReduceProd <keepdims = 0> (x, axes) p = Mul (f, c) },
+                           else_branch = e () => (int32[n] q) { g = ReduceProd <keepdims = 0> (x, axes) q = Sub (g, c) }>""",
+    "Loop": """s = ReduceProd <keepdims = 0> (x, axes)
+        y = Loop (two, go, s) <body = t (int64 i, bool on, int32[n] v) => (bool further, int32[n] w) {
+            further = Identity (on) f = ReduceProd <keepdims = 0> (x, axes) w = Mul (f, c) }>""",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("engine", ["openvino", "openvino_ep"])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_within_branches_and_loops(request: pytest.FixtureRequest, engine: str, body: str) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue(engine)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int32[n, m, k] x, bool go) => (int32[p] y)
+        <int32 c = {{3}}, int64[2] axes = {{1, 2}}, int64 two = {{2}}> {{ {BODIES[body]} }}"""
+    )
+    try:
+        prepared = preset.prepare(model)
+    except omb.UnsupportedModelError as refused:
+        pytest.skip(f"refused: {refused}")
+    x = X.astype(np.int32)
+    np.testing.assert_array_equal(prepared.run({"x": x, "go": np.array(True)})[0], x.prod((1, 2)) * 3)
+
+
+@pytest.mark.parametrize(
+    "reduced", ["y = ReduceProd <keepdims = 0> (x, axes)", "y = ReduceMax <keepdims = 0> (d, axes)"]
+)
+def test_nothing_is_put_in_where_nothing_is_computed_of_integers(openvino: type[omb.Preset], reduced: str) -> None:
+    kind = "float" if "d," in reduced else "int32"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int32[n, m, k] x) => ({kind}[p] y)
+        <int64[2] axes = {{1, 2}}> {{ d = Cast <to = 1> (x) {reduced} }}"""
+    )
+    assert not [a for a in openvino.prepare(model).adaptations if a.pass_name == "mend_frontend"]
+
+
+@pytest.mark.parametrize("engine", ["openvino", "openvino_ep"])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_half_of_a_size_is_cut_off(request: pytest.FixtureRequest, engine: str) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue(engine)
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[n, m] x) => (int64 y, float[n, m] z) <int64 two = {2}> {
+        s = Size (x) y = Div (s, two) p = Add (x, x) q = Mul (p, x) z = Sub (q, x) }"""
+    )
+    prepared = preset.prepare(model)
+    for shape in ((3, 5), (1, 1), (7, 3), (2, 2)):
+        assert prepared.run([np.zeros(shape, np.float32)])[0] == shape[0] * shape[1] // 2
