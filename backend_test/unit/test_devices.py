@@ -185,7 +185,9 @@ def test_with_a_gpu_but_without_its_libraries_the_library_is_the_cause(
 ) -> None:
     monkeypatch.setattr(nvidia, "device_count", lambda: (1, None))
     for name in ("OrtCuda", "OrtTensorrtFloat"):
-        with pytest.raises(omb.DeviceUnavailableError, match=r"lib\w+\.so\.\d+ is missing.*onnx-multi-backend\[gpu\]"):
+        with pytest.raises(
+            omb.DeviceUnavailableError, match=r"lib\w+\.so\.\d+ is missing.*onnxruntime-gpu\[cuda,cudnn\]"
+        ):
             omb.presets()[name].prepare(MODEL, "CUDA:0")
 
 

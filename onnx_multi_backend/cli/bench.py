@@ -103,7 +103,10 @@ def bench(
     compare: Old = None,
     tolerance: Tolerance = 0.05,
 ) -> None:
-    """Measure every usable preset on the same inputs, in turn: time, memory, placement and error."""
+    """Measure every usable preset on the same inputs.
+
+    They are timed in turn, each in a process of its own; memory, placement and error are measured beside.
+    """
     from onnx_multi_backend import tuning
 
     _check_targets(report)
@@ -180,7 +183,9 @@ def tune(
     compare: Old = None,
     tolerance: Tolerance = 0.05,
 ) -> None:
-    """Search presets and their options for the fastest way to run a model here that is exact enough.
+    """Search for the fastest setup that is exact enough.
+
+    Presets and their options are tried on this machine, in turn.
 
     Without a limit on the error, nothing below float32 is chosen. Ctrl-C keeps the best so far.
     """
@@ -221,7 +226,12 @@ def _finish(made: Report, files: Sequence[Path] | None, old: Report | None, tole
     from onnx_multi_backend.cli import bench_output
     from onnx_multi_backend.tuning.comparing import compare
 
-    comparison = compare(old, made, tolerance=tolerance) if old is not None else None
+    comparison, refused = None, None
+    if old is not None:
+        try:
+            comparison = compare(old, made, tolerance=tolerance)
+        except OptionError as error:  # what was measured is shown and saved all the same
+            refused = error
     bench_output.show(made, comparison)
     for file in files or ():
         if file.suffix == ".json":
@@ -230,6 +240,8 @@ def _finish(made: Report, files: Sequence[Path] | None, old: Report | None, tole
             text = made.to_html(comparison) if file.suffix == ".html" else made.to_markdown(comparison)
         whole_file.save(file, text.encode())
         console.line(f"Saved {file}")
+    if refused is not None:
+        raise refused
     if comparison is not None and comparison.regressed:
         raise typer.Exit(1)
 

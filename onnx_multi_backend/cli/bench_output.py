@@ -19,7 +19,7 @@ from onnx_multi_backend.tuning.verdicts import comparison_headline, table_of
 
 #: Rows of the table, lines of failures and of what a looser limit gains.
 _ROWS, _FAILURES, _GAINS, _CHANGES = 10, 8, 3, 10
-_BAR = 16
+_BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 

@@ -18,7 +18,8 @@ from rich.text import Text
 
 def on_terminal(*, stderr: bool = False) -> bool:
     """Whether a person reads the stream. Colours are rich's business: NO_COLOR and FORCE_COLOR hold."""
-    return (sys.stderr if stderr else sys.stdout).isatty()
+    stream = sys.stderr if stderr else sys.stdout
+    return stream is not None and stream.isatty()  # a stream that was closed is None
 
 
 def console(*, stderr: bool = False) -> Console:

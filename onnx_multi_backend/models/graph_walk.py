@@ -122,3 +122,8 @@ def _of_attributes(attributes: Iterable[AttributeProto], *, checked: bool = True
             yield from _of_graph(attribute.g)
         for graph in attribute.graphs:
             yield from _of_graph(graph)
+
+
+def is_quantized(model: ModelProto) -> bool:
+    """Whether a model has QuantizeLinear nodes."""
+    return any(node.op_type == "QuantizeLinear" for node in all_nodes(model))

@@ -30,6 +30,11 @@ def property_knobs(host: Host) -> tuple[Knob, ...]:
     hyper_threads = (Choice("hyper-threads", {"ENABLE_HYPER_THREADING": True}),) if host.simultaneous else ()
     return (
         Knob(THREADS, threads),
+        Knob(
+            "hint",
+            (Choice("hint: throughput", {"performance_hint": "THROUGHPUT"}),),
+            ("latency", "memory"),
+        ),
         Knob("streams", streams, ("throughput",)),
         Knob(
             "pinning",

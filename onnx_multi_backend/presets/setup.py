@@ -12,10 +12,14 @@ from types import MappingProxyType
 from typing import Any
 
 from onnx_multi_backend.errors import EnvironmentWarning, OptionError, OptionTypeError
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.graph_walk import is_quantized
+from onnx_multi_backend.models.loading import ModelLike, load
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.user_warnings import warn
+
+#: What `measured_on` calls the model, where that is another form of the one that was tuned for.
+MODEL = "model"
 
 _FIELDS = ("preset", "device", "options", "measured_on")
 
@@ -127,12 +131,18 @@ class Setup:
             raise OptionError(f"The setup for {self.preset} has {', '.join(twice)} already. Give it once.")
         if self.measured_on:
             self._warn_of_differences()
+        if MODEL in self.measured_on and not is_quantized(load(model).proto):
+            warn(
+                f"The setup for {self.preset} was measured on the model in {self.measured_on[MODEL]}, and this one is not quantized. Prepare the "
+                "int8 model that `tune` made: `Tuned.int8`, or what --save-model wrote.",
+                EnvironmentWarning,
+            )
         return get_preset(self.preset).prepare(model, self.device, **json.loads(self._text), **options)
 
     def _warn_of_differences(self) -> None:
         from onnx_multi_backend.host.surroundings import differences
 
-        if found := differences(self.measured_on):
+        if found := differences({name: text for name, text in self.measured_on.items() if name != MODEL}):
             warn(
                 f"The setup for {self.preset} was measured elsewhere, and another may be faster here: {'; '.join(found)}. Tune the model "
                 "again.",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from onnx_multi_backend.errors import DeviceUnavailableError, OptionError, OptionTypeError
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import is_quantized
 from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given, load
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.presets.setup import Setup
@@ -28,8 +28,8 @@ from onnx_multi_backend.tuning.trials import Trial, Trials
 #: Seconds that a model may take to be prepared or run, before its process is ended.
 _HANGS = 600.0
 
-#: Rounds of throughput.
-_THROUGHPUT_ROUNDS = 5
+#: Rounds of throughput, and the seconds of a run from which one has to do.
+_THROUGHPUT_ROUNDS, _LONG = 5, 0.2
 
 
 def bench(
@@ -125,16 +125,16 @@ def _measure(trials: Trials, tried: Sequence[Trial], seconds: float, tell: Calla
         if trial.alive:
             trials.look_closer(trial, limit=_HANGS)
     tell("measuring the throughput")
-    for _ in range(_THROUGHPUT_ROUNDS):
+    for i in range(_THROUGHPUT_ROUNDS):
         for trial in tried:
-            if trial.alive:
+            if trial.alive and (i == 0 or trial.median < _LONG):
                 trials.turn(trial, limit=_HANGS, throughput=True)
 
 
 def _candidates(
     presets: Sequence[str | Setup] | None, threads: int | None, loaded: LoadedModel
 ) -> tuple[list[Candidate], list[Measurement]]:
-    quantized = any(node.op_type == "QuantizeLinear" for node in all_nodes(loaded.proto))
+    quantized = is_quantized(loaded.proto)
     setups = {s.preset: s for s in presets or () if isinstance(s, Setup)}
     given_names = None if presets is None else [p.preset if isinstance(p, Setup) else p for p in presets]
     names, refused = usable(given_names, model_is_quantized=quantized)

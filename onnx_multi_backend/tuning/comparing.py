@@ -28,6 +28,8 @@ class Verdict(StrEnum):
     ACCURATE_NOW = "accurate now"
     #: No difference beyond noise and tolerance could be shown.
     SAME = "same"
+    #: There were too few rounds to tell.
+    UNKNOWN = "too few rounds to tell"
     APPEARED = "appeared"
     DISAPPEARED = "disappeared"
 
@@ -75,6 +77,7 @@ class Comparison:
         In the new report's order, then those that disappeared.
     changes : tuple of (str, str, str)
         What else differs: a package or a limit, the old and the new one.
+    kind : {"bench", "tune"}
     """
 
     objective: str
@@ -82,11 +85,15 @@ class Comparison:
     started: str
     rows: tuple[Row, ...]
     changes: tuple[tuple[str, str, str], ...] = ()
+    kind: str = "bench"
 
     @property
     def regressed(self) -> bool:
-        """Whether something is significantly slower, or ran and now fails or is inaccurate."""
-        return any(row.verdict in WORSE for row in self.rows)
+        """Whether something is significantly slower, or ran and now fails, is inaccurate or is not there."""
+        gone = [row for row in self.rows if row.verdict is Verdict.DISAPPEARED and self.kind == "bench"]
+        return any(row.verdict in WORSE for row in self.rows) or any(
+            row.old is not None and row.old.outcome is Outcome.MEASURED for row in gone
+        )
 
     def of(self, verdict: Verdict) -> list[Row]:
         """The rows of a verdict."""
@@ -111,15 +118,21 @@ def compare(old: Report, new: Report, *, tolerance: float = 0.05) -> Comparison:
         raise OptionTypeError(f"tolerance is a number; {tolerance!r} was given.")
     if not 0 <= tolerance < 1:
         raise OptionError(f"tolerance is at least 0 and below 1; {tolerance} was given. 0.05 is 5 %.")
-    _check(old, new)
+    check(old, new)
     before = {_key(m): m for m in old.measurements}
     after = {_key(m): m for m in new.measurements}
     ordered = [_key(m) for m in (*new.ranked, *old.ranked)]
     rows = [_row(before.get(key), after.get(key), new.objective, tolerance) for key in dict.fromkeys(ordered)]
-    return Comparison(new.objective, tolerance, old.machine.started, tuple(rows), tuple(_changes(old, new)))
+    return Comparison(new.objective, tolerance, old.machine.started, tuple(rows), tuple(_changes(old, new)), new.kind)
 
 
-def _check(old: Report, new: Report) -> None:
+def check(old: Report, new: Report) -> None:
+    """Hold two reports to being of the same model, inputs, objective and machine.
+
+    Raises
+    ------
+    OptionError
+    """
     facts = [
         ("processor", old.machine.processor, new.machine.processor),
         ("number of CPUs", str(old.machine.cpus), str(new.machine.cpus)),
@@ -176,13 +189,13 @@ def _verdict(old: Measurement, new: Measurement, ratio: Interval | None, toleran
         return Verdict.SLOWER
     if ratio is not None and ratio.high < 1 - tolerance:
         return Verdict.FASTER
-    return Verdict.SAME
+    return Verdict.UNKNOWN if ratio is not None and math.isinf(ratio.high) else Verdict.SAME
 
 
 def _ratio(old: Measurement, new: Measurement, objective: str) -> tuple[Interval | None, float | None]:
     """New by old of what is to be small, and how sure it is that it grew."""
-    if Outcome.FAILED in (old.outcome, new.outcome):
-        return None, None
+    if old.outcome is not Outcome.MEASURED or new.outcome is not Outcome.MEASURED:
+        return None, None  # what was dropped on the way was timed for too short
     if objective == "memory":
         if not old.memory or not new.memory:
             return None, None

@@ -16,8 +16,12 @@ from onnx_multi_backend.tuning.trials import SETTLE, Trial, Trials, turn_seconds
 #: Rounds between two looks at who is to stay; half of them do.
 RUNGS = (3, 4, 6)
 
-#: Rounds of a final at least and at most, and how narrow an interval around a ratio ends it.
-_LEAST, _MOST, _NARROW = 9, 45, 0.03
+#: Rounds of a final at least and at most; it ends where all intervals are this narrow, or this far from 1. (They are looked at again and again,
+#: so one that only just leaves out 1 proves nothing.)
+_LEAST, _MOST, _NARROW, _FAR = 15, 60, 0.03, 0.02
+
+#: A turn that takes so many times what it should hangs.
+_HANGS = 10.0
 
 
 class Contest:
@@ -117,7 +121,8 @@ class Contest:
         interval = self.ratio(trial, best)
         times = interval.median
         what = {"memory": "memory", "throughput": "time per run"}.get(self._objective, "time")
-        noise = ", which noise could make" if interval.low <= 1 <= interval.high else ""
+        noise = ", which noise could make" if interval.low <= 1 <= interval.high < math.inf else ""
+        noise = noise or (", roughly" if math.isinf(interval.high) else "")
         trial.lose(best, times, f"{times:.2f} times the {what} of {best.candidate.name}{noise}")
         self._trials.release(trial)
 
@@ -154,7 +159,9 @@ class Contest:
             if self._left() < self.seconds(alive):
                 return False
             for trial in alive if i % 2 == 0 else reversed(alive):
-                self._trials.turn(trial, limit=self._left(), throughput=self._objective == "throughput")
+                # What the clock ran out on is no fault of the one whose turn it was.
+                limit = max(self._left(), _HANGS * self.seconds([trial]))
+                self._trials.turn(trial, limit=limit, throughput=self._objective == "throughput")
         return True
 
     def seconds(self, trials: Sequence[Trial]) -> float:
@@ -165,4 +172,4 @@ class Contest:
 
 
 def _is_clear(interval: Interval) -> bool:
-    return not interval.low <= 1 <= interval.high or interval.high - interval.low < _NARROW
+    return interval.low > 1 + _FAR or interval.high < 1 - _FAR or interval.high - interval.low < _NARROW

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,16 +33,22 @@ class Difference:
         The same by the largest finite element of the reference's output.
     cosine : float
         The smallest cosine similarity of an output.
+    noise : float
+        The largest length of an output's difference, by the length of the reference's output.
     """
 
     largest: float = 0.0
     relative: float = 0.0
     cosine: float = 1.0
+    noise: float = 0.0
 
     def worse(self, other: Difference) -> Difference:
         """The worse of two, figure by figure."""
         return Difference(
-            max(self.largest, other.largest), max(self.relative, other.relative), min(self.cosine, other.cosine)
+            max(self.largest, other.largest),
+            max(self.relative, other.relative),
+            min(self.cosine, other.cosine),
+            max(self.noise, other.noise),
         )
 
 
@@ -67,13 +74,14 @@ class Limits:
         for name, value, high in (("max_error", self.max_error, math.inf), ("min_cosine", self.min_cosine, 1.0)):
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 raise OptionTypeError(f"{name} is a number or None; {value!r} was given.")
             low = 0.0 if name == "max_error" else -1.0
-            if not low <= value <= high:
+            if not low <= float(value) <= high or math.isinf(value):
                 raise OptionError(
-                    f"{name} is {'at least 0' if high == math.inf else 'from -1 to 1'}; {value} was given."
+                    f"{name} is {'at least 0 and finite' if high == math.inf else 'from -1 to 1'}; {value} was given."
                 )
+            object.__setattr__(self, name, float(value))
 
     @property
     def given(self) -> bool:
@@ -86,6 +94,11 @@ class Limits:
             return f"the largest error is {difference.largest:.3g}, and {self.max_error:g} is allowed"
         if self.min_cosine is not None and not difference.cosine >= self.min_cosine:
             return f"the cosine is {difference.cosine:.6f}, and {self.min_cosine:g} is the least"
+        if self.min_cosine is not None and self.min_cosine > 0 and not difference.noise <= _noise_with(self.min_cosine):
+            return (
+                f"the noise is {difference.noise:.2g} of an output, and {_noise_with(self.min_cosine):.2g} goes with a cosine of "
+                f"{self.min_cosine:g}"
+            )
         if not self.given and not difference.relative <= self.noise:
             return f"the largest error is {difference.relative:.2g} of the output's largest element, more than float32 noise ({self.noise:.1g})"
         return ""
@@ -96,17 +109,26 @@ class Limits:
         return " and ".join(parts) or f"float32 noise ({self.noise:.1g} of an output's largest element)"
 
 
+def _noise_with(cosine: float) -> float:
+    """The noise that goes with a cosine where there is no other error, and half as much again: a result that is three times too small has a cosine of 1."""
+    return math.sqrt(2 * (1 / cosine**2 - 1)) + 1e-6
+
+
 def noise_of(difference: Difference) -> float:
     """What float32 noise is taken for in a model whose results differ so when the last bits of its inputs change."""
     return min(max(FLOAT32_NOISE, _TIMES * difference.relative), _MOST)
 
 
 def nudged(value: Any) -> Any:
-    """An array of float32 or float64 with each element changed in its last bit, up or down; anything else as it is."""
+    """An array of float32 or float64 with each element changed in its last bit, up or down; anything else as it is.
+
+    Whole numbers stay: they are masks, labels and sizes, and exact.
+    """
     if not isinstance(value, np.ndarray) or value.dtype not in (np.float32, np.float64):
         return value
     up = np.random.default_rng(0).integers(0, 2, value.shape).astype(bool)
-    return np.nextafter(value, np.where(up, np.inf, -np.inf).astype(value.dtype))
+    changed = np.nextafter(value, np.where(up, np.inf, -np.inf).astype(value.dtype))
+    return np.where(value == np.rint(value), value, changed)
 
 
 def compare(expected: Sequence[Any], found: Sequence[Any]) -> Difference:
@@ -117,26 +139,34 @@ def compare(expected: Sequence[Any], found: Sequence[Any]) -> Difference:
     worst = Difference()
     if len(expected) != len(found):
         return _UNLIKE
-    for a, b in zip(_arrays(expected), _arrays(found), strict=False):
+    ones, others = list(_arrays(expected)), list(_arrays(found))
+    if len(ones) != len(others):
+        return _UNLIKE
+    for a, b in zip(ones, others, strict=True):
         worst = worst.worse(_one(a, b))
-    return worst if sum(1 for _ in _arrays(expected)) == sum(1 for _ in _arrays(found)) else _UNLIKE
+    return worst
 
 
-_UNLIKE = Difference(math.inf, math.inf, -1.0)
+_UNLIKE = Difference(math.inf, math.inf, -1.0, math.inf)
+_EMPTY = np.array(None, object)
 
 
 def _arrays(values: Any) -> Iterator[np.ndarray[Any, Any]]:
     if isinstance(values, (list, tuple)):
         for value in values:
             yield from _arrays(value)
-    elif values is not None:
-        yield np.asarray(values)
+    elif isinstance(values, Mapping):
+        for key in sorted(values, key=str):
+            yield np.asarray(key)
+            yield from _arrays([values[key]])
+    else:
+        yield _EMPTY if values is None else np.asarray(values)
 
 
 def _one(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Difference:
     if a.shape != b.shape:
         return _UNLIKE
-    if a.dtype == object or a.dtype.kind in "SU":
+    if any(array.dtype == object or array.dtype.kind in "SU" for array in (a, b)):
         return Difference() if np.array_equal(a, b) else _UNLIKE
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     x, y = a.astype(wide).ravel(), b.astype(wide).ravel()
@@ -149,8 +179,12 @@ def _one(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Difference:
     largest = float(errors.max())
     scale = float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
     relative = largest / scale if scale > 0 else math.inf
-    compared = finite & ~(same & ~finite)
-    return Difference(largest, relative, _cosine(x[compared], y[compared]) if np.isfinite(largest) else -1.0)
+    if not math.isfinite(largest):
+        return Difference(largest, relative, -1.0, math.inf)
+    scale = scale or 1.0  # so that squares neither overflow nor vanish
+    length = float(np.linalg.norm(x[finite] / scale))
+    noise = float(np.linalg.norm(errors[finite] / scale)) / length if length else math.inf
+    return Difference(largest, relative, _cosine(x[finite], y[finite]), noise)
 
 
 def _cosine(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:

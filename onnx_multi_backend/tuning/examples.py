@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -92,7 +93,7 @@ def _sizes(made: Signature, shapes: Mapping[str, Sequence[int]]) -> dict[str, in
     for name, shape in shapes.items():
         if name not in infos:
             raise OptionError(f"shapes: {made.label} has no input {name!r}; it has {', '.join(infos) or 'none'}.")
-        if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in shape):
+        if isinstance(shape, str) or not isinstance(shape, Sequence) or not all(map(_is_size, shape)):
             raise OptionTypeError(f"shapes: {name!r} has a list of sizes; {shape!r} was given.")
         declared = infos[name].shape
         if declared is not None and len(declared) != len(shape):
@@ -100,8 +101,12 @@ def _sizes(made: Signature, shapes: Mapping[str, Sequence[int]]) -> dict[str, in
         for axis, (size, dim) in enumerate(zip(shape, declared or (), strict=False)):
             if isinstance(dim, int) and dim != size:
                 raise OptionError(f"shapes: dimension {axis} of {name!r} is {dim}; {size} was given.")
-            sizes[f"{name}:{axis}"] = size
+            sizes[f"{name}:{axis}"] = int(size)
     return sizes
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, numbers.Integral) and not isinstance(size, bool) and int(size) >= 0
 
 
 def _described(value: Any) -> str:

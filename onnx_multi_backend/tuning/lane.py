@@ -137,6 +137,10 @@ class Lane:
             made.append(tuple(results))
         return made, times
 
+    def again(self, key: str) -> tuple[Any, ...]:
+        """What a configuration makes of the first example."""
+        return tuple(self._prepared[key].run(self._examples[0]))
+
     def nudged(self, key: str) -> tuple[Any, ...]:
         """What a configuration makes of the first example with the last bits of its numbers changed."""
         return tuple(self._prepared[key].run({name: nudged(value) for name, value in self._examples[0].items()}))
@@ -179,8 +183,8 @@ class Lane:
         """The most resident memory of this process so far, in bytes."""
         return memory.peak()
 
-    def evaluate(self) -> list[tuple[Any, ...]]:
-        """What ONNX's reference evaluator makes of all examples.
+    def evaluate(self, count: int) -> list[tuple[Any, ...]]:
+        """What ONNX's reference evaluator makes of the first examples.
 
         Raises
         ------
@@ -191,7 +195,7 @@ class Lane:
         model = load(self._models[AS_GIVEN]).with_all_weights()
         try:
             evaluator = ReferenceEvaluator(model)
-            return [tuple(evaluator.run(None, dict(example))) for example in self._examples]
+            return [tuple(evaluator.run(None, dict(example))) for example in self._examples[:count]]
         except Exception as error:  # it is Python, and raises whatever numpy does
             raise RunError(f"{type(error).__name__}: {error}") from error
 

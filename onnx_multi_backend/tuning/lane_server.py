@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import pickle
 
+from onnx_multi_backend.errors import OnnxMultiBackendError, RunError
 from onnx_multi_backend.isolation import serving
 from onnx_multi_backend.tuning.lane import Lane
 
 #: What a lane may be asked.
 _CALLS = frozenset(
     {
+        "again",
         "drop",
         "elsewhere_time",
         "evaluate",
@@ -37,7 +39,9 @@ def main(parent: int, inputs: int | None, outputs: int | None) -> None:
         assert name in _CALLS
         try:
             return b"v" + pickle.dumps(getattr(lane, name)(*args))
-        except Exception as error:  # whatever it is, the process that asked has to hear of it
+        except OnnxMultiBackendError as error:
             return b"e" + serving.pickled(error)
+        except Exception as error:  # a preset of another package's raises what it likes: this configuration has failed
+            return b"e" + serving.pickled(RunError(f"{type(error).__name__}: {error}"))
 
     serving.serve(pipe, answer)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,4 +18,6 @@ def lane_maker(
     models: Mapping[str, ModelLike], examples: Sequence[Mapping[str, Any]], *, processes: bool
 ) -> Callable[[], AnyLane]:
     """What makes lanes for some variants of a model and some inputs."""
-    return functools.partial(RemoteLane if processes else Lane, models, examples)
+    if not processes:
+        return functools.partial(Lane, models, examples)
+    return functools.partial(RemoteLane, pickle.dumps((dict(models), [dict(example) for example in examples])))

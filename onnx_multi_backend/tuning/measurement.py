@@ -162,7 +162,7 @@ class Measurement:
             },
             "difference": None
             if self.difference is None
-            else {name: _number(getattr(self.difference, name)) for name in ("largest", "relative", "cosine")},
+            else {name: _number(getattr(self.difference, name)) for name in ("largest", "relative", "cosine", "noise")},
             "contest": self.contest,
             "times_best": self.times_best,
             "adaptations": self.adaptations,

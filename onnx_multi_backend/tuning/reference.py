@@ -10,7 +10,7 @@ from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.differences import FLOAT32_NOISE, compare, noise_of
 from onnx_multi_backend.tuning.lane import why
-from onnx_multi_backend.tuning.trials import Trials
+from onnx_multi_backend.tuning.trials import AnyLane, Trials
 
 _PLAIN = Candidate(Setup("OrtCpu", None, {"session_options": {"graph_optimization_level": "ORT_DISABLE_ALL"}}))
 
@@ -43,14 +43,30 @@ def find(trials: Trials, *, limit: float) -> Reference:
     """Compute the examples with ONNX Runtime in float32 without graph optimizations, or else with ONNX's evaluator.
 
     A model whose results differ from one run to the next has no reference.
+
+    Parameters
+    ----------
+    trials : Trials
+    limit : float
+        Seconds for all of it.
     """
+    end = trials.seconds + limit
+
+    def timed(lane: AnyLane) -> AnyLane:
+        lane.limit = max(end - trials.seconds, 0.1)
+        return lane
+
     with trials.apart(limit=limit) as lane:
         try:
-            lane.prepare(_PLAIN.key, _PLAIN.setup, _PLAIN.model)
-            made = lane.outputs(_PLAIN.key)[0]
-            again, near = lane.outputs(_PLAIN.key)[0][0], lane.nudged(_PLAIN.key)
+            timed(lane).prepare(_PLAIN.key, _PLAIN.setup, _PLAIN.model)
+            made = timed(lane).outputs(_PLAIN.key)[0]
+            again, near = timed(lane).again(_PLAIN.key), timed(lane).nudged(_PLAIN.key)
         except OnnxMultiBackendError as error:
-            return _evaluated(trials, min(limit, _QUICK), why(error))
+            failed = why(error)
+        else:
+            failed = ""
+    if failed:
+        return _evaluated(trials, min(max(end - trials.seconds, 1.0), _QUICK), failed)
     if compare(made[0], again).relative > 0:
         return Reference(None, "", note="the model's results differ from run to run, so no accuracy was measured")
     noise = noise_of(compare(made[0], near))
@@ -60,7 +76,7 @@ def find(trials: Trials, *, limit: float) -> Reference:
 def _evaluated(trials: Trials, limit: float, why_not_ort: str) -> Reference:
     with trials.apart(limit=limit) as lane:
         try:
-            made, again = lane.evaluate(), lane.evaluate()
+            made, again = lane.evaluate(trials.examples), lane.evaluate(1)
         except OnnxMultiBackendError as error:
             return Reference(
                 None, "", note=f"there is no reference. OrtCpu: {why_not_ort} ONNX's evaluator: {why(error)}"

@@ -7,12 +7,10 @@ import contextlib
 import os
 import pickle
 import threading
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onnx_multi_backend.errors import EngineCrashedError
 from onnx_multi_backend.isolation.process import Process, how_it_ended
-from onnx_multi_backend.models.loading import ModelLike
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.lane import Prepared
 
@@ -27,9 +25,8 @@ class RemoteLane:
 
     Parameters
     ----------
-    models : mapping of str to model
-        Paths or bytes.
-    examples : sequence of mappings
+    given : bytes
+        The models and examples of a `Lane`, pickled; lanes may share them.
 
     Attributes
     ----------
@@ -39,8 +36,8 @@ class RemoteLane:
         How many processes there were, and 1: what was prepared in an earlier one is gone.
     """
 
-    def __init__(self, models: Mapping[str, ModelLike], examples: Sequence[Mapping[str, Any]]) -> None:
-        self._given = pickle.dumps((dict(models), [dict(example) for example in examples]))
+    def __init__(self, given: bytes) -> None:
+        self._given = given
         self._process: Process | None = None
         self.limit = _START
         self.starts = 1
@@ -62,6 +59,11 @@ class RemoteLane:
     def outputs(self, key: str) -> tuple[list[tuple[Any, ...]], list[float]]:
         """See `Lane.outputs`."""
         found: tuple[list[tuple[Any, ...]], list[float]] = self._ask("outputs", key)
+        return found
+
+    def again(self, key: str) -> tuple[Any, ...]:
+        """See `Lane.again`."""
+        found: tuple[Any, ...] = self._ask("again", key)
         return found
 
     def nudged(self, key: str) -> tuple[Any, ...]:
@@ -89,9 +91,9 @@ class RemoteLane:
         found: int | None = self._ask("memory")
         return found
 
-    def evaluate(self) -> list[tuple[Any, ...]]:
+    def evaluate(self, count: int) -> list[tuple[Any, ...]]:
         """See `Lane.evaluate`."""
-        found: list[tuple[Any, ...]] = self._ask("evaluate")
+        found: list[tuple[Any, ...]] = self._ask("evaluate", count)
         return found
 
     def drop(self, key: str) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+#: What differs by less is called equal, whatever the interval: rounds are looked at until they tell something, and the next process may differ more.
+LEAST_EFFECT = 0.02
+
 #: Rounds that differ by more than this, as `Measurement.noise` says, are too noisy for a promise.
 NOISY = 0.1
 
@@ -133,9 +136,9 @@ class Report:
 
     @property
     def equals(self) -> list[Measurement]:
-        """Those that differ from the best by no more than noise could make."""
+        """Those that differ from the best by no more than noise could make, or by less than `LEAST_EFFECT`."""
         found = [(m, self.against_best(m)) for m in self.measurements if m.outcome is Outcome.MEASURED]
-        return [m for m, interval in found if interval is not None and interval.low <= 1 <= interval.high]
+        return [m for m, interval in found if interval is not None and _as_good(interval)]
 
     @property
     def noisy(self) -> bool:
@@ -177,6 +180,12 @@ class Report:
         from onnx_multi_backend.tuning.markdown import render
 
         return render(self, comparison)
+
+
+def _as_good(interval: Interval) -> bool:
+    return math.isfinite(interval.high) and (
+        interval.low <= 1 <= interval.high or abs(interval.median - 1) < LEAST_EFFECT
+    )
 
 
 def score(measurement: Measurement, objective: str) -> float:

@@ -106,6 +106,12 @@ class Search:
             self._beside_best(improved)
         self._final()
 
+    def settle(self) -> None:
+        """Name the best where the search was interrupted: before the defaults were compared, the one whose first runs were fastest."""
+        alive = [trial for trial in self._trials.tried if trial.alive and trial.prepared is not None]
+        if self.best is None and alive:
+            self.best = min(alive, key=lambda trial: trial.quick)
+
     def _improve(self, space: Space, incumbent: Trial) -> Trial:
         while self._left() > 0:
             found = self._tried(
@@ -120,10 +126,13 @@ class Search:
                     self._contest.drop(trial, incumbent)
             if not better or not incumbent.alive:
                 break
+            leads = self.best is incumbent
+            if leads:
+                self.best = better[0]
             for trial in (incumbent, *better[1:]):
                 self._contest.drop(trial, better[0])
-            before, incumbent = incumbent, self._combined(space, better)
-            if self.best is before:
+            incumbent = self._combined(space, better)
+            if leads:
                 self.best = incumbent
         return incumbent
 
@@ -177,7 +186,7 @@ class Search:
         if found:
             self._contest.halve([best, *found], keep=best, rungs=(6,))
         for trial in found:
-            if trial.alive:
+            if trial.outcome in _ELIGIBLE:
                 trial.lose(best, self._contest.ratio(trial, best).median, "")
                 trial.end(Outcome.NOT_ALLOWED, self._why_not_allowed(trial.candidate))
                 self._trials.release(trial)
@@ -272,10 +281,12 @@ class Search:
         return min(self._left(), max(_LEAST_PATIENCE, self._start + _PATIENCE * statistics.median(self._costs)))
 
     def _allowed(self, candidate: Candidate) -> bool:
-        exact = candidate.float32 or self._trials.limits.given
+        exact = candidate.float32 or (self._trials.limits.given and self._trials.reference is not None)
         return exact and (candidate.any_shape or self._static_shapes)
 
     def _why_not_allowed(self, candidate: Candidate) -> str:
+        if not candidate.float32 and self._trials.reference is None:
+            return "it computes in less than float32, and without a reference no limit can be checked"
         if not candidate.float32 and not self._trials.limits.given:
             return "it computes in less than float32: min_cosine or max_error allows that"
         return "it takes inputs of these shapes alone: static_shapes=True allows that"

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.host import processor
 from onnx_multi_backend.host.cpus import usable as usable_cpus
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.knobs import THREADS, Choice, Host, Knob, merged
 from onnx_multi_backend.presets.options import REQUIRED
-from onnx_multi_backend.presets.registry import availability, get_preset
+from onnx_multi_backend.presets.registry import BUILT_IN, availability, get_preset
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.candidate import AS_GIVEN, Candidate
+from onnx_multi_backend.user_warnings import warn
 
 #: Presets that are another one with options of its own, so that a search tries nothing new on them.
 PART_OF = {"Ort": "OrtCpu", "OrtOpenvinoFloat": "OrtOpenvino", "OrtOpenvinoInt8": "OrtOpenvino"}
@@ -98,6 +100,10 @@ def usable(presets: Sequence[str] | None, *, model_is_quantized: bool) -> tuple[
     -------
     list of str, dict of str to str
     """
+    if isinstance(presets, str):
+        raise OptionTypeError(f"presets is a list of names; {presets!r} was given. Write [{presets!r}].")
+    if presets is not None and not presets:
+        raise OptionError("presets is an empty list. Leave it out for all that are usable here.")
     if presets is not None:
         names = [get_preset(name).name for name in dict.fromkeys(presets)]
         states = {name: get_preset(name).availability() for name in names}
@@ -146,7 +152,7 @@ def space_of(
         Those that may be used; all that the process may use when None.
     """
     preset = get_preset(name)
-    knobs = [k for k in preset.knobs(_host(cpus, preset)) if objective in k.objectives]
+    knobs = [k for k in _knobs(preset, _host(cpus, preset)) if objective in k.objectives]
     knobs = [knob for knob in knobs if knob.choices]
     if shapes and not preset.fixed_shapes:
         fixed = {name: list(shape) for name, shape in shapes.items()}
@@ -155,8 +161,27 @@ def space_of(
     return Space(start, tuple(knobs))
 
 
+def _knobs(preset: type[Preset], host: Host) -> list[Knob]:
+    """The preset's knobs, without the choices that no setup can hold."""
+    if preset.name in BUILT_IN:
+        return list(preset.knobs(host))
+    try:
+        return [replace(knob, choices=tuple(filter(_is_writable, knob.choices))) for knob in preset.knobs(host)]
+    except Exception as error:  # another package's preset is broken: its defaults are tried
+        warn(f"{preset.name} cannot tell what to try on it: {type(error).__name__}: {error}", PresetWarning)
+        return []
+
+
+def _is_writable(choice: Choice) -> bool:
+    try:
+        Setup("", None, choice.options)
+    except OptionError:
+        return False
+    return True
+
+
 def _host(cpus: int | None, preset: type[Preset]) -> Host:
-    kind = preset.usable_devices()[0].partition(":")[0].partition(".")[0]
+    kind = (preset.usable_devices() or (preset.family.default,))[0].partition(":")[0].partition(".")[0]
     return Host(
         cpus or usable_cpus().count, kind, simultaneous=cpus is not None or processor.runs_simultaneous_threads()
     )

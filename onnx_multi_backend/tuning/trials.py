@@ -42,12 +42,13 @@ class AnyLane(Protocol):
     def prepare(self, key: str, setup: Any, model: str) -> Prepared: ...
     def prepare_cached(self, setup: Any, model: str) -> float | None: ...
     def outputs(self, key: str) -> tuple[list[tuple[Any, ...]], list[float]]: ...
+    def again(self, key: str) -> tuple[Any, ...]: ...
     def nudged(self, key: str) -> tuple[Any, ...]: ...
     def latency(self, key: str, seconds: float, warm_up: int) -> list[float]: ...
     def throughput(self, key: str, seconds: float, latency: float) -> float: ...
     def elsewhere_time(self, key: str) -> float | None: ...
     def memory(self) -> int | None: ...
-    def evaluate(self) -> list[tuple[Any, ...]]: ...
+    def evaluate(self, count: int) -> list[tuple[Any, ...]]: ...
     def drop(self, key: str) -> None: ...
     def close(self) -> None: ...
 
@@ -88,6 +89,7 @@ class Trial:
     lane: AnyLane | None = None
     start: int = 0
     contest: int = 0
+    notes: tuple[str, ...] = ()
     lost_to: Trial | None = None
     lost_by: float = 1.0
 
@@ -156,7 +158,7 @@ class Trial:
             contest=self.contest,
             times_best=self.times(best) if best is not None else None,
             adaptations=prepared.adaptations if prepared else 0,
-            notes=prepared.warnings if prepared else (),
+            notes=(*(prepared.warnings if prepared else ()), *self.notes),
         )
 
 
@@ -176,6 +178,8 @@ class Trials:
         How many inputs the lanes have.
     clock : callable
         Seconds from some point in time.
+    started : float, optional
+        When it began, by that clock; now when None.
 
     Attributes
     ----------
@@ -196,12 +200,13 @@ class Trials:
         shared: bool,
         alone: bool,
         clock: Callable[[], float] = time.monotonic,
+        started: float | None = None,
     ) -> None:
         self._make_lane = make_lane
         self._shared, self._alone = shared, alone
         self._lanes: dict[str, AnyLane] = {}
         self._clock = clock
-        self._started = clock()
+        self._started = clock() if started is None else started
         self.tried: list[Trial] = []
         self.reference: list[tuple[Any, ...]] | None = None
         self.limits = limits
@@ -243,16 +248,29 @@ class Trials:
         self._guarded(trial, limit, measure)
 
     def look_closer(self, trial: Trial, *, limit: float) -> None:
-        """Measure what a report shows beside times: memory, a prepare from the cache, the time off the preset's own provider."""
+        """Measure what a report shows beside times: memory, the time off the preset's own provider, a prepare from the cache.
 
-        def measure() -> None:
-            lane = self._ready(trial)
-            trial.memory = lane.memory()
+        What of it cannot be measured is left out, with a note.
+        """
+        candidate = trial.candidate
+
+        def memory() -> None:
+            trial.memory = self._ready(trial).memory() if trial.memory is None else trial.memory
+
+        def elsewhere() -> None:
             if trial.prepared is not None and trial.prepared.elsewhere > 0:
-                trial.elsewhere_time = lane.elsewhere_time(trial.candidate.key)
-            trial.prepare_cached = lane.prepare_cached(trial.candidate.setup, trial.candidate.model)
+                trial.elsewhere_time = self._ready(trial).elsewhere_time(candidate.key)
 
-        self._guarded(trial, limit, measure)
+        def cached() -> None:
+            trial.prepare_cached = self._ready(trial).prepare_cached(candidate.setup, candidate.model)
+
+        for measure, what in ((memory, "memory"), (elsewhere, "profile"), (cached, "prepare from the cache")):
+            try:
+                if trial.lane is not None:
+                    trial.lane.limit = max(limit, _LEAST_LIMIT)
+                measure()
+            except OnnxMultiBackendError as error:
+                trial.notes += (f"{what} not measured: {why(error)}",)
 
     def afresh(self, trial: Trial, *, limit: float) -> None:
         """Prepare a candidate again in a process of its own, and forget the times that were taken."""
@@ -272,8 +290,12 @@ class Trials:
         lane = trial.lane
         if lane is not None and self._alone:
             lane.close()
+            self._lanes.pop(trial.candidate.key, None)
+            trial.lane = None
         elif lane is not None and trial.start == lane.starts:
-            lane.drop(trial.candidate.key)
+            lane.limit = _LEAST_LIMIT * 10
+            with contextlib.suppress(OnnxMultiBackendError):  # where it dies of that, it has let go too
+                lane.drop(trial.candidate.key)
         trial.start = -1
 
     @contextlib.contextmanager
@@ -306,10 +328,10 @@ class Trials:
 
     def _first(self, trial: Trial, *, judged: bool) -> None:
         lane = self._ready(trial)
-        outputs, times = lane.outputs(trial.candidate.key)
-        trial.quick = min(times)
         if self._alone:
             trial.memory = lane.memory()
+        outputs, times = lane.outputs(trial.candidate.key)
+        trial.quick = times[0]
         if self.reference is None:
             return
         difference = Difference()

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from onnx_multi_backend.errors import OptionError, UnsupportedModelError
 from onnx_multi_backend.host.surroundings import surroundings
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import is_quantized
 from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given, load
 from onnx_multi_backend.presets.knobs import OBJECTIVES
+from onnx_multi_backend.presets.setup import MODEL
 from onnx_multi_backend.tuning import machine, reference
 from onnx_multi_backend.tuning.benching import check_seconds
 from onnx_multi_backend.tuning.candidate import AS_GIVEN
@@ -104,10 +106,12 @@ def tune(
         )
     check_seconds("budget_s", budget_s)
     limits = Limits(max_error, min_cosine)
+    started = time.monotonic()
     loaded = load(model)
+    digest = digest_of(model, loaded)
     batches = None if data is None else list(data)
     examples = examples_of(loaded, input_example, batches, shapes)
-    quantized = any(node.op_type == "QuantizeLinear" for node in all_nodes(loaded.proto))
+    quantized = is_quantized(loaded.proto)
     names, refused = usable(presets, model_is_quantized=quantized)
     if not names:
         raise UnsupportedModelError(
@@ -117,9 +121,11 @@ def tune(
     variants: list[Variant] = []
     if batches and not quantized:
         tell("making int8 models")
+        before = time.monotonic()
         variants, told = int8_variants(model, batches, names, min_cosine)
-        notes += told
-    tuning = _Tuning(model, loaded, examples, limits, objective, float(budget_s), tell)
+        started += (took := time.monotonic() - before)
+        notes += [*told, f"making int8 models took {took:.0f} s beside the budget"]
+    tuning = _Tuning(model, loaded, digest, examples, limits, objective, float(budget_s), tell, started)
     return tuning.run(names, variants, notes, static_shapes=static_shapes, processes=processes)
 
 
@@ -128,13 +134,16 @@ class _Tuning:
         self,
         model: ModelLike,
         loaded: LoadedModel,
+        digest: str,
         examples: Examples,
         limits: Limits,
         objective: str,
         budget: float,
         tell: Tell,
+        started: float,
     ) -> None:
-        self._model, self._loaded, self._examples = model, loaded, examples
+        self._model, self._loaded, self._digest, self._examples = model, loaded, digest, examples
+        self._started = started
         self._limits, self._objective, self._budget, self._tell = limits, objective, budget, tell
 
     def run(
@@ -151,7 +160,12 @@ class _Tuning:
         alone = self._objective == "memory"
         make_lane = lane_maker(models, self._examples.feeds, processes=processes)
         with Trials(
-            make_lane, self._limits, examples=len(self._examples.feeds), shared=not processes, alone=alone
+            make_lane,
+            self._limits,
+            examples=len(self._examples.feeds),
+            shared=not processes,
+            alone=alone,
+            started=self._started,
         ) as trials:
             self._tell("computing the reference")
             right = reference.find(trials, limit=_FOR_REFERENCE * self._budget)
@@ -167,6 +181,7 @@ class _Tuning:
             try:
                 search.run()
             except KeyboardInterrupt:
+                search.settle()
                 if search.best is None:
                     raise
                 notes.append("the search was interrupted: this is the best of what had been tried")
@@ -176,7 +191,7 @@ class _Tuning:
             if not search.measured_again:
                 notes.append("there was no time to measure the best ones again in new processes")
             report = self._report(trials, best, right, notes)
-        measured = {**surroundings()}
+        measured = _measured(best)
         chosen = replace(best.candidate.setup, measured_on=measured)
         made = next((v.made.model for v in variants if v.name == best.candidate.model), None)
         return Tuned(chosen, report, made)
@@ -199,11 +214,11 @@ class _Tuning:
             )
         measurements = tuple(trial.measurement(best) for trial in trials.tried)
         chosen = best.candidate.name
-        measured = surroundings()
+        measured = _measured(best)
         return Report(
             kind="tune",
             model=self._loaded.label,
-            model_digest=digest_of(self._model, self._loaded),
+            model_digest=self._digest,
             machine=machine.here(),
             inputs=self._examples.described,
             examples=len(self._examples.feeds),
@@ -227,6 +242,12 @@ class _Tuning:
             f"{self._loaded.label}: nothing that was tried runs it within {self._limits} and {self._budget:g} s. "
             f"{reasons or 'There was no time to try anything: raise budget_s.'}"
         )
+
+
+def _measured(best: Trial) -> dict[str, str]:
+    """What the setup remembers of where it was measured, and of which model, where that is not the one that was given."""
+    variant = {} if best.candidate.model == AS_GIVEN else {MODEL: best.candidate.model}
+    return {**surroundings(), **variant}
 
 
 def _words(trial: Trial, best: Trial | None, left: float) -> str:

@@ -83,7 +83,7 @@ def test_a_terminal_shows_bars_and_cuts_reasons(monkeypatch: pytest.MonkeyPatch)
     assert console.on_terminal()
     show(made.bench())
     lines = screen.getvalue().splitlines()
-    assert any("█" * 16 in line for line in lines)
+    assert any("█" * 10 in line for line in lines)
     assert max(map(len, lines)) <= 120
     assert sum("failed:" in line for line in lines) == 1
 
@@ -95,5 +95,5 @@ def test_control_characters_are_written_out(capsys: pytest.CaptureFixture[str]) 
 
 def test_bars_grow() -> None:
     bars = [bar(share) for share in (0.0, 0.1, 0.5, 1.0, 7.0)]
-    assert [len(found) for found in bars] == [1, 2, 8, 16, 16]
+    assert [len(found) for found in bars] == [1, 1, 5, 10, 10]
     assert bar(float("nan"))

@@ -78,10 +78,13 @@ class SimulatedLane:
     def memory(self) -> int | None:
         return None
 
+    def again(self, key: str) -> tuple[Any, ...]:
+        return (np.array([1.0, 2.0]),)
+
     def nudged(self, key: str) -> tuple[Any, ...]:
         return (np.array([1.0, 2.0]),)
 
-    def evaluate(self) -> list[tuple[Any, ...]]:
+    def evaluate(self, count: int) -> list[tuple[Any, ...]]:
         return [(np.array([1.0, 2.0]),)]
 
     def drop(self, key: str) -> None:

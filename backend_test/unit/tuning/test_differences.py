@@ -69,11 +69,24 @@ def test_limits() -> None:
 
 
 def test_noise_is_what_the_last_bit_of_the_inputs_changes() -> None:
-    x = np.array([1.0, -2.0, 0.0], np.float32)
+    x = np.array([1.5, -2.25, 0.0, 3.0], np.float32)
     changed = nudged(x)
-    assert changed.dtype == x.dtype and (changed != x).all()
+    assert changed.dtype == x.dtype and (changed != x).tolist() == [True, True, False, False]
     assert np.abs(changed - x).max() < 1e-6
     assert nudged(np.arange(3)) is not None and (nudged(np.arange(3)) == np.arange(3)).all()
     assert noise_of(Difference()) == FLOAT32_NOISE
     assert noise_of(Difference(relative=0.005)) == pytest.approx(0.02)
     assert noise_of(Difference(relative=5.0)) < 1
+
+
+def test_a_cosine_alone_is_no_proof() -> None:
+    for a, b in (([[1.0]], [[1.9]]), ([3.0, 6.0, 9.0], [1.0, 2.0, 3.0])):
+        found = one(a, b)
+        assert found.cosine == pytest.approx(1) and "noise" in Limits(min_cosine=0.999).why_not(found)
+
+
+def test_results_of_other_kinds_are_unlike() -> None:
+    assert compare([None, np.ones(1)], [np.ones(1), None]).cosine == -1
+    assert one(1.0, np.array("a", object)).cosine == -1
+    near = compare([[{0: 0.5, 1: 0.25}]], [[{0: 0.5, 1: 0.25 + 1e-8}]])
+    assert 0 < near.largest < 1e-7

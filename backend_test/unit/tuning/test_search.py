@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 
 from backend_test.unit.tuning.simulated import SimulatedLane, Times, space
+from onnx_multi_backend.measuring.intervals import ratio
+from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning import trials as trials_module
+from onnx_multi_backend.tuning.candidate import Candidate
+from onnx_multi_backend.tuning.contest import Contest
 from onnx_multi_backend.tuning.differences import Limits
 from onnx_multi_backend.tuning.measurement import Outcome
+from onnx_multi_backend.tuning.report import LEAST_EFFECT
 from onnx_multi_backend.tuning.search import Search
 from onnx_multi_backend.tuning.space import Space
 from onnx_multi_backend.tuning.trials import Trials
@@ -53,7 +58,7 @@ def searched(
         return SimulatedLane(times, noise, errors, now)
 
     trials = Trials(make_lane, limits or Limits(), examples=1, shared=shared, alone=False, clock=lambda: now[0])
-    trials.reference = make_lane().evaluate()
+    trials.reference = make_lane().evaluate(1)
     told: list[str] = []
 
     def tell(trial: Any, best: Any) -> None:
@@ -196,3 +201,25 @@ def test_the_budget_is_kept(seconds: float, budget: float) -> None:
     if seconds < 0.5:
         assert search.measured_again
         assert search.best.candidate.choices
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_an_interrupt_before_the_defaults_were_compared_keeps_one_of_them(after: int) -> None:
+    search, trials = searched(random_times(1), [space("OrtCpu", KNOBS), space("Openvino", KNOBS)], stop_after=after)
+    search.settle()
+    assert search.best is not None and search.best in trials.tried
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_equal_configurations_have_no_winner(seed: int) -> None:
+    """Rounds are looked at again and again, so an interval that only just leaves out 1 proves nothing."""
+    lane = SimulatedLane(lambda preset, options: 0.01, 0.05, exact)
+    lane._random = np.random.default_rng(seed)
+    trials = Trials(lambda: lane, Limits(), examples=1, shared=True, alone=False, clock=lambda: lane.now[0])
+    trials.reference = lane.evaluate(1)
+    tried = [trials.try_out(Candidate(Setup("OrtCpu", None, {"arena": arena})), limit=1.0) for arena in (1, 2)]
+    order = Contest(trials, "latency", lambda: 1000.0).final(tried)
+    interval = ratio(
+        [float(np.median(times)) for times in order[1].latency], [float(np.median(times)) for times in order[0].latency]
+    )
+    assert interval.low <= 1 or interval.median < 1 + LEAST_EFFECT

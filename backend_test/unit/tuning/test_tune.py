@@ -16,6 +16,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
+from onnx_multi_backend.host.surroundings import surroundings
 from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
 from onnx_multi_backend.tuning import Outcome, read_report, trials
 from onnx_multi_backend.tuning.differences import FLOAT32_NOISE
@@ -23,11 +24,16 @@ from onnx_multi_backend.tuning.differences import FLOAT32_NOISE
 ODD = '''
 import os, signal, time
 import numpy as np
+from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.presets.knobs import Choice, Knob
 from onnx_multi_backend.presets.options import Option, one_of
 from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
 
-WAYS = ("none", "crash", "hang", "crash in a run")
+WAYS = ("none", "crash", "hang", "raise", "no cache", "crash when dropped")
+
+class Crash:
+    def __del__(self):
+        os._exit(7)
 
 class OddBackend(OrtCpuBackend):
     """ONNX Runtime, but for what ``way`` makes it do."""
@@ -41,11 +47,25 @@ class OddBackend(OrtCpuBackend):
             os.kill(os.getpid(), signal.SIGSEGV)
         if loaded is not None and settings["way"] == "hang":
             time.sleep(3600)
+        if loaded is not None and settings["way"] == "raise":
+            raise RuntimeError("the engine says no")
+        if settings["way"] == "no cache" and settings["cache_dir"]:
+            raise OptionError("nothing can be kept")
         return super().make_target(settings, device, loaded)
 
     @classmethod
+    def prepare(cls, model, device=None, **options):
+        prepared = super().prepare(model, device, **options)
+        if options.get("way") == "crash when dropped":
+            prepared.crash = Crash()
+        return prepared
+
+    @classmethod
     def knobs(cls, host):
-        return (Knob("way", tuple(Choice(way, {"way": way}) for way in WAYS[1:3])),)
+        if os.environ.get("ODD_KNOBS") == "raise":
+            raise ValueError("no knobs today")
+        illegal = Choice("illegal", {"way": {1, 2}})
+        return (Knob("way", (*(Choice(way, {"way": way}) for way in WAYS[1:4]), Choice(WAYS[5], {"way": WAYS[5]}), illegal)),)
 '''
 
 
@@ -106,6 +126,8 @@ def test_what_crashes_or_hangs_costs_itself_alone(odd: str) -> None:
     assert rows["Odd, crash"].outcome is Outcome.FAILED and "SIGSEGV" in rows["Odd, crash"].reason
     assert rows["Odd, hang"].outcome is Outcome.FAILED and "more than" in rows["Odd, hang"].reason
     assert rows["Odd"].median > 0 and rows["OrtCpu"].median > 0
+    assert "RuntimeError: the engine says no" in rows["Odd, raise"].reason
+    assert "Odd, crash when dropped" in rows and "Odd, illegal" not in rows
     assert len(rows["Odd"].rounds) > 9 or len(rows["OrtCpu"].rounds) > 9  # the search went on to its end
 
 
@@ -238,3 +260,31 @@ def test_nothing_that_runs_is_an_error_with_the_reasons(ort_cpu: type[omb.Preset
     model.opset_import.append(models.helper.make_opsetid("nobody.knows", 1))
     with pytest.raises(omb.UnsupportedModelError, match="OrtCpu"):
         omb.tune(model, np.ones(2, np.float32), presets=["OrtCpu"], budget_s=5)
+
+
+def test_what_cannot_be_kept_is_measured_all_the_same(odd: str) -> None:
+    setup = omb.Setup(odd, None, {"way": "no cache"})
+    (row,) = omb.bench(small(), X, presets=[setup], seconds=0.2).measurements
+    assert row.outcome is Outcome.MEASURED and row.median > 0 and row.prepare_cached is None
+    assert any("prepare from the cache not measured: nothing can be kept" in note for note in row.notes)
+
+
+def test_a_preset_whose_knobs_raise_is_tried_with_its_defaults(odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODD_KNOBS", "raise")
+    with pytest.warns(omb.PresetWarning, match="no knobs today"):
+        report = omb.tune(small(), X, presets=[odd], budget_s=30).report
+    assert report.chosen == odd
+
+
+def test_without_a_reference_a_limit_allows_nothing(openvino: type[omb.Preset]) -> None:
+    model = models.one_node("RandomNormalLike", [models.tensor("x", [2, 3])], [models.tensor("y", [2, 3])])
+    report = omb.tune(model, presets=["OrtCpu", "Openvino"], budget_s=20, max_error=1e-6).report
+    best = report.best
+    assert report.reference == "" and best is not None and best.float32
+    assert all(m.outcome is not Outcome.MEASURED for m in report.measurements if not m.float32)
+
+
+def test_the_setup_of_an_int8_model_warns_before_the_float_model() -> None:
+    made = omb.Setup("OrtCpu", None, {}, {**surroundings(), "model": "int8 (ort)"})
+    with pytest.warns(omb.EnvironmentWarning, match="measured on the model in int8"):
+        made.prepare(models.relu([2, 3]))
