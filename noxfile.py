@@ -55,7 +55,10 @@ PROVEN_ELSEWHERE = {
         "test_ort.py",
         *(
             f"unit/{folder}"
-            for folder in ("adapt", "cache", "calibration", "cli", "conformance", "search", "special_values")
+            for folder in (
+                *("adapt", "cache", "calibration", "cli", "conformance"),
+                *("measuring", "search", "special_values", "tuning"),
+            )
         ),
         "unit/test_isolation.py",
         "unit/test_third_engine.py",
@@ -68,13 +71,26 @@ PROVEN_ELSEWHERE = {
         "unit/test_third_engine.py",
         *(
             f"unit/cli/test_{name}.py"
-            for name in ("cache", "command", "completion", "conformance", "interrupts", "odd_files")
+            for name in (
+                "bench",
+                "bench_output",
+                "cache",
+                "command",
+                "completion",
+                "conformance",
+                "interrupts",
+                "odd_files",
+            )
         ),
         *(
             f"unit/conformance/test_{name}.py"
             for name in ("html", "html_axe", "html_finding", "merge", "pytest_suite", "workers", "workflow")
         ),
-        *(f"unit/tuning/test_{name}.py" for name in ("comparing", "markdown", "page", "page_axe")),
+        "unit/measuring",
+        *(
+            f"unit/tuning/test_{name}.py"
+            for name in ("comparing", "differences", "markdown", "page", "page_axe", "search", "tune")
+        ),
     ],
 }
 
