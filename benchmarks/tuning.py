@@ -13,6 +13,7 @@ import json
 import math
 import statistics
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,6 @@ from onnx_multi_backend.tuning.candidate import AS_GIVEN, Candidate
 from onnx_multi_backend.tuning.contest import Contest
 from onnx_multi_backend.tuning.differences import Limits
 from onnx_multi_backend.tuning.lanes import lane_maker
-from onnx_multi_backend.tuning.remote import RemoteLane
 from onnx_multi_backend.tuning.space import space_of
 from onnx_multi_backend.tuning.trials import Trial, Trials
 
@@ -77,7 +77,8 @@ def bare(model: Model) -> Any:
 
 def in_turn(model: Model, setups: Mapping[str, Setup]) -> dict[str, list[float]]:
     """Seconds of a run, a figure a round: the bare session here, each setup in a process of its own."""
-    lanes = {name: RemoteLane({AS_GIVEN: str(model.path)}, [model.feeds]) for name in setups}
+    make_lane = lane_maker({AS_GIVEN: str(model.path)}, [model.feeds], processes=True)
+    lanes = {name: make_lane() for name in setups}
     try:
         for name, lane in lanes.items():
             lane.prepare(name, setups[name], AS_GIVEN)
@@ -90,6 +91,7 @@ def in_turn(model: Model, setups: Mapping[str, Setup]) -> dict[str, list[float]]
                 if name == "bare":
                     figures[name] += in_turns({"": session}, rounds=1, repeat=repeat, settle=_SETTLE)[""]
                 else:
+                    time.sleep(_SETTLE)
                     times = lanes[name].latency(name, 0.02, 1)
                     figures[name].append(statistics.mean(times))
         return figures

@@ -6,9 +6,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.contest import Contest
+from onnx_multi_backend.tuning.differences import widened
 from onnx_multi_backend.tuning.measurement import Outcome
 from onnx_multi_backend.tuning.space import Space
 from onnx_multi_backend.tuning.trials import Trial, Trials
@@ -271,8 +274,23 @@ class Search:
             own = took
         self._costs.append(own)
         self._start = max(self._start, took - own)  # of a process, where it was the first one in it
+        self._allow_for_optimizations(trial)
         self._tell(trial, self.best)
         return trial
+
+    def _allow_for_optimizations(self, trial: Trial) -> None:
+        """ONNX Runtime's defaults are float32 too: what they differ by from the reference is noise of float32."""
+        limits, difference = self._trials.limits, trial.difference
+        if (
+            limits.given
+            or difference is None
+            or trial.candidate.setup != Setup("OrtCpu")
+            or not trial.candidate.float32
+        ):
+            return
+        self._trials.limits = replace(limits, noise=widened(limits.noise, difference))
+        if trial.outcome is Outcome.INACCURATE and not self._trials.limits.why_not(difference):
+            trial.revive()
 
     def _patience(self) -> float:
         """Seconds until a candidate is taken to hang: many times what others took, and no more than are left."""

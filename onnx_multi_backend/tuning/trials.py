@@ -17,7 +17,7 @@ from onnx_multi_backend.tuning.lane import Prepared, why
 from onnx_multi_backend.tuning.measurement import Measurement, Outcome, Placement
 
 #: Seconds until the threads of the engine that ran before spin no more.
-SETTLE = 0.01
+SETTLE = 0.02
 
 #: A run that takes longer wakes its threads in a small part of its time, and needs no other one before it.
 _WAKES_ITSELF = 0.05

@@ -199,7 +199,8 @@ class _Tuning:
     def _spaces(self, names: Sequence[str], variants: Sequence[Variant]) -> list[Space]:
         dynamic = any(not isinstance(d, int) for info in self._examples.signature.inputs for d in info.shape or (None,))
         shapes = self._examples.shapes() if dynamic else None
-        spaces = [space_of(name, objective=self._objective, shapes=shapes) for name in names]
+        first = sorted(names, key=lambda name: name != "OrtCpu")  # what it differs by is noise for the others too
+        spaces = [space_of(name, objective=self._objective, shapes=shapes) for name in first]
         for variant in variants:
             spaces += [
                 space_of(name, objective=self._objective, shapes=shapes, model=variant.name) for name in variant.presets

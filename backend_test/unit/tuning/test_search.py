@@ -223,3 +223,14 @@ def test_equal_configurations_have_no_winner(seed: int) -> None:
         [float(np.median(times)) for times in order[1].latency], [float(np.median(times)) for times in order[0].latency]
     )
     assert interval.low <= 1 or interval.median < 1 + LEAST_EFFECT
+
+
+def test_what_graph_optimizations_change_is_noise_for_all() -> None:
+    def errors(preset: str, options: Mapping[str, Any]) -> float:
+        return {"OrtCpu": 0.002, "Openvino": 0.003}[preset] if "level" not in options else 0.5
+
+    search, trials = searched(random_times(2), [space("OrtCpu", KNOBS), space("Openvino", KNOBS)], errors=errors)
+    assert search.best is not None and not {t.outcome for t in trials.tried if not t.candidate.choices} & {
+        Outcome.INACCURATE
+    }
+    assert all(t.outcome is Outcome.INACCURATE for t in trials.tried if dict(t.candidate.choices).get("level"))
