@@ -73,9 +73,10 @@ class OpenvinoBackend(Preset):
 
     @classmethod
     def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
+        tuned_for = str(settings["performance_hint"])
         properties = {
             **cls._hint(settings),
-            "PERFORMANCE_HINT": str(settings["performance_hint"]),
+            **({} if tuned_for == "UNDEFINED" else {"PERFORMANCE_HINT": tuned_for}),  # which OpenVINO has no word for
             **{name: value for name, value in settings.items() if name.isupper()},
         }
         folder = resolve(settings["cache_dir"], slow_builds=False)

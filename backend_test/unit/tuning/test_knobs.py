@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import onnx_multi_backend as omb
@@ -75,3 +76,8 @@ def test_all_combinations_are_counted(ort_cpu: type[omb.Preset]) -> None:
     for knob in space.knobs:
         expected *= len(knob.choices) + 1
     assert len({candidate.key for candidate in everything}) == len(everything) == expected
+
+
+def test_a_hint_for_nothing_is_one_that_openvino_takes(openvino: type[omb.Preset]) -> None:
+    rep = openvino.prepare(models.relu([2, 3]), performance_hint="UNDEFINED")
+    assert rep.run(np.full((2, 3), -1, np.float32))[0].max() == 0
