@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from onnx import ModelProto, NodeProto
 
@@ -14,6 +14,9 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Answer = TypeVar("_Answer")
 
 
 class Defect(NamedTuple):
@@ -131,12 +134,16 @@ _MOST_ANSWERS = 32_768
 
 def answer(engine: Engine, model: ModelProto) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
-    key = engine.identity, digest_of(model)
-    if key not in _answers:
-        _answers[key] = engine.accepts(model)
-        while len(_answers) > _MOST_ANSWERS:
-            _answers.popitem(last=False)
-    return _answers[key]
+    return kept(_answers, (engine.identity, digest_of(model)), lambda: engine.accepts(model))
+
+
+def kept(answers: OrderedDict[_Key, _Answer], key: _Key, ask: Callable[[], _Answer]) -> _Answer:
+    """An answer that is asked for once, as long as it is among the last ones."""
+    if key not in answers:
+        answers[key] = ask()
+        while len(answers) > _MOST_ANSWERS:
+            answers.popitem(last=False)
+    return answers[key]
 
 
 def digest_of(model: ModelProto) -> bytes:

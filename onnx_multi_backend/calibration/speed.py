@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onnx_multi_backend.measuring.clock import seconds_per_call
-from onnx_multi_backend.measuring.intervals import median_interval
+from onnx_multi_backend.measuring.clock import in_turns, seconds_per_call
+from onnx_multi_backend.measuring.intervals import median_interval, ratio
 
 #: Rounds of a comparison, how many there may be while nobody is faster, and the seconds that each side of a round takes at least.
 _ROUNDS, _MOST_ROUNDS, _AT_LEAST = 21, 84, 0.01
@@ -45,13 +45,9 @@ def compare(one: Callable[[], object], other: Callable[[], object]) -> Ratio:
     ones: list[float] = []
     others: list[float] = []
     while True:
-        for i in range(_ROUNDS):
-            if i % 2:  # whoever is first has the caches of the other
-                others.append(seconds_per_call(other, repeats))
-                ones.append(seconds_per_call(one, repeats))
-            else:
-                ones.append(seconds_per_call(one, repeats))
-                others.append(seconds_per_call(other, repeats))
-        median, low, high = median_interval([a / b for a, b in zip(ones, others, strict=True)])
+        taken = in_turns({"one": one, "other": other}, rounds=_ROUNDS, repeat=repeats, warm_up=0)
+        ones += taken["one"]
+        others += taken["other"]
+        median, low, high = ratio(ones, others)
         if not low <= 1 <= high or len(ones) >= _MOST_ROUNDS:
             return Ratio(median, low, high, median_interval(ones)[0], median_interval(others)[0])

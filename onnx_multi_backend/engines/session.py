@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -190,6 +190,16 @@ class Payload:
         if self.loaded.path is None or self.adapted.changes or (self.loaded.external and not self.loaded.mapped):
             return None
         return str(self.loaded.path)
+
+    def changed(self, model: ModelProto, *changes: Adaptation, inserted: Collection[str] = ()) -> Payload:
+        """The same with another model, which the changes led to; `inserted` names the nodes that are new."""
+        adapted = replace(
+            self.adapted,
+            proto=model,
+            changes=(*self.adapted.changes, *changes),
+            inserted=self.adapted.inserted.union(inserted),
+        )
+        return replace(self, adapted=adapted)
 
     def whole(self) -> ModelProto:
         """The model with all its weights, those in other files too: for an engine that takes one piece."""

@@ -14,7 +14,7 @@ from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.errors import CacheWarning, OptionError, PresetWarning
 from onnx_multi_backend.host import devices
 from onnx_multi_backend.host.devices import Device
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import is_quantized
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.contradiction import refuse, settled_device
@@ -216,7 +216,7 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
 
     @classmethod
     def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OrtTarget:
-        if loaded is not None and not any(n.op_type == "QuantizeLinear" for n in all_nodes(loaded.proto)):
+        if loaded is not None and not is_quantized(loaded.proto):
             warn(
                 f"{cls.name}: {loaded.label} has no QuantizeLinear nodes, so nothing of it runs in int8. Quantize it "
                 "first (onnxruntime.quantization.quantize_static), or use OrtOpenvinoFloat.",

@@ -273,14 +273,12 @@ class Trials:
                 trial.notes += (f"{what} not measured: {why(error)}",)
 
     def afresh(self, trial: Trial, *, limit: float) -> None:
-        """Prepare a candidate again in a process of its own, and forget the times that were taken."""
+        """Prepare a candidate again in a process of its own."""
         if self._shared:
-            trial.latency, trial.throughput = [], []
             return
         lane = self._make_lane()
         self._lanes[f"{trial.candidate.key} afresh"] = lane
         old, trial.lane, trial.start = trial.prepared, lane, 0
-        trial.latency, trial.throughput = [], []
         self._guarded(trial, limit, lambda: self._ready(trial))
         if old is not None and trial.prepared is not None:
             trial.prepared = trial.prepared._replace(warnings=old.warnings)

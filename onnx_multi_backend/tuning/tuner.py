@@ -191,10 +191,8 @@ class _Tuning:
             if not search.measured_again:
                 notes.append("there was no time to measure the best ones again in new processes")
             report = self._report(trials, best, right, notes)
-        measured = _measured(best)
-        chosen = replace(best.candidate.setup, measured_on=measured)
         made = next((v.made.model for v in variants if v.name == best.candidate.model), None)
-        return Tuned(chosen, report, made)
+        return Tuned(report.named(report.chosen).setup, report, made)
 
     def _spaces(self, names: Sequence[str], variants: Sequence[Variant]) -> list[Space]:
         dynamic = any(not isinstance(d, int) for info in self._examples.signature.inputs for d in info.shape or (None,))

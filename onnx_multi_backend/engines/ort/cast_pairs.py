@@ -8,8 +8,6 @@ memory that is no longer the input's, once the input gets smaller.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
@@ -58,13 +56,7 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         f"Max before Casts that change nothing up to an output ({len(casts)})",
         "the OpenVINO execution provider drops such Casts, and leaves an output unwritten",
     )
-    adapted = replace(
-        payload.adapted,
-        proto=copy,
-        changes=(*payload.adapted.changes, change),
-        inserted=payload.adapted.inserted | added,
-    )
-    return replace(payload, adapted=adapted), (change,)
+    return payload.changed(copy, change, inserted=added), (change,)
 
 
 def _widens(node: NodeProto) -> bool:

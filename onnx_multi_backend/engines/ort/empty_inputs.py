@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
@@ -59,5 +57,4 @@ def without_empty_inputs(payload: Payload) -> tuple[Payload, tuple[Adaptation, .
     )
     if not changes:
         return payload, ()
-    adapted = replace(payload.adapted, proto=model, changes=(*payload.adapted.changes, *changes))
-    return replace(payload, adapted=adapted), changes
+    return payload.changed(model, *changes), changes

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from onnx import ModelProto, NodeProto, TypeProto
 
-from onnx_multi_backend.adapt.engine import Defect, Engine, answer, digest_of
+from onnx_multi_backend.adapt.engine import Defect, Engine, answer, digest_of, kept
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
@@ -246,14 +246,8 @@ class Shown(NamedTuple):
 
 #: The last ones: whether a provider takes a node, and whether anyone does, is asked of the same session.
 _shown: OrderedDict[tuple[Hashable, bytes], Shown] = OrderedDict()
-_MOST_SHOWN = 32_768
 
 
 def shown_once(engine: OrtEngine, model: ModelProto) -> Shown:
     """What comes of a model; the same one is shown once."""
-    key = engine.identity, digest_of(model)
-    if key not in _shown:
-        _shown[key] = engine.show(model)
-        while len(_shown) > _MOST_SHOWN:
-            _shown.popitem(last=False)
-    return _shown[key]
+    return kept(_shown, (engine.identity, digest_of(model)), lambda: engine.show(model))

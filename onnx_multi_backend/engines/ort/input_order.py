@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
@@ -39,8 +38,7 @@ def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         f"unused inputs ({names}) stand behind the others",
         "the OpenVINO execution provider counts inputs without those that nothing uses, and would read others",
     )
-    adapted = replace(payload.adapted, proto=copy, changes=(*payload.adapted.changes, change))
-    return replace(payload, adapted=adapted), (change,)
+    return payload.changed(copy, change), (change,)
 
 
 def _used(graph: GraphProto, may_go: Mapping[str, int]) -> set[str]:

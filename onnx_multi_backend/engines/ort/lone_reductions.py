@@ -7,7 +7,6 @@ It has the reduction compute both, which gives numbers that have nothing to do w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
@@ -57,13 +56,7 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         f"what passes a number on as it is, behind reductions of integers ({len(added)})",
         "the OpenVINO execution provider has a reduction compute the arithmetic behind it too, and that wrongly",
     )
-    adapted = replace(
-        payload.adapted,
-        proto=copy,
-        changes=(*payload.adapted.changes, change),
-        inserted=payload.adapted.inserted | added,
-    )
-    return replace(payload, adapted=adapted), (change,)
+    return payload.changed(copy, change, inserted=added), (change,)
 
 
 def _reduces(node: NodeProto) -> bool:
