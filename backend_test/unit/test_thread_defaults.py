@@ -318,11 +318,11 @@ def test_a_session_from_the_cache_has_the_number_of_today(here: Here, engine: ty
 
 _NUMBERS = """
 import json, os, sys
+if sys.argv[1:]:
+    os.sched_setaffinity(0, {int(sys.argv[1])})  # first of all: NumPy starts threads when it is imported
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.cli import threads
-if sys.argv[1:]:
-    os.sched_setaffinity(0, {int(sys.argv[1])})
 found, states = {"told": threads.to_json()}, omb.availability()
 for name in ("OrtCpu", "Openvino", "OrtOpenvino"):
     if states[name].usable:
