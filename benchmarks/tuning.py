@@ -2,19 +2,22 @@
 """``python -m benchmarks.tuning [MODEL.onnx ...]``: what `tune` finds, beside ONNX Runtime's default session and each preset's defaults.
 
 For each model: `tune` in float32, and with ``min_cosine=0.999``; then the bare session, the best preset's defaults and both setups in turn,
-each in a process of its own but for the bare session. ``--exhaustive`` tries the whole space of float32 too, and tells the regret. Without
+each in processes of its own. ``--exhaustive`` tries the whole space of float32 too, and tells the regret. Without
 models, those of PP-OCRv4 are taken.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
+import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,8 +29,8 @@ from tabulate import tabulate
 import onnx_multi_backend as omb
 from benchmarks import models
 from onnx_multi_backend.host.surroundings import surroundings
-from onnx_multi_backend.measuring.clock import in_turns
-from onnx_multi_backend.measuring.intervals import ratio
+from onnx_multi_backend.measuring.clock import one_turn
+from onnx_multi_backend.measuring.intervals import median_of, ratio
 from onnx_multi_backend.models import random_inputs
 from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.setup import Setup
@@ -45,7 +48,8 @@ SHAPES = {
     "ch_ppocr_mobile_v2.0_cls_infer": {"x": (1, 3, 48, 192)},
 }
 
-_ROUNDS, _SETTLE = 31, 0.02
+#: Rounds in each process, processes one after another, seconds of a turn and before it.
+_ROUNDS, _PROCESSES, _TURN, _SETTLE = 11, 5, 0.02, 0.02
 
 
 class Model(NamedTuple):
@@ -67,37 +71,49 @@ def opened(path: Path, dims: list[str]) -> Model:
     return Model(path, random_inputs.draw(infos, 0, sizes, random_inputs.tables(loaded.proto)))
 
 
-def bare(model: Model) -> Any:
-    """ONNX Runtime's session as one makes it without this package."""
+_bare: Any = None  # in its process: a run of the session
+
+
+def _open_bare(model: Model) -> None:
     import onnxruntime
 
+    global _bare
     session = onnxruntime.InferenceSession(str(model.path), providers=["CPUExecutionProvider"])
-    return partial(session.run, None, model.feeds)
+    _bare = partial(session.run, None, model.feeds)
+
+
+def _time_bare() -> list[float]:
+    _bare()
+    return one_turn(_bare, _TURN)
 
 
 def in_turn(model: Model, setups: Mapping[str, Setup]) -> dict[str, list[float]]:
-    """Seconds of a run, a figure a round: the bare session here, each setup in a process of its own."""
+    """Seconds of a run, a figure a round: ONNX Runtime's session as one makes it without this package, and each setup."""
+    figures: dict[str, list[float]] = {name: [] for name in ("bare", *setups)}
+    for _ in range(_PROCESSES):
+        with contextlib.ExitStack() as stack:
+            for name, times in _in_processes(model, setups, stack).items():
+                figures[name] += times
+    return figures
+
+
+def _in_processes(model: Model, setups: Mapping[str, Setup], stack: contextlib.ExitStack) -> dict[str, list[float]]:
+    """Some rounds, each in a new process."""
     make_lane = lane_maker({AS_GIVEN: str(model.path)}, [model.feeds], processes=True)
-    lanes = {name: make_lane() for name in setups}
-    try:
-        for name, lane in lanes.items():
-            lane.prepare(name, setups[name], AS_GIVEN)
-        session = bare(model)
-        repeat = max(1, min(20, round(0.02 / statistics.median(in_turns({"": session}, rounds=5)[""]))))
-        figures: dict[str, list[float]] = {name: [] for name in ("bare", *setups)}
-        for i in range(_ROUNDS):
-            names = list(figures)
-            for name in names if i % 2 == 0 else reversed(names):
-                if name == "bare":
-                    figures[name] += in_turns({"": session}, rounds=1, repeat=repeat, settle=_SETTLE)[""]
-                else:
-                    time.sleep(_SETTLE)
-                    times = lanes[name].latency(name, 0.02, 1)
-                    figures[name].append(statistics.mean(times))
-        return figures
-    finally:
-        for lane in lanes.values():
-            lane.close()
+    pool = stack.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
+    pool.submit(_open_bare, model).result()
+    turns: dict[str, Callable[[], list[float]]] = {"bare": lambda: pool.submit(_time_bare).result()}
+    for name, setup in setups.items():
+        lane = make_lane()
+        stack.callback(lane.close)
+        lane.prepare(name, setup, AS_GIVEN)
+        turns[name] = partial(lane.latency, name, _TURN, 1)
+    figures: dict[str, list[float]] = {name: [] for name in turns}
+    for i in range(_ROUNDS):
+        for name in turns if i % 2 == 0 else reversed(turns):
+            time.sleep(_SETTLE)
+            figures[name].append(statistics.median(turns[name]()))
+    return figures
 
 
 def exhaustive(model: Model, found: Setup, budget: float) -> tuple[float, str, int]:
@@ -130,19 +146,19 @@ def measured(model: Model, args: argparse.Namespace) -> Iterator[dict[str, Any]]
     starts = [m for m in tuned["float32"].report.ranked if m.setup == Setup(m.setup.preset)]
     setups = {name: t.setup for name, t in tuned.items()} | {f"default {m.name}": m.setup for m in starts}
     figures = in_turn(model, setups)
-    best_default = min(
-        (name for name in figures if name.startswith("default")), key=lambda n: statistics.median(figures[n])
-    )
+    sizes = (_ROUNDS,) * _PROCESSES
+    median = {name: median_of(times, sizes) for name, times in figures.items()}
+    best_default = min((name for name in figures if name.startswith("default")), key=median.__getitem__)
     for name, t in tuned.items():
         row = {
             "model": model.path.stem,
             "limit": name,
-            "ORT ms": statistics.median(figures["bare"]) * 1e3,
-            "tuned ms": statistics.median(figures[name]) * 1e3,
+            "ORT ms": median["bare"] * 1e3,
+            "tuned ms": median[name] * 1e3,
             "promised ms": t.measurement.median * 1e3,
             "noisy": t.report.noisy,
-            "of ORT": ratio(figures[name], figures["bare"]),
-            "of best default": ratio(figures[name], figures[best_default]),
+            "of ORT": ratio(figures[name], figures["bare"], sizes),
+            "of best default": ratio(figures[name], figures[best_default], sizes),
             "setup": t.report.chosen,
             "seconds": t.report.seconds,
             "rejected": [m.name for m in t.report.measurements if str(m.outcome) == "inaccurate"],

@@ -40,7 +40,7 @@ def bench(
     data: Iterable[Any] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     threads: int | None = None,
-    seconds: float = 10.0,
+    seconds: float = 20.0,
     processes: bool = True,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
@@ -63,7 +63,7 @@ def bench(
     threads : int, optional
         For every preset that can be told; each preset's own default when None.
     seconds : float
-        For the rounds in turn, at most. Preparing and the throughput come on top.
+        For the rounds in turn, at most, the last ones of them in new processes. Preparing and the throughput come on top.
     processes : bool
         False: all run in this process. Their threads disturb one another then, and memory is not told.
     tell : callable

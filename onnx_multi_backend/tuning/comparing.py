@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError
-from onnx_multi_backend.measuring.intervals import Interval, of_two_runs
+from onnx_multi_backend.measuring.intervals import Interval, by_process, of_two_runs
 from onnx_multi_backend.tuning.measurement import Measurement, Outcome
 from onnx_multi_backend.tuning.report import Report
 
@@ -202,14 +201,12 @@ def _ratio(old: Measurement, new: Measurement, objective: str) -> tuple[Interval
         times = new.memory / old.memory
         return Interval(times, times, times), None
     if objective == "throughput":  # fewer runs a second is slower
-        return _of_rounds(old.throughput, new.throughput)
-    return _of_rounds(new.rounds, old.rounds)
-
-
-def _of_rounds(ones: Sequence[float], others: Sequence[float]) -> tuple[Interval | None, float | None]:
+        one, other, ones, others = old, new, old.throughput, new.throughput
+    else:
+        one, other, ones, others = new, old, tuple(new.rounds), tuple(old.rounds)
     if not ones or not others or not all(value > 0 for value in (*ones, *others)):
         return None, None
-    interval, larger = of_two_runs(ones, others)
+    interval, larger = of_two_runs(by_process(ones, one.processes), by_process(others, other.processes))
     if min(len(ones), len(others)) < _ROUNDS:
         return Interval(interval.median, 0.0, math.inf), None
     return interval, larger

@@ -20,6 +20,16 @@ RUNGS = (3, 4, 6)
 #: so one that only just leaves out 1 proves nothing.)
 _LEAST, _MOST, _NARROW, _FAR = 15, 60, 0.03, 0.02
 
+#: In so many processes, if there is time, each candidate of a final is timed: the next one may lay out its memory otherwise, and differ by
+#: more than the rounds of one do.
+_PROCESSES = 3
+
+#: Rounds without which a process says little.
+_FEW = 6
+
+#: Who takes so many times the best one's time, all of the interval, is not timed in another process.
+_LOST = 1.25
+
 #: A turn that takes so many times what it should hangs.
 _HANGS = 10.0
 
@@ -63,11 +73,9 @@ class Contest:
         rough = self.score(one) / self.score(other)
         if self._objective == "memory":
             return Interval(rough, rough, rough)
-        return (
-            ratio(ones[:count], others[:count])
-            if count and one.contest == other.contest
-            else Interval(rough, 0.0, math.inf)
-        )
+        if not count or one.contest != other.contest:
+            return Interval(rough, 0.0, math.inf)
+        return ratio(ones[:count], others[:count], min(one.processes, other.processes, key=sum))
 
     def halve(self, trials: Sequence[Trial], *, keep: Trial | None = None, rungs: Sequence[int] = RUNGS) -> list[Trial]:
         """Time candidates, half of them longer, and half of these longer still.
@@ -104,11 +112,39 @@ class Contest:
         return self._ordered(alive)
 
     def final(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Time candidates until it is clear how they compare with the best, or the time is up; the best comes first."""
+        """Time candidates in turn, in the processes that hold them and then in new ones; the best comes first."""
         alive = [trial for trial in trials if trial.alive]
         self._anew(alive)
+        if self._objective == "memory":
+            return self._ordered(alive)
+        afresh, few = self.afresh_seconds(alive), _FEW * self.seconds(alive)
+        others = next((n for n in range(_PROCESSES - 1, 0, -1) if self._left() >= few + n * afresh), 0)
+        alive = self._until_clear(alive, spare=0.0 if self._trials.shared else others * afresh)
+        rounds = min(max((sum(trial.processes) for trial in alive), default=0), 2 * _LEAST)
+        behind: list[Trial] = []
+        for others in range(_PROCESSES - 2, -1, -1):
+            behind = [*(trial for trial in alive[1:] if self.ratio(trial, alive[0]).low > _LOST), *behind]
+            alive = [trial for trial in alive if trial not in behind]
+            while len(alive) > 1 and self._left() < self.afresh_seconds(alive):
+                behind = [alive.pop(), *behind]
+            if self._trials.shared or not rounds or not alive or self._left() < self.afresh_seconds(alive):
+                break
+            for trial in alive:
+                self._trials.afresh(trial, limit=self._left())
+                trial.processes.append(0)
+            self._rounds(alive, rounds, spare=others * self.afresh_seconds(alive))
+            alive = self._ordered(alive)
+        return [*alive, *(trial for trial in behind if trial.alive)]
+
+    def afresh_seconds(self, trials: Sequence[Trial]) -> float:
+        """What it takes to time candidates in new processes, roughly."""
+        return self._trials.start_seconds(trials) + _FEW * self.seconds(trials)
+
+    def _until_clear(self, trials: Sequence[Trial], *, spare: float) -> list[Trial]:
+        """Time candidates until it is clear how they compare with the best, or until so many seconds are left; the best comes first."""
+        alive = list(trials)
         done = 0
-        while self._objective != "memory" and alive and done < _MOST and self._rounds(alive, 3):
+        while alive and done < _MOST and self._rounds(alive, 3, spare=spare if done >= _FEW else 0.0):
             done += 3
             alive = self._ordered(alive)
             least = _LEAST if len(alive) > 1 else 2 * _LEAST
@@ -150,18 +186,19 @@ class Contest:
     def _anew(self, trials: Sequence[Trial]) -> None:
         self._count += 1
         for trial in trials:
-            trial.latency, trial.throughput, trial.contest = [], [], self._count
+            trial.latency, trial.throughput, trial.processes, trial.contest = [], [], [0], self._count
 
-    def _rounds(self, trials: Sequence[Trial], count: int) -> bool:
-        """Some rounds of all, those that are first taking turns; whether there was time for them."""
+    def _rounds(self, trials: Sequence[Trial], count: int, *, spare: float = 0.0) -> bool:
+        """Some rounds of all, those that are first taking turns; whether there was time for them, and so many seconds are left."""
         for i in range(count):
             alive = [trial for trial in trials if trial.alive]
-            if self._left() < self.seconds(alive):
+            if self._left() - spare < self.seconds(alive):
                 return False
             for trial in alive if i % 2 == 0 else reversed(alive):
                 # What the clock ran out on is no fault of the one whose turn it was.
                 limit = max(self._left(), _HANGS * self.seconds([trial]))
                 self._trials.turn(trial, limit=limit, throughput=self._objective == "throughput")
+                trial.processes[-1] += trial.alive
         return True
 
     def seconds(self, trials: Sequence[Trial]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend.measuring.intervals import Interval, median_interval, spread
+from onnx_multi_backend.measuring.intervals import Interval, median_interval, median_of, spread
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.differences import Difference
 
@@ -74,6 +74,8 @@ class Measurement:
         Seconds of each run, by rounds.
     throughput : tuple of float
         Runs per second through `run_many`, one figure a round.
+    processes : tuple of int
+        How many of the rounds for the objective each process took, one after another.
     memory : int, optional
         The most resident memory, in bytes, of a process that does nothing else.
     placement : Placement, optional
@@ -99,6 +101,7 @@ class Measurement:
     first_run: float | None = None
     latency: tuple[tuple[float, ...], ...] = ()
     throughput: tuple[float, ...] = ()
+    processes: tuple[int, ...] = ()
     memory: int | None = None
     placement: Placement | None = None
     difference: Difference | None = None
@@ -114,13 +117,14 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """Seconds of a run: the median of the rounds; NaN where none was timed."""
-        return statistics.median(self.rounds) if self.latency else math.nan
+        """Seconds of a run: the median of the rounds, by processes; NaN where none was timed."""
+        return median_of(self.rounds, self.processes) if self.latency else math.nan
 
     @property
     def interval(self) -> Interval:
-        """The median of the rounds, and what it lies between with a confidence of 95 %."""
-        return median_interval(self.rounds) if self.latency else Interval(math.nan, math.nan, math.nan)
+        """That median, and what it lies between with a confidence of 95 %."""
+        nothing = Interval(math.nan, math.nan, math.nan)
+        return median_interval(self.rounds, self.processes) if self.latency else nothing
 
     def quantile(self, share: float) -> float:
         """The seconds that so large a share of all runs does not exceed."""
@@ -129,13 +133,13 @@ class Measurement:
 
     @property
     def noise(self) -> float:
-        """How far the rounds differ: their interquartile range by their median."""
-        return spread(self.rounds)
+        """How far the rounds differ: their interquartile range by their median, or how far a process is from it, whichever is more."""
+        return spread(self.rounds, self.processes)
 
     @property
     def per_second(self) -> float:
-        """Runs per second: the median of the rounds; NaN where they were not counted."""
-        return statistics.median(self.throughput) if self.throughput else math.nan
+        """Runs per second: the median of the rounds, by processes; NaN where they were not counted."""
+        return median_of(self.throughput, self.processes) if self.throughput else math.nan
 
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it; infinities and NaN are strings."""
@@ -152,6 +156,7 @@ class Measurement:
             "first_run": self.first_run,
             "latency": [list(times) for times in self.latency],
             "throughput": list(self.throughput),
+            "processes": list(self.processes),
             "memory": self.memory,
             "placement": None
             if self.placement is None
@@ -186,6 +191,7 @@ class Measurement:
             first_run=_optional(values["first_run"]),
             latency=tuple(tuple(float(s) for s in times) for times in values["latency"]),
             throughput=tuple(float(s) for s in values["throughput"]),
+            processes=tuple(map(int, values.get("processes", ()))),  # reports of before have none
             memory=None if values["memory"] is None else int(values["memory"]),
             placement=None if placement is None else Placement(**placement),
             difference=None if difference is None else Difference(**{k: float(v) for k, v in difference.items()}),

@@ -132,7 +132,10 @@ class Report:
             ones, others = tuple(measurement.rounds), tuple(best.rounds)
         else:
             return None
-        return ratio(ones, others) if ones and len(ones) == len(others) else None
+        if not ones or measurement.processes[: len(best.processes)] != best.processes[: len(measurement.processes)]:
+            return None
+        count = min(len(ones), len(others))  # the best one may have been timed longer
+        return ratio(ones[:count], others[:count], min(measurement.processes, best.processes, key=len))
 
     @property
     def equals(self) -> list[Measurement]:

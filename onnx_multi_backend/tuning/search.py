@@ -82,7 +82,6 @@ class Search:
         self._static_shapes = static_shapes
         self._tell = tell
         self._costs: list[float] = []
-        self._start = 0.0
         self._by_key: dict[str, Trial] = {}
         self._contest = Contest(trials, objective, self._left)
         self._in_final = False
@@ -201,9 +200,11 @@ class Search:
         if best is None:
             return
         finalists = self._finalists(best)
-        while len(finalists) > 1 and self._left() < self._final_seconds(finalists):
+        seconds = self._contest.afresh_seconds
+        # What the report promises comes from several processes: for the best one there is to be time for a second one.
+        while len(finalists) > 1 and self._left() < seconds(finalists) + seconds([best]):
             self._contest.drop(finalists.pop(), best)
-        if self._left() < self._final_seconds(finalists):
+        if self._left() < seconds(finalists):
             return
         if self._objective != "memory":
             for trial in finalists:
@@ -219,7 +220,7 @@ class Search:
                 if interval.low > 1:
                     trial.lose(best, interval.median, f"{interval.median:.2f} times the time of {best.candidate.name}")
         for trial in order:
-            if self._left() > 3 * _prepare_seconds(trial):
+            if self._left() > 3 * trial.prepare_seconds:
                 self._trials.look_closer(trial, limit=self._left())
 
     def _finalists(self, best: Trial) -> list[Trial]:
@@ -269,11 +270,10 @@ class Search:
         judged = self._allowed(candidate)
         trial = self._trials.try_out(candidate, limit=self._patience(), judged=judged)
         self._by_key[candidate.key] = trial
-        took, own = self._trials.seconds - before, _prepare_seconds(trial) + self._trials.examples * trial.quick
+        took, own = self._trials.seconds - before, trial.prepare_seconds + self._trials.examples * trial.quick
         if trial.prepared is None:
             own = took
         self._costs.append(own)
-        self._start = max(self._start, took - own)  # of a process, where it was the first one in it
         self._allow_for_optimizations(trial)
         self._tell(trial, self.best)
         return trial
@@ -296,7 +296,7 @@ class Search:
         """Seconds until a candidate is taken to hang: many times what others took, and no more than are left."""
         if not self._costs:
             return self._left()
-        return min(self._left(), max(_LEAST_PATIENCE, self._start + _PATIENCE * statistics.median(self._costs)))
+        return min(self._left(), max(_LEAST_PATIENCE, self._trials.start + _PATIENCE * statistics.median(self._costs)))
 
     def _allowed(self, candidate: Candidate) -> bool:
         exact = candidate.float32 or (self._trials.limits.given and self._trials.reference is not None)
@@ -315,13 +315,5 @@ class Search:
         if self._in_final:
             return left
         best = self.best
-        reserve = self._final_seconds([best, best]) if best is not None else 0.0
+        reserve = 3 * self._contest.afresh_seconds([best, best]) if best is not None else 0.0
         return min(left - min(reserve, _FINALS * self._budget), self._until - self._trials.seconds)
-
-    def _final_seconds(self, finalists: Sequence[Trial]) -> float:
-        starts = sum(self._start + _prepare_seconds(trial) for trial in finalists)
-        return starts + 6 * self._contest.seconds(finalists)
-
-
-def _prepare_seconds(trial: Trial) -> float:
-    return trial.prepared.prepare + trial.prepared.first_run if trial.prepared else math.inf

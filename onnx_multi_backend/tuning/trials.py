@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.measuring.intervals import median_of
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.differences import Difference, Limits, compare
 from onnx_multi_backend.tuning.lane import Prepared, why
@@ -68,6 +70,8 @@ class Trial:
         Seconds of a run, roughly.
     latency : list of list of float
         Seconds of each run, by rounds.
+    processes : list of int
+        How many of the rounds of its contest each process took.
     contest : int
         Which rounds it was timed in: those with the same number were timed in turn.
     lost_to : Trial, optional
@@ -86,6 +90,7 @@ class Trial:
     memory: int | None = None
     latency: list[list[float]] = field(default_factory=list)
     throughput: list[float] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
     lane: AnyLane | None = None
     start: int = 0
     contest: int = 0
@@ -101,7 +106,13 @@ class Trial:
     @property
     def median(self) -> float:
         """Seconds of a run, from the rounds where there are any."""
-        return statistics.median(map(statistics.median, self.latency)) if self.latency else self.quick
+        rounds = [statistics.median(times) for times in self.latency]
+        return median_of(rounds, self.processes) if rounds else self.quick
+
+    @property
+    def prepare_seconds(self) -> float:
+        """Seconds of its preparation and first run; infinite where it was not prepared."""
+        return self.prepared.prepare + self.prepared.first_run if self.prepared else math.inf
 
     def end(self, outcome: Outcome, reason: str) -> None:
         """Drop it."""
@@ -152,6 +163,7 @@ class Trial:
             first_run=prepared.first_run if prepared else None,
             latency=tuple(map(tuple, rounds)),
             throughput=tuple(self.throughput),
+            processes=tuple(self.processes),
             memory=self.memory,
             placement=placement,
             difference=self.difference,
@@ -185,6 +197,9 @@ class Trials:
     ----------
     tried : list of Trial
         In the order in which they were tried.
+    shared : bool
+    start : float
+        Seconds that a process took to begin and to import an engine, at most.
     reference : list of tuple, optional
         The outputs to compare with.
     limits : Limits
@@ -203,7 +218,9 @@ class Trials:
         started: float | None = None,
     ) -> None:
         self._make_lane = make_lane
-        self._shared, self._alone = shared, alone
+        self.shared = shared
+        self._alone = alone
+        self.start = 0.0
         self._lanes: dict[str, AnyLane] = {}
         self._clock = clock
         self._started = clock() if started is None else started
@@ -273,15 +290,21 @@ class Trials:
                 trial.notes += (f"{what} not measured: {why(error)}",)
 
     def afresh(self, trial: Trial, *, limit: float) -> None:
-        """Prepare a candidate again in a process of its own."""
-        if self._shared:
+        """Prepare a candidate again in a new process of its own."""
+        if self.shared:
             return
-        lane = self._make_lane()
-        self._lanes[f"{trial.candidate.key} afresh"] = lane
+        name, lane = f"{trial.candidate.key} afresh", self._make_lane()
+        if name in self._lanes:
+            self._lanes[name].close()
+        self._lanes[name] = lane
         old, trial.lane, trial.start = trial.prepared, lane, 0
         self._guarded(trial, limit, lambda: self._ready(trial))
         if old is not None and trial.prepared is not None:
             trial.prepared = trial.prepared._replace(warnings=old.warnings)
+
+    def start_seconds(self, trials: Sequence[Trial]) -> float:
+        """Seconds that new processes take until these candidates are prepared in them, roughly."""
+        return sum(self.start + trial.prepare_seconds for trial in trials)
 
     def release(self, trial: Trial) -> None:
         """Let go of what a candidate holds."""
@@ -346,14 +369,16 @@ class Trials:
             trial.lane = self._lane_of(candidate)
         lane = trial.lane
         if trial.start != lane.starts:
+            before = self.seconds
             lane.load_engine(candidate.setup.preset)
+            self.start = max(self.start, self.seconds - before)
             trial.prepared = lane.prepare(candidate.key, candidate.setup, candidate.model)
             trial.start = lane.starts
         return lane
 
     def _lane_of(self, candidate: Candidate) -> AnyLane:
         name = candidate.key if self._alone else candidate.setup.preset
-        if self._shared:
+        if self.shared:
             name = ""
         if name not in self._lanes:
             self._lanes[name] = self._make_lane()

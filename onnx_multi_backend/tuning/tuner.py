@@ -208,7 +208,7 @@ class _Tuning:
     def _report(self, trials: Trials, best: Trial, right: reference.Reference, notes: list[str]) -> Report:
         if best.measurement().noise > NOISY:
             notes.append(
-                f"the machine was noisy: rounds of the chosen setup differ by {best.measurement().noise:.0%} (interquartile range), so "
+                f"the machine was noisy: rounds or processes of the chosen setup differ by {best.measurement().noise:.0%}, so "
                 "its figures are rough"
             )
         measurements = tuple(trial.measurement(best) for trial in trials.tried)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from onnx_multi_backend.measuring.clock import in_turns, one_turn
-from onnx_multi_backend.measuring.intervals import median_interval, of_two_runs, ratio, spread
+from onnx_multi_backend.measuring.intervals import by_process, median_interval, median_of, of_two_runs, ratio, spread
 
 
 def test_everyone_has_a_figure_in_each_round_and_turns_go_both_ways() -> None:
@@ -49,12 +49,44 @@ def test_few_rounds_say_nothing() -> None:
 def test_two_runs_differ_when_they_differ(slower: float) -> None:
     rng = np.random.default_rng(1)
     old, new = (list(scale * np.exp(rng.normal(0, 0.03, 40))) for scale in (1.0, slower))
-    interval, confidence = of_two_runs(new, old)
+    interval, confidence = of_two_runs([new], [old])
     assert interval.low <= interval.median <= interval.high
     assert (interval.low > 1.05) == (slower > 1)
     assert (confidence > 0.99) == (slower > 1)
 
 
+def test_processes_that_differ_leave_two_runs_the_same() -> None:
+    rng = np.random.default_rng(2)
+
+    def run(factors: tuple[float, ...]) -> list[list[float]]:
+        return [list(factor * np.exp(rng.normal(0, 0.02, 15))) for factor in factors]
+
+    interval, _ = of_two_runs(run((1.0, 1.15, 1.1)), run((1.0, 0.95, 1.05)))
+    assert interval.low < 1.05 and interval.median == pytest.approx(1.1, abs=0.03)
+    alone, _ = of_two_runs(run((1.1,)), run((1.0,)))
+    assert alone.low > 1.05
+
+
+def test_rounds_by_process() -> None:
+    assert by_process([1.0, 2.0, 3.0], (2, 0, 1)) == [[1.0, 2.0], [3.0]]
+    assert by_process([1.0, 2.0, 3.0], (2,)) == by_process([1.0, 2.0, 3.0]) == [[1.0, 2.0, 3.0]]
+    assert median_of([1.0, 1.0, 1.0, 5.0, 3.0], (3, 1, 1)) == 3.0
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5])
+def test_an_interval_knows_of_the_next_process(processes: int) -> None:
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(400):
+        rounds = [
+            float(f * np.exp(rng.normal(0, 0.01))) for f in np.exp(rng.normal(0, 0.1, processes)) for _ in range(9)
+        ]
+        found = median_interval(rounds, (9,) * processes)
+        held += found.low <= 1 <= found.high
+    assert held >= 0.93 * 400
+
+
 def test_spread_is_relative() -> None:
     assert spread([1.0, 1.0, 1.0]) == 0 and spread([5.0]) == 0
     assert spread([1.0, 2.0, 3.0]) == spread([10.0, 20.0, 30.0]) == pytest.approx(0.5)
+    assert spread([1.0, 1.0, 1.2, 1.2, 1.0, 1.0], (2, 2, 2)) == pytest.approx(0.2)

@@ -23,17 +23,34 @@ Times = Callable[[str, Mapping[str, Any]], float | None]
 class SimulatedLane:
     """Tells times instead of taking them: each with noise, and a machine that becomes slower and faster meanwhile.
 
+    Parameters
+    ----------
+    factor : float
+        How many times as long as in other processes all runs take in this one.
+    drift : float
+        By what share the machine becomes slower and faster.
+
     Attributes
     ----------
     now : list of float
         The time on that machine: one figure, which all its lanes share.
     """
 
-    def __init__(self, times: Times, noise: float, errors: Times, now: list[float] | None = None) -> None:
+    def __init__(
+        self,
+        times: Times,
+        noise: float,
+        errors: Times,
+        now: list[float] | None = None,
+        *,
+        factor: float = 1.0,
+        drift: float = 0.3,
+    ) -> None:
         self.limit = 0.0
         self.starts = 1
         self._times, self._noise, self._errors = times, noise, errors
         self._random = np.random.default_rng(0)
+        self._factor, self._drift = factor, drift
         self._setups: dict[str, Setup] = {}
         self.runs = 0
         self.now = now if now is not None else [0.0]
@@ -61,7 +78,7 @@ class SimulatedLane:
 
     def latency(self, key: str, seconds: float, warm_up: int) -> list[float]:
         self.runs += 1
-        drift = 1 + 0.3 * np.sin(self.runs / 40)
+        drift = self._factor * (1 + self._drift * np.sin(self.runs / 40))
         base = self._seconds(self._setups[key])
         assert base is not None
         count = max(1, round(seconds / base)) if seconds else 1

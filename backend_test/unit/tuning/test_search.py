@@ -17,10 +17,10 @@ from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.contest import Contest
 from onnx_multi_backend.tuning.differences import Limits
 from onnx_multi_backend.tuning.measurement import Outcome
-from onnx_multi_backend.tuning.report import LEAST_EFFECT
+from onnx_multi_backend.tuning.report import LEAST_EFFECT, NOISY
 from onnx_multi_backend.tuning.search import Search
 from onnx_multi_backend.tuning.space import Space
-from onnx_multi_backend.tuning.trials import Trials
+from onnx_multi_backend.tuning.trials import Trial, Trials
 
 KNOBS = {
     "threads": (1, 2),
@@ -223,6 +223,52 @@ def test_equal_configurations_have_no_winner(seed: int) -> None:
         [float(np.median(times)) for times in order[1].latency], [float(np.median(times)) for times in order[0].latency]
     )
     assert interval.low <= 1 or interval.median < 1 + LEAST_EFFECT
+
+
+def final(seed: int, times: Times, *, apart: float = 0.1) -> tuple[Contest, list[Trial]]:
+    """Two configurations after a final, on a machine whose processes differ."""
+    random, now = np.random.default_rng(seed), [0.0]
+
+    def make_lane() -> SimulatedLane:
+        return SimulatedLane(times, 0.02, exact, now, factor=float(np.exp(random.normal(0, apart))), drift=0.0)
+
+    trials = Trials(make_lane, Limits(), examples=1, shared=False, alone=True, clock=lambda: now[0])
+    trials.reference = make_lane().evaluate(1)
+    tried = [trials.try_out(Candidate(Setup("OrtCpu", None, {"arena": arena})), limit=1.0) for arena in (1, 2)]
+    contest = Contest(trials, "latency", lambda: 1000.0)
+    return contest, contest.final(tried)
+
+
+def test_what_a_process_makes_is_no_winner() -> None:
+    """One process that happens to be faster than another one says nothing of what runs in it."""
+    named = 0
+    for seed in range(100):
+        contest, (best, other) = final(seed, lambda preset, options: 0.01)
+        interval = contest.ratio(other, best)
+        named += len(other.processes) > 1 and interval.low > 1 and interval.median > 1 + LEAST_EFFECT
+    assert named <= 10
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_real_difference_is_a_winner_all_the_same(seed: int) -> None:
+    contest, (best, other) = final(seed, lambda preset, options: 0.01 * (1 + options["arena"] / 10), apart=0.005)
+    assert best.candidate.setup.options == {"arena": 1}
+    assert len(best.processes) == len(other.processes) == 3
+    assert contest.ratio(other, best).low > 1
+
+
+def test_a_promise_holds_or_is_called_noisy() -> None:
+    kept = []
+    for seed in range(60):
+        _, (best, _) = final(seed, lambda preset, options: 0.01, apart=0.06)
+        kept.append(abs(best.median / 0.01 - 1) <= 0.1 or best.measurement().noise > NOISY)
+    assert np.mean(kept) >= 0.95
+
+
+def test_who_is_clearly_slower_is_timed_in_one_process_alone() -> None:
+    contest, (first, second) = final(1, lambda preset, options: 0.01 * options["arena"], apart=0.01)
+    assert (len(first.processes), len(second.processes)) == (3, 1)
+    assert contest.ratio(second, first).median == pytest.approx(2, rel=0.05)
 
 
 def test_what_graph_optimizations_change_is_noise_for_all() -> None:
