@@ -19,6 +19,7 @@ from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
+from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
@@ -235,6 +236,9 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, changes = with_raw_data(payload.loaded.whole(model))
     if payload.lowering and has_empty_constants(model):
         model, more = with_shapes(payload.loaded.whole(model))
+        changes = (*changes, *more)
+    if payload.lowering:
+        model, more, _ = kept_in_place(model)
         changes = (*changes, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:

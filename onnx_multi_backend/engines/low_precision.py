@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO's low-precision transformations make of models with Q/DQ nodes.
+
+They move scales and zero points behind the operators that follow a DequantizeLinear, to compute these in 8 bits. What comes out is wrong
+by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all processors)
+
+- tensors are concatenated that are of signed integers, or whose zero points differ, and a convolution follows;
+- AveragePool counts zeros around its input;
+- Clip has bounds that are no multiples of the scale: they are rounded to one;
+- ConvTranspose has weights with a zero point.
+
+No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import Facts, inlined
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.plausible import expands_too_far
+from onnx_multi_backend.models.tensors import is_whole
+
+_QUANTIZED = frozenset({"QuantizeLinear", "DequantizeLinear"})
+
+#: What computes in 8 bits by itself: behind it there are scales, but no zero points and no grid that a bound is rounded to.
+_COMPUTES = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+
+_REASON = "OpenVINO would move scales and zero points behind the operator, and compute it wrongly"
+
+
+def kept_in_place(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...], frozenset[str]]:
+    """A copy of the model in which these operators are kept apart from scales; the model itself where there are none.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+    changes : tuple of Adaptation
+    added : frozenset of str
+        The names of the nodes that are new.
+    """
+    operators = {node.op_type for node in all_nodes(model) if not canonical(node.domain)}
+    if not operators & _QUANTIZED or not operators & _FORMS.keys() or expands_too_far(model):
+        return model, (), frozenset()
+    flat = inlined(model)
+    floats = Facts(flat).floats
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    added: dict[str, str] = {}
+    _keep(copy.graph, {}, {}, floats, added)
+    if not added:
+        return model, (), frozenset()
+    return (
+        copy,
+        tuple(Adaptation("low_precision", where, "kept in floating point", _REASON) for where in added.values()),
+        frozenset(added),
+    )
+
+
+def _keep(
+    graph: GraphProto,
+    makers: Mapping[str, NodeProto],
+    constants: Mapping[str, TensorProto],
+    floats: set[str],
+    added: dict[str, str],
+) -> None:
+    """Do so in one graph and its subgraphs; `added` gets the names of the new nodes and where they are."""
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    makers = {name: node for name, node in makers.items() if name not in own}
+    makers |= {name: node for node in graph.node for name in node.output if name}
+    constants = {name: tensor for name, tensor in constants.items() if name not in own}
+    constants |= {
+        tensor.name: tensor for tensor in graph.initializer if tensor.name not in {v.name for v in graph.input}
+    }
+    nodes: list[NodeProto] = []
+    for node in graph.node:
+        for inner in subgraphs(node):
+            _keep(inner, makers, constants, floats, added)
+        form = None if canonical(node.domain) else _FORMS.get(node.op_type)
+        place = form(node, makers, constants) if form is not None and node.output[0] in floats else None
+        where = f"{node.op_type} {node.name or node.output[0]!r}"
+        if place is None:
+            nodes.append(node)
+        elif place < 0:
+            made = node.output[0]
+            node.output[0] = apart = f"{made}{CAST}apart"
+            nodes += [node, _larger(apart, made, added, where)]
+        else:
+            read = node.input[place]
+            node.input[place] = apart = f"{node.output[0]}{CAST}apart"
+            nodes += [_larger(read, apart, added, where), node]
+    kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(kept)
+
+
+def _larger(read: str, made: str, added: dict[str, str], where: str) -> NodeProto:
+    name = f"{made}{CAST}larger"
+    added[name] = where
+    return helper.make_node("Max", [read, read], [made], name=name)
+
+
+def _result(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    return -1
+
+
+def _of_padded(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    padded = any(attributes.get("pads", ())) or attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
+    # A Pad before it becomes its padding, with the zeros counted.
+    counts = attributes.get("count_include_pad", 0) and padded
+    return 0 if (counts or "Pad" in _kinds_before(node, makers)) and _is_scaled(node, makers) else None
+
+
+def _of_scaled(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    bounded = len(node.input) > 1 or any(a.name in ("min", "max") for a in node.attribute)
+    return 0 if bounded and _is_scaled(node, makers) else None
+
+
+def _weights(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    maker = makers.get(node.input[1])
+    if maker is None or maker.op_type != "DequantizeLinear" or len(maker.input) < 3 or not maker.input[2]:
+        return None
+    zero = constants.get(maker.input[2])
+    known = zero is not None and is_whole(zero)
+    return None if known and not np.any(numpy_helper.to_array(zero)) else 1  # type: ignore[arg-type]
+
+
+_Form = Callable[[NodeProto, Mapping[str, NodeProto], Mapping[str, TensorProto]], int | None]
+
+#: Which input is kept apart, or -1 for the first output; None where the node is computed rightly.
+_FORMS: Mapping[str, _Form] = {
+    "AveragePool": _of_padded,
+    "Clip": _of_scaled,
+    "Concat": _result,
+    "ConvTranspose": _weights,
+}
+
+
+def _is_scaled(node: NodeProto, makers: Mapping[str, NodeProto]) -> bool:
+    """Whether scales of a DequantizeLinear may be moved up to a node."""
+    return "DequantizeLinear" in _kinds_before(node, makers)
+
+
+def _kinds_before(node: NodeProto, makers: Mapping[str, NodeProto]) -> set[str]:
+    """The operators that a node's first input comes through, up to those that compute in 8 bits by themselves."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    todo: list[str] = list(node.input[:1])
+    while todo:
+        maker = makers.get(name := todo.pop())
+        if maker is None or name in seen or maker.op_type in _COMPUTES:
+            continue
+        seen.add(name)
+        found.add(maker.op_type)
+        if maker.op_type != "DequantizeLinear":
+            todo += [name for name in maker.input if name]
+    return found
