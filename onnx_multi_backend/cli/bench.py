@@ -17,6 +17,8 @@ from onnx_multi_backend.cli.data import open_data
 from onnx_multi_backend.cli.inputs import check_files, of_model, read
 from onnx_multi_backend.cli.outputs import check_written
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.models.graph_walk import is_quantized
+from onnx_multi_backend.models.loading import load
 
 if TYPE_CHECKING:
     from onnx_multi_backend.tuning import Report
@@ -116,7 +118,7 @@ def bench(
         made = tuning.bench(
             model,
             _example(model, given),
-            presets=_with_usable(chosen, named=bool(preset)),
+            presets=_with_usable(chosen, model, named=bool(preset)),
             shapes=_shapes(shape),
             threads=threads,
             seconds=seconds,
@@ -265,7 +267,7 @@ def _example(model: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     return read(given, of_model(model))
 
 
-def _with_usable(chosen: list[Any], *, named: bool) -> list[Any] | None:
+def _with_usable(chosen: list[Any], model: str, *, named: bool) -> list[Any] | None:
     """What was named; beside setups alone, all that is usable too."""
     if not chosen:
         return None
@@ -273,7 +275,7 @@ def _with_usable(chosen: list[Any], *, named: bool) -> list[Any] | None:
         return chosen
     from onnx_multi_backend.tuning.space import usable
 
-    return [*usable(None, model_is_quantized=False)[0], *chosen]
+    return [*usable(None, model_is_quantized=is_quantized(load(model).proto))[0], *chosen]
 
 
 def _shapes(given: Sequence[str] | None) -> dict[str, list[int]] | None:
