@@ -29,6 +29,10 @@ BUILT_IN = {
     "Openvino": ("onnx_multi_backend.presets.openvino", "OpenvinoBackend"),
 }
 
+#: Presets that are another one with options of its own: what is known of that one's results holds for them, and a search tries nothing new
+#: on them.
+PART_OF = {"Ort": "OrtCpu", "OrtOpenvinoFloat": "OrtOpenvino", "OrtOpenvinoInt8": "OrtOpenvino"}
+
 
 def presets() -> dict[str, type[Preset]]:
     """Every preset by name. Imports no engine.
