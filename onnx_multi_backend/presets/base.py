@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -270,7 +270,7 @@ class Preset(Backend):
                 loaded = load(model)
                 checks.check_versions(loaded)
                 if settings["adapt"] and not checks.check(loaded):
-                    loaded = replace(loaded, unordered=True)
+                    loaded = loaded.in_order()
                 loaded = cls._handed_over(settings, loaded)
                 target = cls.make_target(settings, parsed, loaded)
                 make = SessionMaker(
