@@ -39,15 +39,6 @@ Examples:
 Objective = enum.StrEnum("Objective", {o: o for o in ("latency", "throughput", "memory")})  # type: ignore[misc]
 _LATENCY = Objective("latency")
 
-Inputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        metavar="[NAME=]FILE",
-        help="An input from a .npy, .npz or .pb file; repeat it for several. Inputs are drawn at random without.",
-        show_default=False,
-    ),
-]
 Shapes = Annotated[
     list[str] | None,
     typer.Option(
@@ -83,7 +74,7 @@ Tolerance = Annotated[
 def bench(
     model: arguments.Model,
     *,
-    given: Inputs = None,
+    given: arguments.Inputs = None,
     shape: Shapes = None,
     preset: arguments.PresetNames = None,
     setup: Annotated[
@@ -107,7 +98,8 @@ def bench(
 ) -> None:
     """Measure every usable preset on the same inputs.
 
-    They are timed in turn, each in a process of its own; memory, placement and error are measured beside.
+    They are timed in turn, each in a process of its own; memory, placement and error are measured beside. Without --input, inputs are
+    drawn at random.
     """
     from onnx_multi_backend import tuning
 
@@ -130,7 +122,7 @@ def bench(
 def tune(
     model: arguments.Model,
     *,
-    given: Inputs = None,
+    given: arguments.Inputs = None,
     shape: Shapes = None,
     data: Annotated[
         str | None,
@@ -187,7 +179,7 @@ def tune(
 ) -> None:
     """Search for the fastest setup that is exact enough.
 
-    Presets and their options are tried on this machine, in turn.
+    Presets and their options are tried on this machine, in turn. Without --input, inputs are drawn at random.
 
     Without a limit on the error, nothing below float32 is chosen. Ctrl-C keeps the best so far.
     """
