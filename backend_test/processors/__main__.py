@@ -115,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
     out.mkdir(parents=True, exist_ok=True)
     # Compiling what a process imports takes seconds under emulation: it is done once, on the host where that comes first.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = str(out / "bytecode")
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(out / "bytecode"))
     quick = given.adapted or given.special_values
     wanted = given.processor or list(emulation.PROCESSORS)
     if not given.processor and not quick:
