@@ -31,7 +31,8 @@ from onnx_multi_backend.models.loading import Given, LoadedModel, ModelLike, giv
 from onnx_multi_backend.presets import node_model
 from onnx_multi_backend.presets.knobs import Host, Knob, listed
 from onnx_multi_backend.presets.options import COMMON, Check, Option, settle
-from onnx_multi_backend.running.prepared import PreparedModel, Recipe
+from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.running.recipe import Recipe
 from onnx_multi_backend.sessions.maker import SessionMaker
 
 if TYPE_CHECKING:
