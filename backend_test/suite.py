@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx_multi_backend.cli.conformance_plan import FOLDER, file_stem
 from onnx_multi_backend.conformance.pytest_suite import plug
-from onnx_multi_backend.presets.base import Availability
+from onnx_multi_backend.presets.answers import Availability
 from onnx_multi_backend.presets.registry import PART_OF, get_preset
 
 HERE = Path(__file__).parent

@@ -8,7 +8,8 @@ from importlib import metadata
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.host.devices import similar
-from onnx_multi_backend.presets.base import Availability, Preset
+from onnx_multi_backend.presets.answers import Availability
+from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.user_warnings import warn
 
 ENTRY_POINT_GROUP = "onnx_multi_backend.presets"
