@@ -47,7 +47,9 @@ def _is_of_the_sample(item: pytest.Item) -> bool:
 def _is_own(item: pytest.Item, elsewhere: set[str]) -> bool:
     """Whether a test is not of one of these presets alone, or is drawn all the same."""
     callspec = getattr(item, "callspec", None)
-    given = {value for value in callspec.params.values() if isinstance(value, str)} if callspec else set()
+    values = callspec.params.values() if callspec else ()
+    named = (getattr(value, "name", None) if isinstance(value, type) else value for value in values)
+    given = {name for name in named if isinstance(name, str)}
     fixtures = _FIXTURES.keys() & getattr(item, "fixturenames", ())
     presets = given | {_FIXTURES[name] for name in fixtures}
     others = (presets & {*_FIXTURES.values()}) - elsewhere
