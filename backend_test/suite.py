@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onnx_multi_backend.cli.conformance_plan import FOLDER
+from onnx_multi_backend.cli.conformance_plan import FOLDER, file_stem
 from onnx_multi_backend.conformance.pytest_suite import plug
-from onnx_multi_backend.presets.base import Availability
-from onnx_multi_backend.presets.registry import get_preset
+from onnx_multi_backend.presets.answers import Availability
+from onnx_multi_backend.presets.registry import PART_OF, get_preset
 
 HERE = Path(__file__).parent
 
@@ -26,9 +26,10 @@ def plug_preset(
     """Make the test classes of a preset, with its expectations and its baseline.
 
     Labels differ from one engine version to the next, so a baseline is kept for each:
-    ``baselines/<module>@<engine's major.minor>.json``, and for a plugin execution provider, whose release counts,
-    ``<module>@plugin-<major.minor>.json``. What is expected to fail comes with the package,
-    ``onnx_multi_backend/conformance/known/<module>.toml``, and has ``when`` for that.
+    ``baselines/<stem>@<engine's major.minor>.json``, and for a plugin execution provider, whose release counts,
+    ``<stem>@plugin-<major.minor>.json``. What is expected to fail comes with the package,
+    ``onnx_multi_backend/conformance/known/<stem>.toml``, and has ``when`` for that. Presets that are a part of another one share its
+    files.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def plug_preset(
     """
     preset = get_preset(name)
     state = preset.availability()
-    stem = module.rpartition(".")[2].removeprefix("test_")
+    stem = file_stem(PART_OF.get(name, name), options.get("fallback", "partial"))
     expectations = FOLDER / f"{stem}.toml"
     return plug(
         preset,

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's official suite on the OrtOpenvino preset with everything allowed to fall back to the CPU EP.
 
-A case that needs nothing of the CPU EP runs as in `test_ort_openvino`: of these a sample runs here, of the others all.
+A case that needs nothing of the CPU EP runs as in `test_ort_openvino`: of these a sample runs here. So does one that shares its nodes
+with the CPU EP there, unless nodes were rewritten first: of these a quarter runs. Of the others all run.
 """
 
 import functools
 import json
+import zlib
 
 from backend_test.suite import baseline_path, plug_preset
 from onnx_multi_backend.presets.registry import get_preset
@@ -16,8 +18,9 @@ globals().update(plug_preset("OrtOpenvino", __name__, fallback="full"))
 
 
 def runs_otherwise(name: str) -> bool:
-    """Whether a case does not run wholly on the execution provider, by the baseline without ``fallback="full"``."""
-    return _labels().get(name) not in ("native", "adapted")
+    """Whether a case may run in another way, by the baseline without ``fallback="full"``."""
+    label = _labels().get(name)
+    return zlib.crc32(name.encode()) % 4 == 0 if label == "fallback" else label not in ("native", "adapted")
 
 
 @functools.cache

@@ -20,32 +20,17 @@ from typing import Any
 from tabulate import tabulate
 
 from benchmarks.measures import MEASURES
-
-PACKAGES = ("onnx_multi_backend", "onnx", "onnxruntime", "onnxruntime-openvino", "openvino", "numpy")
+from onnx_multi_backend.host.surroundings import surroundings
 
 #: Where sessions are made and dropped in turns, glibc gives the memory of one back to the kernel or keeps it for the next, by
 #: what happens to lie behind it, and that is half of a session's time: here it keeps it, for ours and theirs alike.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, str]:
     """On what the figures were taken."""
-    names = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    cpu = names[0].partition(":")[2].strip() if names else platform.processor()
-    return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version(), "packages": versions}
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
+    packages = {name: metadata.version(name) for name in ("onnx", "numpy")}
+    return {**surroundings(), "python": platform.python_version(), **packages}
 
 
 def show(value: float, unit: str) -> str:

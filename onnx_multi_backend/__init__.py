@@ -34,7 +34,8 @@ from onnx_multi_backend.examples import get_example
 from onnx_multi_backend.host.versions import __version__ as __version__
 from onnx_multi_backend.inference_session import InferenceSession
 from onnx_multi_backend.models.tensors import TensorInfo
-from onnx_multi_backend.presets.base import Availability, Compatibility, Preset
+from onnx_multi_backend.presets.answers import Availability, Compatibility
+from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.registry import availability, preset_class, presets
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.running.prepared import PreparedModel

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.errors import InputError, OptionError
 from onnx_multi_backend.models.loading import ModelLike
 from onnx_multi_backend.models.tensors import TensorInfo
@@ -62,7 +63,7 @@ class InferenceSession:
     ) -> None:
         name = preset or os.environ.get(VARIABLE)
         if name is None:
-            name, own = _chosen(_named(providers, provider_options))
+            name, own = _chosen(with_options(providers or ["CPUExecutionProvider"], provider_options or None))
             options = {**own, **options}
         if sess_options is not None and "session_options" in (o.name for o in get_preset(name).family_options):
             options.setdefault("session_options", sess_options)
@@ -130,30 +131,17 @@ class InferenceSession:
         return self._model.end_profiling()
 
 
-def _named(
-    providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None
-) -> list[tuple[str, dict[str, Any]]]:
-    """The providers, each with its options."""
-    if not providers:
-        return [("CPUExecutionProvider", {})]
-    given = options or [{}] * len(providers)
-    if len(given) != len(providers):
-        raise OptionError(f"provider_options has {len(given)} mappings for {len(providers)} providers.")
-    pairs = [p if isinstance(p, tuple) else (p, o) for p, o in zip(providers, given, strict=True)]
-    return [(name, dict(more)) for name, more in pairs]
-
-
-def _chosen(named: list[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+def _chosen(named: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[str, Any]]:
     """The preset for the first provider that can be used here, with its options; for the last where none can."""
     found: tuple[str, dict[str, Any]] = ("OrtCpu", {})
     for provider, options in named:
         name = _PRESETS.get(provider)
         if name is None:
-            found = ("Ort", {"provider_name": provider, "provider_options": options})
+            found = ("Ort", {"provider_name": provider, "provider_options": dict(options)})
         elif name == "OrtCpu":  # ONNX Runtime's CPU provider has options that only concern its arena
             found = (name, {})
         else:
-            found = (name, {"provider_options": options})
+            found = (name, {"provider_options": dict(options)})
         if name is not None and get_preset(name).availability().usable:
             break
     return found

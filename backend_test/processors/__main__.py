@@ -3,19 +3,20 @@
 
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
 tests of special values alone, on the emulated processors. With ``--adapted`` the cases that pass adapted are run as well, each on
-one of the processors, by its name; with ``--processor`` that is the one named, so that all of them run on it. A run that was
-interrupted goes on with ``--resume``.
+one of the processors, by its name; with ``--processor`` that is the one named, so that all of them run on it. ``--one-in N`` runs one of N
+of these cases. A run that was interrupted goes on with ``--resume``.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,12 +53,15 @@ class Task:
         What `within` is called with.
     report : Path, optional
         The report that it writes.
+    needs : tuple of str
+        What is made on the host before, by its name.
     """
 
     processor: str
     name: str
     words: tuple[str, ...]
     report: Path | None = None
+    needs: tuple[str, ...] = ()
 
 
 def on_offer(preset: str, name: str) -> bool:
@@ -98,6 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--adapted", action="store_true", help="only special values, and each case that passes adapted once"
     )
+    parser.add_argument("--one-in", type=int, default=1, metavar="N", help="for --adapted: run one of N of these cases")
     parser.add_argument("--special-values", action="store_true", help="only special values, which takes minutes")
     parser.add_argument("--processor", action="append", help="only this one; repeatable")
     given = parser.parse_args(arguments)
@@ -110,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
     out.mkdir(parents=True, exist_ok=True)
     # Compiling what a process imports takes seconds under emulation: it is done once, on the host where that comes first.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = str(out / "bytecode")
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(out / "bytecode"))
     quick = given.adapted or given.special_values
     wanted = given.processor or list(emulation.PROCESSORS)
     if not given.processor and not quick:
@@ -118,26 +123,38 @@ def main(arguments: Sequence[str]) -> int:
     tasks = []
     if quick:  # the longest first
         junit = {name: given.junit / f"processors-{name}-special.xml" for name in wanted} if given.junit else {}
-        tasks = [Task(name, "special-values", _special_values(junit.get(name))) for name in wanted]
+        special = ("special-values",)
+        tasks = [Task(name, special[0], _special_values(junit.get(name)), needs=special) for name in wanted]
+    makers: dict[str, Callable[[], object]] = {}
+    if quick:
+        os.environ[made.FILE] = str(out / "special-values.pickle")
+        makers["special-values"] = functools.partial(_make, made.__name__, os.environ[made.FILE])
     if not given.special_values:
         cases = out / "cases.pickle"
-        write_cases(cases)
+        makers["cases"] = functools.partial(write_cases, cases)
         for preset in ADAPTED if given.adapted else reversed(PRESETS):  # the slowest first
             for i, name in enumerate(wanted):
                 if on_offer(preset, name):
                     report = out / name / preset / "report.json"
                     words = ["suite", str(cases), str(report.parent), preset]
                     if given.adapted:
-                        words += [f"--rewritten={_made(preset, out)}", f"--share={i}/{len(wanted)}"]
-                    tasks.append(Task(name, preset, tuple(words), report))
+                        made_of = _made(preset, out)
+                        shares = len(wanted) * given.one_in
+                        words += [f"--rewritten={made_of}", f"--share={i}/{shares}"]
+                        of_these = ",".join(f"{share}/{shares}" for share in range(len(wanted)))
+                        makers[preset] = functools.partial(_make, rewritten.__name__, preset, str(made_of), of_these)
+                    tasks.append(Task(name, preset, tuple(words), report, ("cases", *makers.keys() & {preset})))
     left = [task for task in tasks if task.report is None or not task.report.exists()]
     with ThreadPoolExecutor(cpus.usable().count) as pool:
-        if quick:
-            os.environ[made.FILE] = str(out / "special-values.pickle")
-            makers = [(rewritten.__name__, preset, str(_made(preset, out))) for preset in ADAPTED if given.adapted]
-            for done in pool.map(_make, [*makers, (made.__name__, os.environ[made.FILE])]):
-                done.check_returncode()
-        well = list(pool.map(lambda task: run(task, out), left))
+        # In order: what is made comes before whoever waits for it, so that no task waits for one that has not begun.
+        being_made = {name: pool.submit(make) for name, make in makers.items()}
+
+        def run_made(task: Task) -> bool:
+            for name in task.needs:
+                being_made[name].result()
+            return run(task, out)
+
+        well = list(pool.map(run_made, left))
     reports = [(task, Report.read(task.report)) for task in tasks if task.report and task.report.exists()]
     if given.junit:
         for task, report in reports:
@@ -153,9 +170,9 @@ def _made(preset: str, folder: Path) -> Path:
     return folder / f"{preset}-rewritten.pickle"
 
 
-def _make(words: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+def _make(*words: str) -> None:
     """Run one of our modules on the host."""
-    return subprocess.run([sys.executable, "-m", *words], check=False)
+    subprocess.run([sys.executable, "-m", *words], check=True)
 
 
 def _special_values(junit: Path | None) -> tuple[str, ...]:

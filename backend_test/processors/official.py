@@ -5,8 +5,9 @@ take a minute each time."""
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from zlib import crc32
 
 from onnx.backend.test import loader
 from onnx.backend.test.case.test_case import TestCase
@@ -43,3 +44,9 @@ def adapted_cases(preset: str) -> list[str]:
     """The cases that pass adapted on a preset, by its baseline."""
     _, baseline = plan(preset)
     return [case for case, label in baseline.labels.items() if label == Label.ADAPTED]
+
+
+def share_of(names: Sequence[str], share: str) -> list[str]:
+    """The names that fall to share I of N by their hash, written ``I/N``: each in one share, today as tomorrow."""
+    number, count = map(int, share.split("/"))
+    return [name for name in names if crc32(name.encode()) % count == number]

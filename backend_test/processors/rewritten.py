@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host's engine had each case rewritten into: ``python -m backend_test.processors.rewritten PRESET FILE``.
+"""What the host's engine had each case rewritten into: ``python -m backend_test.processors.rewritten PRESET FILE SHARES``.
 
 Rewriting asks the engine about one node after the other, which is most of the work on an emulated processor. So the host asks, and
 the emulated processor is shown the rewritten models first. It asks for itself where it does not take one, or would compute it
@@ -8,14 +8,15 @@ wrongly.
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from backend_test.processors.official import adapted_cases
+from backend_test.processors.official import adapted_cases, share_of
 from onnx_multi_backend.adapt import Adapted, lowering
 from onnx_multi_backend.adapt.engine import digest_of
 from onnx_multi_backend.conformance.cases import load_model
@@ -57,14 +58,15 @@ def use(path: Path) -> None:
     lowering.lower = replaying(lowering.lower, taken)
 
 
-def main(preset: str, path: Path) -> None:
+def main(preset: str, path: Path, shares: Sequence[str]) -> None:
     taken: Taken = {}
     lowering.lower = recording(lowering.lower, taken)
     warnings.simplefilter("ignore")  # the suite tells what they are about
-    for case in adapted_cases(preset):
+    cases = adapted_cases(preset)
+    for case in itertools.chain.from_iterable(share_of(cases, share) for share in shares):
         get_preset(preset).prepare(load_model(case))
     path.write_bytes(pickle.dumps(taken))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3].split(","))

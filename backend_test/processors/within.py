@@ -13,11 +13,10 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from zlib import crc32
 
 from backend_test.processors import official, rewritten
 from backend_test.processors.emulation import enter
-from backend_test.processors.official import PRESETS, adopt_cases
+from backend_test.processors.official import PRESETS, adopt_cases, share_of
 from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Selection
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import official_cases
@@ -38,12 +37,6 @@ class Named(Selection):
 
     def choose(self, cases: Mapping[str, CaseFacts]) -> list[str]:
         return [name for name in cases if name in self.names]
-
-
-def share_of(names: Sequence[str], share: str) -> list[str]:
-    """The names that fall to share I of N by their hash, written ``I/N``: each in one share, today as tomorrow."""
-    number, count = map(int, share.split("/"))
-    return [name for name in names if crc32(name.encode()) % count == number]
 
 
 def run_suite(cases: Path, out: Path, preset: str, *, made: Path | None = None, share: str = "") -> int:

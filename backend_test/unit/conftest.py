@@ -14,7 +14,7 @@ import pytest
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.engines.ort.limits import OrtLimits
-from onnx_multi_backend.presets.base import Availability
+from onnx_multi_backend.presets.answers import Availability
 from onnx_multi_backend.presets.registry import get_preset
 
 CPU_PRESETS = ("OrtCpu", "Openvino", "OrtOpenvino")

@@ -12,6 +12,8 @@ import pytest
 
 import onnx_multi_backend as omb
 from onnx_multi_backend import backend
+from onnx_multi_backend.cli.conformance_plan import file_stem
+from onnx_multi_backend.presets.registry import PART_OF
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -34,12 +36,12 @@ def rows(head: str) -> list[list[str]]:
 RESULTS = rows("| preset | engine | passed |")
 
 
-def stems(preset: str) -> list[str]:
-    """The names of the baselines that a first cell stands for: ```OrtOpenvino`, `Float`, `Int8` ``."""
+def stem_of(preset: str) -> str:
+    """The name of the baseline that a first cell stands for: ```OrtOpenvino`, `Float`, `Int8` ``."""
     first, *others = re.findall(r"`([^`]+)`", preset)
     name, _, full = first.partition("(")
-    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return [f"{stem}_full" if full else stem, *(f"{stem}_{other.lower()}" for other in others)]
+    assert all(PART_OF[name + other] == name for other in others)
+    return file_stem(name, "full" if full else "partial")
 
 
 def release(engine: str) -> str:
@@ -53,13 +55,12 @@ def test_the_results_are_those_of_the_baselines(row: list[str]) -> None:
     preset, engine, *figures = row
     passed, native, adapted, fallback, refused, known = (int(figure.replace(",", "") or 0) for figure in figures)
     assert passed == native + adapted + fallback
-    for stem in stems(preset):
-        path = BASELINES / f"{stem}@{release(engine)}.json"
-        cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
-        held = Counter(cases.values())
-        assert passed + refused + known == len(cases), path.name
-        found = (native, adapted, fallback, refused, known)
-        assert found == tuple(held[k] for k in ("native", "adapted", "fallback", "unsupported", "xfail")), path.name
+    path = BASELINES / f"{stem_of(preset)}@{release(engine)}.json"
+    cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    held = Counter(cases.values())
+    assert passed + refused + known == len(cases), path.name
+    found = (native, adapted, fallback, refused, known)
+    assert found == tuple(held[k] for k in ("native", "adapted", "fallback", "unsupported", "xfail")), path.name
 
 
 def test_every_row_of_results_is_looked_at() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,24 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test import test_ort, test_ort_openvino_float, test_ort_openvino_int8
 from backend_test.unit import models
+from onnx_multi_backend.cli.conformance_plan import make_plans
+from onnx_multi_backend.presets.registry import PART_OF
 
 CPU = "CPUExecutionProvider"
+
+
+def test_a_preset_shares_the_files_of_the_one_that_it_is_a_part_of(ort_cpu: type[omb.Preset], tmp_path: Path) -> None:
+    assert {"Ort": test_ort.SAME_AS, **_parts_of_openvino()} == PART_OF
+    (plan,), _ = make_plans(["Ort"], None, None, {}, own_options=False, folder=None, file=None)
+    assert Path(plan.source).name == "ort_cpu.toml"
+    assert plan.strict
+    (tmp_path / "ort.toml").touch()
+    (own,), _ = make_plans(["Ort"], None, None, {}, own_options=False, folder=tmp_path, file=None)
+    assert Path(own.source).name == "ort.toml"
+
+
+def _parts_of_openvino() -> dict[str, str]:
+    return {"OrtOpenvinoFloat": test_ort_openvino_float.SAME_AS, "OrtOpenvinoInt8": test_ort_openvino_int8.SAME_AS}
 
 
 def _target(preset: type[omb.Preset], **options: Any) -> Any:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.store import Store
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.models.external_data import external_files
 from onnx_multi_backend.models.loading import LoadedModel
 
 
@@ -21,10 +20,9 @@ def fingerprint_model(loaded: LoadedModel, store: Store) -> Fingerprint:
     if loaded.path is None:
         assert loaded.data is not None
         return fingerprint_bytes(loaded.data)
-    names = external_files(loaded.proto, loaded.path)
     try:
         model = hash_model(loaded.path, store.root, on_error=store.unusable)
-        made = fingerprint_files(model, store.root, names, on_error=store.unusable)
+        made = fingerprint_files(model, store.root, loaded.external_files, on_error=store.unusable)
     except OSError as error:
         raise InvalidModelError(
             f"{loaded.label} cannot be read any more: {error.strerror}. Prepare it again."

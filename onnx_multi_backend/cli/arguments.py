@@ -41,6 +41,16 @@ def _complete_preset(incomplete: str) -> list[str]:
     return [name for name in all_presets() if name.startswith(incomplete)]
 
 
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        metavar="[NAME=]FILE",
+        help="An input from a .npy, .npz or .pb file; repeat it for several. A .npz without a name gives each of "
+        "its arrays to the input of that name.",
+        show_default=False,
+    ),
+]
 PresetNames = Annotated[
     list[str] | None,
     typer.Option(

@@ -17,6 +17,8 @@ from onnx_multi_backend.cli.data import open_data
 from onnx_multi_backend.cli.inputs import check_files, of_model, read
 from onnx_multi_backend.cli.outputs import check_written
 from onnx_multi_backend.errors import OptionError
+from onnx_multi_backend.models.graph_walk import is_quantized
+from onnx_multi_backend.models.loading import load
 
 if TYPE_CHECKING:
     from onnx_multi_backend.tuning import Report
@@ -37,15 +39,6 @@ Examples:
 Objective = enum.StrEnum("Objective", {o: o for o in ("latency", "throughput", "memory")})  # type: ignore[misc]
 _LATENCY = Objective("latency")
 
-Inputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        metavar="[NAME=]FILE",
-        help="An input from a .npy, .npz or .pb file; repeat it for several. Inputs are drawn at random without.",
-        show_default=False,
-    ),
-]
 Shapes = Annotated[
     list[str] | None,
     typer.Option(
@@ -81,7 +74,7 @@ Tolerance = Annotated[
 def bench(
     model: arguments.Model,
     *,
-    given: Inputs = None,
+    given: arguments.Inputs = None,
     shape: Shapes = None,
     preset: arguments.PresetNames = None,
     setup: Annotated[
@@ -105,7 +98,8 @@ def bench(
 ) -> None:
     """Measure every usable preset on the same inputs.
 
-    They are timed in turn, each in a process of its own; memory, placement and error are measured beside.
+    They are timed in turn, each in a process of its own; memory, placement and error are measured beside. Without --input, inputs are
+    drawn at random.
     """
     from onnx_multi_backend import tuning
 
@@ -116,7 +110,7 @@ def bench(
         made = tuning.bench(
             model,
             _example(model, given),
-            presets=_with_usable(chosen, named=bool(preset)),
+            presets=_with_usable(chosen, model, named=bool(preset)),
             shapes=_shapes(shape),
             threads=threads,
             seconds=seconds,
@@ -128,7 +122,7 @@ def bench(
 def tune(
     model: arguments.Model,
     *,
-    given: Inputs = None,
+    given: arguments.Inputs = None,
     shape: Shapes = None,
     data: Annotated[
         str | None,
@@ -185,7 +179,7 @@ def tune(
 ) -> None:
     """Search for the fastest setup that is exact enough.
 
-    Presets and their options are tried on this machine, in turn.
+    Presets and their options are tried on this machine, in turn. Without --input, inputs are drawn at random.
 
     Without a limit on the error, nothing below float32 is chosen. Ctrl-C keeps the best so far.
     """
@@ -265,7 +259,7 @@ def _example(model: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     return read(given, of_model(model))
 
 
-def _with_usable(chosen: list[Any], *, named: bool) -> list[Any] | None:
+def _with_usable(chosen: list[Any], model: str, *, named: bool) -> list[Any] | None:
     """What was named; beside setups alone, all that is usable too."""
     if not chosen:
         return None
@@ -273,7 +267,7 @@ def _with_usable(chosen: list[Any], *, named: bool) -> list[Any] | None:
         return chosen
     from onnx_multi_backend.tuning.space import usable
 
-    return [*usable(None, model_is_quantized=False)[0], *chosen]
+    return [*usable(None, model_is_quantized=is_quantized(load(model).proto))[0], *chosen]
 
 
 def _shapes(given: Sequence[str] | None) -> dict[str, list[int]] | None:

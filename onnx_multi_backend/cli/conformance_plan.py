@@ -17,6 +17,7 @@ from onnx_multi_backend.cli.arguments import Choice
 from onnx_multi_backend.conformance import STANDARD_DEVICES, BackendRef, Expectations, Plan
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.host.devices import DeviceFamily
+from onnx_multi_backend.presets.registry import PART_OF
 
 #: Presets that are run where they are named alone, and why.
 _ONLY_IF_ASKED = {"Ort": "run it with --preset Ort: with the CPU provider it repeats OrtCpu"}
@@ -77,6 +78,17 @@ def make_plans(
     return plans, [c for c in choices if c.why_not]
 
 
+def file_stem(preset: str, fallback: str = "partial") -> str:
+    """The name of a file about a preset's labels: ``ort_openvino_full``."""
+    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", preset).lower()
+    return stem if fallback == "partial" else f"{stem}_{fallback}"
+
+
+def _named_by(preset: str) -> list[str]:
+    """The presets whose files serve a preset: its own, and that of the one that it is a part of."""
+    return [preset, PART_OF[preset]] if preset in PART_OF else [preset]
+
+
 def _given_expectations(file: str | None, names: Sequence[str], *, foreign: Sequence[str]) -> dict[str, Path]:
     """Whose expectations the file holds: the one named before it, else the only backend there is."""
     if file is None:
@@ -95,11 +107,10 @@ def _given_expectations(file: str | None, names: Sequence[str], *, foreign: Sequ
 def _preset_plan(choice: Choice, folder: Path | None, given: Mapping[str, Path], *, strict: bool) -> Plan:
     """Find the preset's file: ``ort_openvino.toml``, or for ``--fallback full`` ``ort_openvino_full.toml``."""
     preset = choice.preset
-    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", preset.name).lower()
-    fallback = choice.setup.options.get("fallback", "partial")
-    names = [stem] if fallback == "partial" else [f"{stem}_{fallback}", stem]
+    own = [file_stem(name, choice.setup.options.get("fallback", "partial")) for name in _named_by(preset.name)]
+    names = [*own, *map(file_stem, _named_by(preset.name))]
     file = next((f for n in names if folder and (f := folder / f"{n}.toml").is_file()), None)
-    strict = strict and (file is None or file.stem == names[0])
+    strict = strict and (file is None or file.stem in own)
     if preset.name in given:
         file, strict = given[preset.name], True
     return Plan(

@@ -12,7 +12,7 @@ from onnx_multi_backend.cli.arguments import Json
 from onnx_multi_backend.engines.ort import plugin_listing, runtime
 from onnx_multi_backend.engines.ort.plugin_listing import PluginProvider
 from onnx_multi_backend.errors import EnvironmentWarning
-from onnx_multi_backend.presets.base import Availability
+from onnx_multi_backend.presets.answers import Availability
 from onnx_multi_backend.presets.registry import availability
 
 EXAMPLES = """\b

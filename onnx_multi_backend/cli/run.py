@@ -28,16 +28,7 @@ Examples:
 def run(
     model: arguments.Model,
     *,
-    given: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="[NAME=]FILE",
-            help="An input from a .npy, .npz or .pb file; repeat it for several. A .npz without a name gives each of "
-            "its arrays to the input of that name.",
-            show_default=False,
-        ),
-    ] = None,
+    given: arguments.Inputs = None,
     random: Annotated[
         bool,
         typer.Option(

@@ -15,7 +15,8 @@ from onnx_multi_backend.isolation.area import Area
 from onnx_multi_backend.isolation.facts import Facts, facts_of
 from onnx_multi_backend.isolation.parcels import Inbox, Outbox
 from onnx_multi_backend.isolation.pipe import Pipe
-from onnx_multi_backend.running.prepared import PreparedModel, Recipe
+from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.running.recipe import Recipe, prepare_again
 
 #: What may be asked beside a run.
 _CALLS = frozenset({"placement", "get_providers", "get_provider_options", "set_providers", "end_profiling"})
@@ -67,7 +68,7 @@ class _Server:
 
     def _prepare(self, told: bytes) -> bytes:
         recipe: Recipe = pickle.loads(told)
-        self._prepared = recipe()
+        self._prepared = prepare_again(recipe)
         self._names = [output.name for output in self._prepared.get_outputs()]
         return b"v" + pickle.dumps(facts_of(self._prepared))
 

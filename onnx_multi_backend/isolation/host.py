@@ -15,7 +15,7 @@ from onnx_multi_backend.errors import EngineCrashedError, RunError
 from onnx_multi_backend.isolation.facts import Facts, received
 from onnx_multi_backend.isolation.process import Process, how_it_ended
 from onnx_multi_backend.running.closed import closed_error
-from onnx_multi_backend.running.prepared import Recipe
+from onnx_multi_backend.running.recipe import Recipe
 from onnx_multi_backend.user_warnings import warn
 
 _Taken = TypeVar("_Taken")

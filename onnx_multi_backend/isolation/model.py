@@ -16,7 +16,8 @@ from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError
 from onnx_multi_backend.isolation.host import Host
 from onnx_multi_backend.models.loading import LoadedModel
-from onnx_multi_backend.running.prepared import PreparedModel, Recipe
+from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.running.recipe import Recipe
 
 #: Options that are settled in the user's process, not in the one that runs the model.
 _OWN = ("isolate", "time_limit")

@@ -13,7 +13,9 @@ from onnx import ModelProto
 
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models import own_file
-from onnx_multi_backend.models.external_data import check_external_data, with_values
+from onnx_multi_backend.models.external_data import check_external_data, external_files, with_values
+from onnx_multi_backend.models.graph_walk import defaults_of
+from onnx_multi_backend.models.node_order import in_order
 from onnx_multi_backend.models.ort_format import is_ort_format, to_onnx
 from onnx_multi_backend.models.stamp import Stamp
 
@@ -67,8 +69,8 @@ class LoadedModel:
         What the file system said of the file.
     beside : tuple of (Path, Stamp or None)
         Other files that some of its tensors lie in, with their stamps.
-    unordered : bool
-        Whether a node stands before one whose output it reads.
+    reordered : bool
+        Whether nodes stood before those whose outputs they read: see `in_order`.
     """
 
     proto: ModelProto
@@ -76,7 +78,7 @@ class LoadedModel:
     data: bytes | None
     stamp: Stamp | None = None
     beside: tuple[tuple[Path, Stamp | None], ...] = ()
-    unordered: bool = False
+    reordered: bool = False
 
     @property
     def external(self) -> bool:
@@ -90,6 +92,20 @@ class LoadedModel:
         Few weights are read: what happens to their files afterwards does not matter then.
         """
         return sum(stamp.size if stamp is not None else 0 for _, stamp in self.beside) > _FEW
+
+    @property
+    def external_files(self) -> list[str]:
+        """The other files that tensors lie in, relative to the model's folder."""
+        return external_files(self.proto, self.path) if self.external else []
+
+    @property
+    def defaults(self) -> frozenset[str]:
+        """Names of the inputs that have a default."""
+        return defaults_of(self.proto.graph)
+
+    def in_order(self) -> LoadedModel:
+        """The same with each node behind those whose outputs it reads, as ONNX asks."""
+        return replace(self, proto=in_order(self.proto), reordered=True)
 
     def check_unchanged(self) -> None:
         """Refuse to go on with a file that is another one by now.

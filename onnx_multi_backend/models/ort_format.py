@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import tempfile
 from pathlib import Path
@@ -54,7 +55,7 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
         options.add_session_config_entry("session.save_model_format", "ONNX")
         try:
             session_class(data, options, providers=["CPUExecutionProvider"])
-        except _errors() as error:
+        except native_errors() as error:
             words = shortened(" ".join(str(error).split()))
             raise InvalidModelError(
                 f"{where} is in ONNX Runtime's own format, and ONNX Runtime {ort.__version__}: {words}"
@@ -65,8 +66,9 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
     return model
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    """What ONNX Runtime's native code raises."""
+@functools.cache
+def native_errors() -> tuple[type[Exception], ...]:
+    """Everything that ONNX Runtime's native code raises."""
     state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     found = (c for c in vars(state).values() if isinstance(c, type) and issubclass(c, Exception))
-    return (*found, RuntimeError, ValueError)
+    return (*found, RuntimeError, ValueError, TypeError)

@@ -6,16 +6,13 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from onnx import NodeProto
 from onnx.backend.base import Backend
 
-from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.folder import resolve
-from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import (
     DeviceUnavailableError,
@@ -29,70 +26,15 @@ from onnx_multi_backend.host.devices import Device, DeviceFamily, Problem
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.loading import Given, LoadedModel, ModelLike, given, load
 from onnx_multi_backend.presets import node_model
+from onnx_multi_backend.presets.answers import Availability, Compatibility
 from onnx_multi_backend.presets.knobs import Host, Knob, listed
 from onnx_multi_backend.presets.options import COMMON, Check, Option, settle
-from onnx_multi_backend.running.prepared import PreparedModel, Recipe
+from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.running.recipe import Recipe
 from onnx_multi_backend.sessions.maker import SessionMaker
 
 if TYPE_CHECKING:
     from onnx_multi_backend.sessions.caching import CachingSessionMaker
-
-
-@dataclass(frozen=True)
-class Compatibility:
-    """Whether a preset can run a model, and what would happen to it.
-
-    Attributes
-    ----------
-    ok : bool
-        Also the truth value.
-    reasons : tuple of str
-        Why not: one line a cause, naming node, operator and cause.
-    adaptations : tuple of Adaptation
-    placement : tuple of NodePlacement
-    """
-
-    ok: bool
-    reasons: tuple[str, ...] = ()
-    adaptations: tuple[Adaptation, ...] = ()
-    placement: tuple[NodePlacement, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-
-@dataclass(frozen=True)
-class Availability:
-    """Whether a preset can be used here.
-
-    Attributes
-    ----------
-    usable : bool
-    devices : tuple of str
-        The devices of this host that it can run on, the default first.
-    engine : str
-        The engine's package and version, for example ``onnxruntime 1.31.1``; empty when it is not installed. A plugin's
-        stands behind it: ``onnxruntime 1.31.1, onnxruntime-ep-openvino 1.8.1 (plugin)``.
-    reason, cure : str
-        Why it is not usable and what to do; empty when it is.
-    """
-
-    usable: bool
-    devices: tuple[str, ...]
-    engine: str
-    reason: str = ""
-    cure: str = ""
-
-    @property
-    def packages(self) -> dict[str, str]:
-        """The engine's packages and their versions, the one that computes last."""
-        parts = [part.split() for part in self.engine.split(", ") if part]
-        return {words[0]: words[1] for words in parts if len(words) > 1}
-
-    @property
-    def is_plugin(self) -> bool:
-        """Whether a plugin execution provider computes."""
-        return self.engine.endswith("(plugin)")
 
 
 class Preset(Backend):
@@ -270,7 +212,7 @@ class Preset(Backend):
                 loaded = load(model)
                 checks.check_versions(loaded)
                 if settings["adapt"] and not checks.check(loaded):
-                    loaded = replace(loaded, unordered=True)
+                    loaded = loaded.in_order()
                 loaded = cls._handed_over(settings, loaded)
                 target = cls.make_target(settings, parsed, loaded)
                 make = SessionMaker(

@@ -8,7 +8,8 @@ from importlib import metadata
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.host.devices import similar
-from onnx_multi_backend.presets.base import Availability, Preset
+from onnx_multi_backend.presets.answers import Availability
+from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.user_warnings import warn
 
 ENTRY_POINT_GROUP = "onnx_multi_backend.presets"
@@ -28,6 +29,10 @@ BUILT_IN = {
     "OrtOpenvinoInt8": ("onnx_multi_backend.presets.ort_openvino", "OrtOpenvinoInt8Backend"),
     "Openvino": ("onnx_multi_backend.presets.openvino", "OpenvinoBackend"),
 }
+
+#: Presets that are another one with options of its own: what is known of that one's results holds for them, and a search tries nothing new
+#: on them.
+PART_OF = {"Ort": "OrtCpu", "OrtOpenvinoFloat": "OrtOpenvino", "OrtOpenvinoInt8": "OrtOpenvino"}
 
 
 def presets() -> dict[str, type[Preset]]:

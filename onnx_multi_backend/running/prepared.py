@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,10 +18,11 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError, UnsupportedModelError
+from onnx_multi_backend.errors import InputError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.running.feeds import FeedMaker
 from onnx_multi_backend.running.outputs import outputs_type
+from onnx_multi_backend.running.recipe import Recipe, prepare_again
 from onnx_multi_backend.sessions.maker import Maker
 from onnx_multi_backend.sessions.signature import ModelMetadata
 
@@ -31,35 +32,6 @@ if TYPE_CHECKING:
     from onnx_multi_backend.sessions.by_shape import SessionsByShape
 
 _ARRAYS = np.ndarray
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to prepare the same model again: what a pickle holds.
-
-    Attributes
-    ----------
-    prepare : callable
-        A preset's ``prepare``.
-    source : str or bytes
-    device : str or None
-    options : mapping of str to value
-    providers : tuple of (str, mapping)
-        What `PreparedModel.set_providers` chose afterwards.
-    """
-
-    prepare: Callable[..., PreparedModel]
-    source: str | bytes
-    device: str | None
-    options: Mapping[str, Any]
-    providers: tuple[tuple[str, Mapping[str, str]], ...] = ()
-
-    def __call__(self) -> PreparedModel:
-        """Prepare the model."""
-        prepared = self.prepare(self.source, self.device, **self.options)
-        if self.providers:
-            prepared.set_providers([name for name, _ in self.providers], [given for _, given in self.providers])
-        return prepared
 
 
 class PreparedModel(BackendRep):
@@ -431,18 +403,9 @@ class PreparedModel(BackendRep):
         return f"<PreparedModel {self._label} on {self.preset} {self.device}: ({inputs}) -> ({outputs})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        for name, value in self._recipe.options.items():
-            if type(value).__module__.startswith("onnxruntime"):
-                raise OptionTypeError(
-                    f"{self._label} on {self.preset} cannot be pickled: {name} is an onnxruntime.{type(value).__name__}, "
-                    f"whose content cannot be read back. Pass {name} as a mapping of names to values."
-                )
-        return _prepare_again, (self._recipe,)
+        self._recipe.check_pickled(f"{self._label} on {self.preset}")
+        return prepare_again, (self._recipe,)
 
 
 def _shapes(feeds: Feeds) -> dict[str, tuple[int, ...]]:
     return {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
-
-
-def _prepare_again(recipe: Recipe) -> PreparedModel:
-    return recipe()

@@ -129,12 +129,13 @@ class CachingSessionMaker:
             if "useless" in facts:
                 self._useless.add(key)
                 return None
+            found = signature.from_json(facts["signature"], self._model.path)
             try:
                 built = Built(
                     target.restore(entry, facts["session"]),
                     tuple(Adaptation(*change) for change in facts["adaptations"]),
                 )
-                built = bounded(built, facts["session"].get("bounds", {}), label_of(self._model.path, ""))
+                built = bounded(built, facts["session"].get("bounds", {}), found.label)
             except RefusedError as error:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue
@@ -146,7 +147,7 @@ class CachingSessionMaker:
                 self._store.remove(entry)
                 self._useless.add(key)
                 return None
-            return built, signature.from_json(facts["signature"], self._model.path)
+            return built, found
         return None
 
     def _make(self, target: Target, shapes: Shapes | None) -> Built:

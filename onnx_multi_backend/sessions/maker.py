@@ -18,9 +18,7 @@ from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.models.external_data import external_files
 from onnx_multi_backend.models.loading import LoadedModel, load
-from onnx_multi_backend.models.node_order import in_order
 from onnx_multi_backend.sessions.signature import Signature, signature
 
 _IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
@@ -79,7 +77,7 @@ class SessionMaker:
         self._adapts = adapts
         self._source = loaded.source
         self._origin = replace(loaded, proto=ModelProto(), data=None)  # enough to tell whether its files are the same
-        self.external_files = external_files(loaded.proto, loaded.path) if loaded.external else []
+        self.external_files = loaded.external_files
         payload = self._make(loaded)
         self._payload: Payload | None = payload
         self.signature: Signature = signature(payload.loaded, payload.adapted)
@@ -124,9 +122,7 @@ class SessionMaker:
         return built.after(payload.adapted.changes)
 
     def _make(self, loaded: LoadedModel) -> Payload:
-        fixed: tuple[Adaptation, ...] = ()
-        if loaded.unordered:
-            loaded, fixed = replace(loaded, proto=in_order(loaded.proto)), (_IN_ORDER,)
+        fixed: tuple[Adaptation, ...] = (_IN_ORDER,) if loaded.reordered else ()
         if self._input_shapes:
             proto, shaped = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
             loaded, fixed = replace(loaded, proto=proto), (*fixed, *shaped)
@@ -139,4 +135,4 @@ class SessionMaker:
     def _reload(self) -> LoadedModel:
         fresh = load(self._source)
         self._origin.check_unchanged()
-        return replace(fresh, unordered=self._origin.unordered)
+        return fresh.in_order() if self._origin.reordered else fresh

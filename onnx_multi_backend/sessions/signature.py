@@ -12,7 +12,6 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adapted
 from onnx_multi_backend.adapt.work import BoundaryType
-from onnx_multi_backend.models.graph_walk import defaults_of
 from onnx_multi_backend.models.loading import LoadedModel, label_of
 from onnx_multi_backend.models.tensors import TensorInfo, dtype_of, tensor_info
 
@@ -87,7 +86,7 @@ class Signature:
 def signature(loaded: LoadedModel, adapted: Adapted) -> Signature:
     """The signature of a model as the user gave it, with what its adaptation changed at the edges."""
     graph = loaded.proto.graph
-    defaults = defaults_of(graph)
+    defaults = loaded.defaults
     return Signature(
         loaded.label,
         graph.name,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import xxhash
 
-from onnx_multi_backend.models.external_data import external_files
 from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given
 
 _CHUNK = 1 << 22
@@ -21,7 +20,7 @@ def digest_of(model: ModelLike, loaded: LoadedModel) -> str:
         made.update(source)
         return made.hexdigest()
     path = Path(source)
-    for file in (path, *(path.parent / name for name in sorted(set(external_files(loaded.proto, path))))):
+    for file in (path, *(path.parent / name for name in loaded.external_files)):
         with file.open("rb") as opened:
             while chunk := opened.read(_CHUNK):
                 made.update(chunk)

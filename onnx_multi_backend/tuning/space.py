@@ -14,13 +14,10 @@ from onnx_multi_backend.host.cpus import usable as usable_cpus
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.knobs import THREADS, Choice, Host, Knob, merged
 from onnx_multi_backend.presets.options import REQUIRED
-from onnx_multi_backend.presets.registry import BUILT_IN, availability, get_preset
+from onnx_multi_backend.presets.registry import BUILT_IN, PART_OF, availability, get_preset
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.candidate import AS_GIVEN, Candidate
 from onnx_multi_backend.user_warnings import warn
-
-#: Presets that are another one with options of its own, so that a search tries nothing new on them.
-PART_OF = {"Ort": "OrtCpu", "OrtOpenvinoFloat": "OrtOpenvino", "OrtOpenvinoInt8": "OrtOpenvino"}
 
 #: The knob that fixes the shapes of inputs, which every preset has.
 SHAPES = "shapes"

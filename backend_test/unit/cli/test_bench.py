@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 import onnx_multi_backend as omb
+from backend_test.unit import models
 from backend_test.unit.calibration import nets
 from backend_test.unit.cli.conftest import Cli
 from onnx_multi_backend.tuning import read_report
@@ -46,6 +48,34 @@ def test_bench_prints_a_table_and_writes_all_forms(cli: Cli, net: Path, tmp_path
     again = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "2", "--compare", str(old))
     assert again.code == 1, again.out + again.err
     assert "slower" in again.out
+
+
+@pytest.mark.parametrize("quantized", [False, True])
+def test_beside_setups_the_presets_are_those_for_the_model(
+    cli: Cli, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quantized: bool
+) -> None:
+    """A preset for int8 is tried on a quantized model alone."""
+    asked = []
+
+    def usable(presets: None, *, model_is_quantized: bool) -> tuple[list[str], dict[str, str]]:
+        asked.append(model_is_quantized)
+        return [], {}
+
+    monkeypatch.setattr("onnx_multi_backend.tuning.space.usable", usable)
+    if quantized:
+        one = [numpy_helper.from_array(np.float32(1), "one"), numpy_helper.from_array(np.int8(0), "zero")]
+        nodes = [
+            models.node("QuantizeLinear", ["x", "one", "zero"], ["q"]),
+            models.node("DequantizeLinear", ["q", "one", "zero"], ["y"]),
+        ]
+        made = models.model(nodes, [models.tensor("x", [1, 3, 8, 8])], [models.tensor("y", [1, 3, 8, 8])])
+        made.graph.initializer.extend(one)
+        onnx.save(made, net)
+    setup = tmp_path / "setup.json"
+    setup.write_text('{"preset": "OrtCpu", "device": null, "options": {}}')
+    done = cli("bench", str(net), *SHAPE, "--setup", str(setup), "--seconds", "0.1")
+    assert done.code == 0, done.err
+    assert asked == [quantized]
 
 
 def test_tune_saves_a_setup_that_run_takes(cli: Cli, net: Path, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,16 +15,19 @@ from backend_test.unit.cli.conftest import Cli
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> dict[str, str]:
-    """An environment with the command on the PATH, and a home of its own."""
-    program = tmp_path / "bin" / "onnx-multi-backend"
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment with the command on the PATH, and a home of its own, which holds the script that completes."""
+    home = tmp_path_factory.mktemp("home")
+    program = home / "bin" / "onnx-multi-backend"
     program.parent.mkdir()
     program.write_text(f"#!{sys.executable}\nfrom onnx_multi_backend.cli import main\nmain()\n")
     program.chmod(0o755)
     path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
     python = os.pathsep.join(filter(None, sys.path))
-    return {**os.environ, "PATH": path, "PYTHONPATH": python, "HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    made = {**os.environ, "PATH": path, "PYTHONPATH": python, "HOME": str(home), "SHELL": "/bin/bash"}
+    (home / "completion.sh").write_text(bash("onnx-multi-backend --show-completion bash", made))
+    return made
 
 
 def bash(script: str, shell: dict[str, str]) -> str:
@@ -55,8 +57,7 @@ printf '%s\n' "${{COMPREPLY[@]}}"
         ("conformance --fail-on r", {"regressions"}),
     ],
 )
-def test_bash_completes(shell: dict[str, str], tmp_path: Path, words: str, expected: set[str]) -> None:
-    (tmp_path / "completion.sh").write_text(bash("onnx-multi-backend --show-completion bash", shell))
+def test_bash_completes(shell: dict[str, str], words: str, expected: set[str]) -> None:
     found = bash(COMPLETE.format(words=words, place=len(words.split())), shell)
     assert set(found.split()) == expected
 

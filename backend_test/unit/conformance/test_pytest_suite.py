@@ -178,7 +178,8 @@ def test_a_backend_is_found_in_the_working_directory(tmp_path: Path, processes: 
     (tmp_path / "own_backend.py").write_text("from examples.toy_backend import ToyBackend\n")
     options = ("--pyargs", "onnx_multi_backend.conformance", "--onnx-backend", "own_backend.ToyBackend", *processes)
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")} | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-k", "test_abs_cpu", *options]
+    plugins = ("-p", "no:cacheprovider", "-p", "backend_test.unit.conformance.few_cases")
+    command = [sys.executable, "-P", "-m", "pytest", *plugins, "-k", "test_abs_cpu", *options]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert outcomes(done.stdout)["passed"] == 1

@@ -9,6 +9,7 @@ from typing import Any
 
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.errors import shortened
+from onnx_multi_backend.models.ort_format import native_errors
 
 
 @functools.cache
@@ -22,8 +23,8 @@ def _state() -> Any:
 @functools.cache
 def all_errors() -> tuple[type[Exception], ...]:
     """Everything that ONNX Runtime's native code raises."""
-    found = [c for c in vars(_state()).values() if isinstance(c, type) and issubclass(c, Exception)]
-    return (*found, RuntimeError, ValueError, TypeError)
+    runtime.load()
+    return native_errors()
 
 
 @functools.cache

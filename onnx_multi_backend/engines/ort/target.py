@@ -18,6 +18,7 @@ from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
+from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
@@ -29,7 +30,6 @@ from onnx_multi_backend.errors import (
     FallbackWarning,
     OnnxMultiBackendError,
     OptionError,
-    OptionTypeError,
     UnsupportedModelError,
 )
 from onnx_multi_backend.host.devices import Device
@@ -174,24 +174,17 @@ class OrtTarget(OrtEngine):
         OptionError
             `options` does not have one mapping a provider.
         """
-        if options is None and isinstance(names, (list, tuple)) and all(isinstance(n, tuple) for n in names):
-            names, options = [n for n, _ in names], [o for _, o in names]
-        if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
-            raise OptionTypeError(f"Execution providers are a list of names; {names!r} was given.")
+        given = with_options(names, options)
+        names = [name for name, _ in given]
         if len(set(names)) != len(names):
             raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
-        given_options = list(options) if options is not None else [{} for _ in names]
-        if len(given_options) != len(names):
-            raise OptionError(f"{len(given_options)} mappings of options were given for {len(names)} providers.")
-        if not all(isinstance(o, Mapping) for o in given_options):
-            raise OptionTypeError(f"options is one mapping a provider; {options!r} was given for {', '.join(names)}.")
         for name in names:
             if self.library and name == self.requested[0]:
                 continue
             problem = providers.why_unusable(name, Device(providers.default_device(name)))
             if problem is not None:
                 raise DeviceUnavailableError(f"{self.preset} cannot run on {name}: {problem}")
-        texts = [{k: str(v) for k, v in given.items()} for given in given_options]
+        texts = [{k: str(v) for k, v in own.items()} for _, own in given]
         device = Device(providers.default_device(names[0]))
         library = self.library if names[0] == self.requested[0] else ""
         chosen = tuple(zip(names, texts, strict=True))
