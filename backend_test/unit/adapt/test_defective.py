@@ -105,6 +105,10 @@ REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "aspect ratio": (resize_to(7, 8), "keep_aspect_ratio_policy"),
     "align_corners": (resize(0.6, mode="linear", coordinate_transformation_mode="align_corners"), "align_corners"),
     "a window beyond the image": (max_pool(1, 2), "ceil_mode"),
+    "regions without a number of samples": (
+        single("RoiAlign", [(1, 2, 8, 8), np.float32([[0, 1, 5, 7]]), np.int64([0])], opset=16, output_width=2),
+        "sampling_ratio",
+    ),
     "one-sided DFT": (single("DFT", [(2, 4, 1)], opset=17, axis=1, onesided=1), "one-sided"),
     "DFT along another axis": (single("DFT", [(2, 4, 4, 1), None, np.array(2)], opset=20), "axis is ignored"),
     "DFT along an axis that counts from the end": (single("DFT", [(2, 4, 3, 2)], opset=17, axis=-2), "from the end"),

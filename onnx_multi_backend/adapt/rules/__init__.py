@@ -42,6 +42,7 @@ from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
 from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
+from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.shrink import shrink
@@ -104,6 +105,7 @@ RULES: tuple[Rule, ...] = (
     reduce_functions,
     reduce_axes,
     resize,
+    roi_samples,
     run_time_scales,
     scan_captures,
     shrink,

@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
+from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
@@ -138,6 +139,8 @@ def _roi_align(site: Site) -> Defect | None:
         return Defect(
             "interpolated samples are compared, not corners times weights (microsoft/onnxruntime#6146)", wrong=True
         )
+    if leaves_samples_out(site):
+        return Defect("a sampling_ratio that is left out is taken for 1; the default is 0", wrong=True)
     return None
 
 
