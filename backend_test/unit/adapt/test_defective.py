@@ -109,6 +109,7 @@ REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
         single("RoiAlign", [(1, 2, 8, 8), np.float32([[0, 1, 5, 7]]), np.int64([0])], opset=16, output_width=2),
         "sampling_ratio",
     ),
+    "slopes of the last axis": (single("PRelu", [(2, 3, 3), np.float32([1, 2, -3])], opset=16), "slopes"),
     "one-sided DFT": (single("DFT", [(2, 4, 1)], opset=17, axis=1, onesided=1), "one-sided"),
     "DFT along another axis": (single("DFT", [(2, 4, 4, 1), None, np.array(2)], opset=20), "axis is ignored"),
     "DFT along an axis that counts from the end": (single("DFT", [(2, 4, 3, 2)], opset=17, axis=-2), "from the end"),

@@ -208,6 +208,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MaxPool": form_defects.pooled,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
+    "PRelu": form_defects.prelu,
     "Pad": _pad,
     "QLinearConv": form_defects.scaled,
     "QLinearMatMul": form_defects.scaled,
@@ -254,6 +255,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "Gather":
         return form_defects.gathers_far(node, facts)
+    if node.op_type == "PRelu":
+        return form_defects.may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
     if node.op_type == "Compress":
