@@ -135,7 +135,7 @@ def _normal(text: str) -> str:
     """A message without what differs from model to model."""
     text = re.sub(r"0x[0-9a-f]+|\d+", "N", text)
     text = re.sub(r"'[^']*'|\"[^\"]*\"", "Q", text)
-    return text.replace("[", "(").replace("]", ")")[:120]
+    return text.replace("[", "(").replace("]", ")")[:240]
 
 
 def fuzz_signature(preset: str, category: str, answers: dict[str, Answer], operators: str) -> str:
