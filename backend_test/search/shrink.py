@@ -63,7 +63,7 @@ def signature(preset: str, found: Found) -> str:
     nodes = [n for n in model.graph.node if n.op_type != "Constant"]
     functions = {f.name: f.node for f in model.functions}
     operators = "+".join(sorted({_operator(n, functions) for n in nodes}))
-    words = [preset, verdict.category, operators, _kind(model, feeds), *_special(model, feeds)]
+    words = [preset, verdict.category, operators, _kind(model, feeds), *_special(model, feeds, trial)]
     if verdict.run and verdict.category.endswith("wrong"):
         words.append(f"run{verdict.run + 1}")
     if verdict.category == "untyped":
@@ -103,8 +103,12 @@ def _kind(model: ModelProto, feeds: Feeds) -> str:
     return "none"
 
 
-def _special(model: ModelProto, feeds: Feeds) -> list[str]:
+def _special(model: ModelProto, feeds: Feeds, trial: Trial) -> list[str]:
+    """What is special about the numbers that go in; of those that come out, only whether one should be NaN."""
     words = set()
+    right = [a for run in trial.answers["unoptimized"].runs for a in run if isinstance(a, np.ndarray)]
+    if any(a.dtype.kind == "f" and np.isnan(a).any() for a in right):
+        words.add("nan")
     for array in _arrays(model, feeds):
         if array.dtype.kind in "fV":
             with np.errstate(all="ignore"):
@@ -131,7 +135,7 @@ def _normal(text: str) -> str:
     """A message without what differs from model to model."""
     text = re.sub(r"0x[0-9a-f]+|\d+", "N", text)
     text = re.sub(r"'[^']*'|\"[^\"]*\"", "Q", text)
-    return text.replace("[", "(").replace("]", ")")[:120]
+    return text.replace("[", "(").replace("]", ")")[:240]
 
 
 def fuzz_signature(preset: str, category: str, answers: dict[str, Answer], operators: str) -> str:

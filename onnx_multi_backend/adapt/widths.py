@@ -60,6 +60,11 @@ _FEWEST_BITS = 5
 #: Where a number beyond int32 means the same as the nearest one within: the ends of slices, the steps of a loop.
 SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,)}
 
+#: Operators that look at the shape of their first input alone.
+_SHAPE_ALONE = frozenset({"EyeLike", "Shape", "Size"})
+#: OpenVINO limits a constant to int32. A number that a float32 holds compares with that as with the constant; others are rewritten.
+_COMPARES = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+
 #: Operators through which such a number may pass on its way there.
 _PASSES = frozenset({"Identity", "Unsqueeze", "Squeeze", "Reshape", "Concat"})
 
@@ -142,7 +147,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Stu
             found.uncertain = True
         if not narrows:
             return
-        for value in operands:
+        for value in operands if node.op_type not in _SHAPE_ALONE or canonical(node.domain) else ():
             for source in value.sources:
                 found.readers.setdefault(source, set()).add(node.op_type)
         if any(v.elem_type == _T.DOUBLE for v in operands) or any(
@@ -292,7 +297,7 @@ def _may_saturate(graph: GraphProto, node: NodeProto, index: int, value: Value, 
     kind = node.op_type
     if canonical(node.domain):
         return False
-    if index in SATURATES.get(kind, ()):
+    if index in SATURATES.get(kind, ()) or kind in _SHAPE_ALONE or kind in _COMPARES:
         return True
     low, high = value.low or 0, value.high or 0
     if (kind == "Clip" and index == 1) or kind == "Max":

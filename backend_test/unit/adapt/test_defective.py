@@ -72,8 +72,7 @@ def max_pool(kernel: int, stride: int, **attributes: Any) -> ModelProto:
 WRONG_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "peepholes": (lstm(floats(1, 9)), "peepholes"),
     "coupled gates": (lstm(input_forget=1), "input_forget"),
-    "one-sided DFT": (single("DFT", [(2, 4, 1)], opset=17, axis=1, onesided=1), "one-sided"),
-    "DFT along another axis": (single("DFT", [(2, 4, 4, 1), None, np.array(2)], opset=20), "axis"),
+    "one-sided inverse DFT": (single("DFT", [(2, 4, 2)], opset=17, axis=1, onesided=1, inverse=1), "one-sided"),
     "maximum of regions": (
         single(
             "RoiAlign",
@@ -106,6 +105,14 @@ REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "aspect ratio": (resize_to(7, 8), "keep_aspect_ratio_policy"),
     "align_corners": (resize(0.6, mode="linear", coordinate_transformation_mode="align_corners"), "align_corners"),
     "a window beyond the image": (max_pool(1, 2), "ceil_mode"),
+    "regions without a number of samples": (
+        single("RoiAlign", [(1, 2, 8, 8), np.float32([[0, 1, 5, 7]]), np.int64([0])], opset=16, output_width=2),
+        "sampling_ratio",
+    ),
+    "slopes of the last axis": (single("PRelu", [(2, 3, 3), np.float32([1, 2, -3])], opset=16), "slopes"),
+    "one-sided DFT": (single("DFT", [(2, 4, 1)], opset=17, axis=1, onesided=1), "one-sided"),
+    "DFT along another axis": (single("DFT", [(2, 4, 4, 1), None, np.array(2)], opset=20), "axis is ignored"),
+    "DFT along an axis that counts from the end": (single("DFT", [(2, 4, 3, 2)], opset=17, axis=-2), "from the end"),
 }
 
 
@@ -126,6 +133,9 @@ RIGHT_ON_OPENVINO: dict[str, ModelProto] = {
     "exclude_outside of a linear Resize": resize(1.5, mode="linear", exclude_outside=1),
     "the aspect ratio as it is": resize_to(8, 12),
     "a last window that starts in the image": max_pool(2, 3),
+    "constants of 32 bits with a scale known at run time": single(
+        "DequantizeLinear", [np.int32([[3, -7], [2**24 + 2, 5]]), ()], opset=13
+    ),
     "DFT along axis 1": single("DFT", [(2, 4, 4, 1), None, np.array(1)], opset=20),
     "DFT along the axis before the last, which is 1": single("DFT", [(2, 4, 1)], opset=20),
     "a causal mask where all keys are past or new": single(
@@ -160,11 +170,11 @@ def test_a_maximal_pooling_of_unknown_size_is_not_refused(openvino: type[omb.Pre
 @pytest.mark.parametrize("place", ["branch", "function"])
 def test_it_is_found_in_subgraphs_and_functions(openvino: type[omb.Preset], place: str) -> None:
     text = {
-        "branch": """g (bool c, float[2, 4, 1] x) => (float[a, b, d] y) {
-            y = If (c) <then_branch = t () => (float[a, b, d] p) { p = DFT <axis = 1, onesided = 1> (x) },
+        "branch": """g (bool c, float[2, 4, 2] x) => (float[a, b, d] y) {
+            y = If (c) <then_branch = t () => (float[a, b, d] p) { p = DFT <axis = 1, inverse = 1, onesided = 1> (x) },
                         else_branch = e () => (float[a, b, d] q) { q = Identity(x) }> }""",
-        "function": """g (float[2, 4, 1] x) => (float[a, b, d] y) { y = local.spectrum(x) }
-            <domain: "local", opset_import: ["": 19]> spectrum (v) => (w) { w = DFT <axis = 1, onesided = 1> (v) }""",
+        "function": """g (float[2, 4, 2] x) => (float[a, b, d] y) { y = local.spectrum(x) }
+            <domain: "local", opset_import: ["": 19]> spectrum (v) => (w) { w = DFT <axis = 1, inverse = 1, onesided = 1> (v) }""",
     }[place]
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 19, "local": 1]> {text}')
     with pytest.raises(omb.UnsupportedModelError, match="does not compute DFT correctly.*one-sided"):

@@ -213,6 +213,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
 
 #: What may end the process, which `test_engine_crashes` tries in processes of their own.
 DEADLY = {
+    "choosing nothing, which is known, ends the process",
     "constant bounds along axes known only at run time end the process",
     "a layer without steps, batch or features ends the process",
     "expanding to nothing is left out, or ends the process",

@@ -82,7 +82,8 @@ def test_what_would_be_rewritten_is_told_with_its_node_and_cause(cli: Cli, saved
 
 
 def test_what_would_come_out_wrong_is_told_as_a_refusal(cli: Cli, saved: Save, openvino: object) -> None:
-    made = models.one_node("DFT", [models.tensor("x", [2, 4, 1])], [models.tensor("y", None)], opset=17, onesided=1)
+    given, options = [models.tensor("x", [2, 4, 2])], {"onesided": 1, "inverse": 1}
+    made = models.one_node("DFT", given, [models.tensor("y", None)], opset=17, **options)
     done = cli("inspect", saved(made), "--preset", "Openvino")
     assert done.code == 1
     assert "Openvino does not run it\n  DFT 'the_DFT': a one-sided transform keeps" in done.out

@@ -225,6 +225,12 @@ def others() -> Iterator[Form]:
     yield Form("lp_normalization", "LpNormalization", (ROWS,), {"axis": 1, "p": 2})
     # ONNX's reference adds up the numbers, not their magnitudes.
     yield Form("lp_normalization", "LpNormalization", (np.abs(ROWS),), {"axis": 1, "p": 1})
+    image = np.random.default_rng(2).normal(size=(1, 1, 4, 4)).astype(np.float32)  # a corner of no weight may be NaN
+    regions = (np.float32([[0, 0, 3, 3], [1, 0, 2, 2]]), np.int64([0, 0]))
+    samples = {"where": lambda s: s.attribute("sampling_ratio") is None, "fixed": True}
+    yield Form("roi_samples", "RoiAlign", (image, *regions), {}, opset=16, **samples)
+    axis = {"where": lambda s: s.attribute("axis", 1) != 1, "fixed": True}
+    yield Form("fourier", "DFT", (FLOATS[:8].reshape(4, 1, 2),), {"axis": -3}, opset=19, **axis)
     yield Form("range_type", "Range", tuple(np.array(v, np.float16) for v in (1, 9, 2)), opset=27)
 
 
@@ -237,8 +243,8 @@ TRIED_ELSEWHERE = {"resize", "recurrent_lengths", "quantize", "exact_integers", 
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(
     """
-    bit_cast bit_shift conv_integer_zero_points conv_transpose_pads convert_version expand_to_nothing integer_powers
-    integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors non_max_suppression non_zero
+    bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads convert_version expand_to_nothing
+    integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors non_max_suppression non_zero
     optional_get_element optional_has_element pool_pads range_end recurrent_layout run_time_scales scan_captures shrink
     slice_axes string_locale top_k_unsigned unique_order
     """.split()

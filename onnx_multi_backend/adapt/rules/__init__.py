@@ -3,6 +3,7 @@
 
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
+from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
@@ -10,6 +11,7 @@ from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
+from onnx_multi_backend.adapt.rules.fourier import fourier
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -40,6 +42,7 @@ from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
 from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
+from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.shrink import shrink
@@ -61,6 +64,7 @@ from onnx_multi_backend.adapt.site import Rule
 RULES: tuple[Rule, ...] = (
     bit_cast,
     bit_shift,
+    compress_nothing,
     conv_integer_zero_points,
     conv_transpose_pads,
     cum_prod,
@@ -69,6 +73,7 @@ RULES: tuple[Rule, ...] = (
     integer_powers,
     integer_products,
     expand_to_nothing,
+    fourier,
     grid_sample,
     loop_of_no_steps,
     loop_states,
@@ -100,6 +105,7 @@ RULES: tuple[Rule, ...] = (
     reduce_functions,
     reduce_axes,
     resize,
+    roi_samples,
     run_time_scales,
     scan_captures,
     shrink,

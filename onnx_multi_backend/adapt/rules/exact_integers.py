@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.rules.integer_comparisons import COMPARED
+from onnx_multi_backend.adapt.rules.integer_comparisons import COMPARED, compared_beyond
+from onnx_multi_backend.adapt.rules.integer_digits import summed_in_digits
 from onnx_multi_backend.adapt.rules.integer_division import divided
 from onnx_multi_backend.adapt.rules.integer_moves import in_halves, lower_triangle
 from onnx_multi_backend.adapt.rules.integer_reductions import absolutes, mean, root_of_squares, squares
@@ -29,7 +30,7 @@ def exact_integers(site: Site) -> Iterator[ModelProto]:
     """
     kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     write = _WRITERS.get(site.op_type) if not site.domain else None
-    types = _ALL if site.op_type in COMPARED else _TYPES
+    types = (_T.UINT16,) if site.op_type == "BitwiseNot" else _ALL if site.op_type in COMPARED else _TYPES
     if write is None or kind not in types or GUARDED in site.node.name:
         return
     if site.op_type == "Cast" and site.attribute("to") != _T.BOOL:
@@ -42,6 +43,13 @@ def exact_integers(site: Site) -> Iterator[ModelProto]:
         body = Body(site)
         result = _wide_extreme(body, site) if wide else write(body, site, kind)
         if result is not None:
+            yield body.finish(result)
+    body = Body(site)
+    if (result := compared_beyond(body, site, kind)) is not None:
+        yield body.finish(result)
+    for width in (64, 32) if kind == _T.INT64 else (32,):
+        body = Body(site)
+        if (result := summed_in_digits(body, site, kind, width)) is not None:
             yield body.finish(result)
 
 
@@ -86,6 +94,10 @@ def _smaller(body: Body, a: str, b: str) -> str:
 def _prelu(body: Body, site: Site, kind: int) -> str:
     x, slope = site.input(0), site.input(1)
     return str(body("Where", body("Less", x, body.constant(0, kind)), body("Mul", slope, x), x))
+
+
+def _inverted(body: Body, site: Site, kind: int) -> str:
+    return str(body("BitwiseXor", site.input(0), body.constant(2**16 - 1, kind)))
 
 
 def _as_bool(body: Body, site: Site, kind: int) -> str:
@@ -145,6 +157,7 @@ def _padded(body: Body, site: Site, kind: int) -> str | None:
 
 _WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
     **COMPARED,
+    "BitwiseNot": _inverted,
     "Cast": _as_bool,
     "Clip": _clip,
     "Div": divided,

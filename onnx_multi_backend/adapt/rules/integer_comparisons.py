@@ -6,39 +6,92 @@ Rounding keeps what is 0, and so whether a difference is; differences, products 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx import TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.values import LIMITS
+
+_LOW, _HIGH = LIMITS[TensorProto.INT32]
 
 
-def _equal(body: Body, site: Site, kind: int) -> str:
-    return _same(body, site.input(0), site.input(1), kind)
+class _Pair(NamedTuple):
+    """Two integers: `difference` is the operator whose result is 0 where they are equal."""
+
+    a: str
+    b: str
+    kind: int
+    difference: str
 
 
-def _less(body: Body, site: Site, kind: int) -> str:
-    return str(body("Not", _is_larger(body, site, 0, kind)))
+def _equal(body: Body, pair: _Pair) -> str:
+    return str(body("Equal", body(pair.difference, pair.a, pair.b), body.constant(0, pair.kind)))
 
 
-def _greater(body: Body, site: Site, kind: int) -> str:
-    return str(body("Not", _is_larger(body, site, 1, kind)))
+def _less(body: Body, pair: _Pair) -> str:
+    return str(body("Not", _greater_or_equal(body, pair)))
 
 
-def _less_or_equal(body: Body, site: Site, kind: int) -> str:
-    return _is_larger(body, site, 1, kind)
+def _greater(body: Body, pair: _Pair) -> str:
+    return str(body("Not", _less_or_equal(body, pair)))
 
 
-def _greater_or_equal(body: Body, site: Site, kind: int) -> str:
-    return _is_larger(body, site, 0, kind)
+def _less_or_equal(body: Body, pair: _Pair) -> str:
+    return _equal(body, pair._replace(a=body("Max", pair.a, pair.b)))
 
 
-def _is_larger(body: Body, site: Site, index: int, kind: int) -> str:
-    """Whether an operand is the larger one, or both are equal."""
-    larger = body("Max", site.input(0), site.input(1))
-    return _same(body, larger, site.input(index), kind)
+def _greater_or_equal(body: Body, pair: _Pair) -> str:
+    return _equal(body, pair._replace(b=body("Max", pair.a, pair.b)))
 
 
-def _same(body: Body, a: str, b: str, kind: int) -> str:
-    return str(body("Equal", body("Sub", a, b), body.constant(0, kind)))
+_COMPARISONS: Mapping[str, tuple[Callable[[Body, _Pair], str], Callable[[Any, Any], Any]]] = {
+    "Equal": (_equal, operator.eq),
+    "Greater": (_greater, operator.gt),
+    "GreaterOrEqual": (_greater_or_equal, operator.ge),
+    "Less": (_less, operator.lt),
+    "LessOrEqual": (_less_or_equal, operator.le),
+}
+
+
+def _compared(body: Body, site: Site, kind: int) -> str:
+    compare, _ = _COMPARISONS[site.op_type]
+    lowest = any(site.value(name).low == _LOW for name in site.constants)
+    return compare(body, _Pair(site.input(0), site.input(1), kind, _difference(lowest)))
+
+
+def _difference(lowest: bool) -> str:
+    """OpenVINO adds the negative of a constant, and the lowest int32 has none."""
+    return "BitwiseXor" if lowest else "Sub"
+
+
+def compared_beyond(body: Body, site: Site, kind: int) -> str | None:
+    """Compare with a constant beyond int32, for an engine that keeps integers in 32 bits; None where there is none.
+
+    The constant is limited to int32. Where it lay beyond, every number that such an engine holds is on the same side of it as 0 is.
+    """
+    if site.op_type not in _COMPARISONS:
+        return None
+    compare, holds = _COMPARISONS[site.op_type]
+    for index in (0, 1):
+        given = site.constant(site.input(index))
+        if given is None or given.dtype.itemsize < 4:
+            continue
+        numbers = given.astype(object)
+        inside = np.array((numbers >= _LOW) & (numbers <= _HIGH), bool)
+        if inside.all():
+            continue
+        limited = np.clip(numbers, _LOW, _HIGH)
+        always = np.array(holds(numbers, 0) if index == 0 else holds(0, numbers), bool) & ~inside
+        names = [site.input(0), site.input(1)]
+        names[index] = body.constant(limited.astype(given.dtype))
+        pair = _Pair(names[0], names[1], kind, _difference(_LOW in limited))
+        found = body("And", compare(body, pair), body.constant(inside))
+        return str(body("Or", found, body.constant(always)))
+    return None
 
 
 def _chosen(body: Body, site: Site, kind: int) -> str:
@@ -47,10 +100,6 @@ def _chosen(body: Body, site: Site, kind: int) -> str:
 
 
 COMPARED: Mapping[str, Callable[[Body, Site, int], str]] = {
-    "Equal": _equal,
-    "Greater": _greater,
-    "GreaterOrEqual": _greater_or_equal,
-    "Less": _less,
-    "LessOrEqual": _less_or_equal,
+    **dict.fromkeys(_COMPARISONS, _compared),
     "Where": _chosen,
 }

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.values import SMALL
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64)
+_FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16)
 _EXPONENTS = (*_TYPES, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16, _T.UINT32)
 #: The highest constant exponent that is written as a product.
 _HIGHEST = 16
@@ -33,6 +36,15 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
         for _ in range(int(exponent.item()) - 1):
             result = body("Mul", result, x)
         yield body.finish(result)
+        return
+    if exponent is not None and given in _FLOATS:
+        with np.errstate(all="ignore"):
+            whole = exponent.astype(np.float64)
+        if not (np.abs(whole) <= SMALL).all() or (whole % 1).any():
+            return
+        body, most = Body(site), int(whole.max(initial=0))
+        numbers = body.constant(whole.astype(np.int32))
+        yield body.finish(_power(body, x, numbers, kind, _T.INT32, most.bit_length()))
         return
     if given not in _EXPONENTS:
         return

@@ -13,6 +13,12 @@ from onnx_multi_backend.adapt.site import Body, Site
 _BROADCASTS = 7
 
 
+def along_last_axis(site: Site) -> bool:
+    """Whether there is a slope for each element of the last axis."""
+    shape = site.shape(site.input(1))
+    return site.opset >= _BROADCASTS and shape is not None and len(shape) == 1 and shape != [1]
+
+
 def prelu(site: Site) -> Iterator[ModelProto]:
     """Give a slope to each channel by its shape, or write the operator as ``x < 0 ? slope * x : x``.
 
@@ -30,6 +36,8 @@ def prelu(site: Site) -> Iterator[ModelProto]:
         slopes = slope
         if by_channel and rank is not None and rank > 2:
             slopes = body("Reshape", slope, body.ints(-1, *[1] * (rank - 2)))
+        elif along_last_axis(site) and rank != 1:
+            slopes = body("Unsqueeze", slope, body.ints(0))
         if whole:
             yield body.finish(body("PRelu", x, slopes))
         else:

@@ -10,10 +10,12 @@ from onnx import NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
+from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
@@ -62,12 +64,22 @@ def _expand(site: Site) -> Defect | None:
     return None
 
 
+def _compress(site: Site) -> Defect | None:
+    if chooses_nothing(site):
+        return Defect("choosing nothing, which is known, ends the process", wrong=True, deadly=True)
+    return None
+
+
 def _fourier(site: Site) -> Defect | None:
+    """Source: measured for two to four axes, and each opset."""
     if site.attribute("onesided", 0):
         return Defect("a one-sided transform keeps the last axis of its input", wrong=True)
+    rank = site.rank(site.input(0))
     if site.opset < 20:
-        return None  # the axis is an attribute, and is heeded
-    axis, rank = site.constant(site.input(2)) if site.has_input(2) else np.array(-2), site.rank(site.input(0))
+        if site.attribute("axis", 1) >= 0:
+            return None
+        return Defect("an axis that counts from the end is counted without the last one", wrong=True)
+    axis = site.constant(site.input(2)) if site.has_input(2) else np.array(-2)
     if axis is not None and (axis == 1 or (rank is not None and axis + rank == 1)):
         return None
     return Defect("the axis is ignored: axis 1 is transformed", wrong=True)
@@ -127,6 +139,8 @@ def _roi_align(site: Site) -> Defect | None:
         return Defect(
             "interpolated samples are compared, not corners times weights (microsoft/onnxruntime#6146)", wrong=True
         )
+    if leaves_samples_out(site):
+        return Defect("a sampling_ratio that is left out is taken for 1; the default is 0", wrong=True)
     return None
 
 
@@ -176,6 +190,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
     "BitShift": _bit_shift,
     "Cast": _cast,
+    "Compress": _compress,
     "ConvTranspose": form_defects.conv_transpose,
     "DFT": _fourier,
     "DequantizeLinear": form_defects.scaled,
@@ -193,6 +208,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MaxPool": form_defects.pooled,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
+    "PRelu": form_defects.prelu,
     "Pad": _pad,
     "QLinearConv": form_defects.scaled,
     "QLinearMatMul": form_defects.scaled,
@@ -239,8 +255,12 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "Gather":
         return form_defects.gathers_far(node, facts)
+    if node.op_type == "PRelu":
+        return form_defects.may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
+    if node.op_type == "Compress":
+        return len(node.input) > 1 and node.input[1] in facts.known
     if node.op_type in PLACES:
         return form_defects.scales_at_run_time(node, facts)
     if node.op_type == "Cast":

@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
+from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
@@ -93,6 +94,23 @@ def range_(site: Site) -> Defect | None:
     return None
 
 
+def may_have_wrong_slopes(node: NodeProto, facts: Facts) -> bool:
+    """Whether a PRelu has a single axis of slopes, as far as its constants tell."""
+    tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
+    return tensor is None or (len(tensor.dims) == 1 and tensor.dims[0] != 1)
+
+
+def prelu(site: Site) -> Defect | None:
+    """Source: measured for one to four axes; 2026.4 is wrong for three alone."""
+    shape, slopes = site.shape(site.input(0)), site.shape(site.input(1))
+    if not along_last_axis(site) or (shape is not None and len(shape) < 3):
+        return None
+    sizes = {shape[1] if shape else None, slopes[0] if slopes else None}
+    if len(sizes) == 2 and None not in sizes:
+        return None
+    return Defect("slopes of the last axis are taken for those of the channels", wrong=True)
+
+
 def quantize_wide(site: Site) -> Defect | None:
     if made_type(site) in (TensorProto.INT16, TensorProto.UINT16):
         return Defect("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
@@ -168,7 +186,9 @@ def scales_at_run_time(node: NodeProto, facts: Facts) -> bool:
 
 
 def scaled(site: Site) -> Defect | None:
-    """Source: measured; in MatMul and Gemm behind it alone."""
+    """Source: measured; in MatMul, Gemm and Conv behind it alone, and of integers of 16 and 32 bits in none."""
+    if site.elem_type(site.input(0)) in (TensorProto.INT16, TensorProto.UINT16, TensorProto.INT32):
+        return None
     if scaled_at_run_time(site):
         return Defect("constant weights with a scale known only at run time are scaled again in every run", wrong=True)
     return None

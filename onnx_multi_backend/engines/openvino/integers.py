@@ -101,7 +101,7 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
-    if any(v.elem_type in _WIDE and not v.within(-(2**31), 2**32 - 1) for v in constants):
+    if any(v.elem_type in _WIDE and not v.within(-(2**31), _most(v.elem_type)) for v in constants):
         return Defect("a constant is beyond what int32 holds", wrong=True)
     if site.op_type in ("Cast", "CastLike"):
         return _cast(site, kind)
@@ -120,6 +120,11 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     if kind in _WIDE and site.op_type in _IN_FLOAT and not _exact(site):
         return Defect("integers beyond 2**24 are rounded to float32", wrong=True)
     return None
+
+
+def _most(kind: int) -> int:
+    """The largest constant of a type that is kept: those of 64 bits are limited to int32."""
+    return 2**32 - 1 if kind == _T.UINT32 else 2**31 - 1
 
 
 def _cast(site: Site, kind: int) -> Defect | None:

@@ -65,6 +65,8 @@ _PASSES_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape", "Gather", 
 
 def _stops_at_start(op: Any) -> bool:
     start, stop, step = (op.input_value(i) for i in range(3))
+    if start.get_element_type() != stop.get_element_type():
+        return False  # no Range of ONNX: the frontend writes windows (HannWindow) with one
     known, first, last = (_number(value) for value in (step, start, stop))
     if None not in (known, first, last) or (known is not None and known > 0 and first == 0 and _at_least_zero(stop)):
         return False
@@ -194,6 +196,28 @@ def _cut_off(op: Any) -> bool:
     return negative
 
 
+def _taken_for_positive(op: Any) -> bool:
+    """What is computed from constants and shapes alone; 0 is subtracted from, so that no -0 comes out."""
+    x = op.input_value(0)
+    if x.get_node().get_type_name() == "Constant" or not x.get_element_type().is_signed():
+        return False
+    todo, seen = [x.get_node()], 0
+    while todo:
+        node = todo.pop()
+        seen += 1
+        if seen > _MOST_FOLDED or node.get_type_name() in ("Parameter", "ReadValue"):
+            return False
+        if node.get_type_name() != "ShapeOf":
+            todo += [node.input_value(i).get_node() for i in range(node.get_input_size())]
+    ov = runtime.load()
+    ops = ov.opset8
+    zero = ops.constant(0, x.get_element_type())
+    result = ops.select(ops.less_equal(x, zero), ops.subtract(zero, x), x)
+    result.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, result)
+    return True
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
     _Mend(
@@ -225,6 +249,12 @@ _MENDS = (
         _cut_off,
         "cut off towards zero",
         "quotients of integer constants are rounded down where OpenVINO computes them before anything runs",
+    ),
+    _Mend(
+        {"Abs": "Abs"},
+        _taken_for_positive,
+        "written as a choice between a number and its negative",
+        "the Abs of what is computed from constants and shapes alone is left out",
     ),
     _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(

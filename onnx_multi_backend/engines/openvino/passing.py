@@ -12,6 +12,9 @@ from typing import Any
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino import runtime
 
+#: What a Cast and a CastLike are read as.
+_CONVERTS = frozenset({"Convert", "ConvertLike"})
+
 
 def keep_apart(read: Any) -> tuple[Adaptation, ...]:
     """Put an Identity between such an input and its output, in place."""
@@ -19,7 +22,7 @@ def keep_apart(read: Any) -> tuple[Adaptation, ...]:
     for result in read.get_results():
         last = result.input_value(0)
         source = last
-        while source.get_node().get_type_name() == "Convert":
+        while source.get_node().get_type_name() in _CONVERTS:
             source = source.get_node().input_value(0)
         passed = source is not last and source.get_node().get_type_name() == "Parameter"
         if not passed or source.get_element_type() != last.get_element_type() or source.get_partial_shape().is_static:

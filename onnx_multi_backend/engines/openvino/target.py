@@ -39,7 +39,7 @@ from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
-from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
+from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
@@ -91,8 +91,11 @@ class OpenvinoTarget(Target):
             proto = payload.adapted.proto
             model, memory, extra = _read(payload)
             extra_properties = tiny.properties(proto, model, self.device, self.properties)
-            compiled = self._compile(model, payload.shapes, extra_properties)
-            if (words := why_unsafe(compiled)) is not None:
+            compiled = None
+            if (words := why_not_compiled(proto)) is None:
+                compiled = self._compile(model, payload.shapes, extra_properties)
+                words = why_unsafe(compiled)
+            if words is not None:
                 raise UnsupportedModelError(
                     f"{self.preset} cannot run {payload.loaded.label}: {words}. Choose an ONNX Runtime preset."
                 )
@@ -202,6 +205,8 @@ class OpenvinoTarget(Target):
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""
+        if (words := why_not_compiled(model)) is not None:
+            return words
         try:
             if has_empty_constants(model):
                 model, _ = with_shapes(model)

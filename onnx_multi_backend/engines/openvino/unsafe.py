@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onnx import ModelProto, TensorProto
+
 from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end
 from onnx_multi_backend.engines.openvino import runtime
 
@@ -19,13 +21,24 @@ DEADLY: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Ran
 _PACKED = ("i4", "u4", "f4e2m1", "u1", "u2", "u3", "u6", "nf4")
 
 
+def why_not_compiled(model: ModelProto) -> str | None:
+    """Why a model must not be compiled: OpenVINO may break the memory while it computes with constants. None: it may."""
+    values = (*model.graph.input, *model.graph.output)
+    strings = [v.name for v in values if v.type.tensor_type.elem_type == TensorProto.STRING]
+    return _no_strings(strings) if strings else None
+
+
+def _no_strings(names: list[str]) -> str:
+    return f"OpenVINO computes nothing with strings ({', '.join(names)})"
+
+
 def why_unsafe(compiled: Any) -> str | None:
     """Why a compiled model must not run; None: it may."""
     known = runtime.load().Type
     ports = (*compiled.inputs, *compiled.outputs)
     strings = [port.any_name for port in ports if port.element_type == known.string and port.names]
     if strings:
-        return f"OpenVINO computes nothing with strings ({', '.join(strings)})"
+        return _no_strings(strings)
     packed = [getattr(known, name) for name in _PACKED if hasattr(known, name)]
     if not any(port.element_type in packed for port in ports):
         return None
