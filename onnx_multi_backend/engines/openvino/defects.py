@@ -193,7 +193,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MaxPool": form_defects.pooled,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
-    "Pad": _pad,
+    "Pad": Several((_pad, Only({"openvino": "<2026"}, form_defects.padded))),
     "QLinearConv": form_defects.scaled,
     "QLinearMatMul": form_defects.scaled,
     "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),

@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
+from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
@@ -105,6 +106,13 @@ def quantize_along(site: Site) -> Defect | None:
     if shape is None or None not in shape or len(shape) != 2 or site.attribute("axis", 1) % 2 or scales in ([], [1]):
         return None
     return Defect("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
+
+
+def padded(site: Site) -> Defect | None:
+    """Source: measured; fewer axes than the tensor has are refused, at load or when it runs."""
+    if names_axes(site):
+        return Defect("axes is ignored: the pads are taken for those of the first axes", wrong=True)
+    return None
 
 
 def pooled(site: Site) -> Defect | None:
