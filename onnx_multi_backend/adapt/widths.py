@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.ranges import Values, of_constant, of_tensor, ranges
-from onnx_multi_backend.adapt.single_node import infer, inlined
+from onnx_multi_backend.adapt.single_node import infer, inlined, reads
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in, subgraphs
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -59,6 +60,9 @@ _FEWEST_BITS = 5
 
 #: Where a number beyond int32 means the same as the nearest one within: the ends of slices, the steps of a loop.
 SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,)}
+
+#: Operators that look at the shape and the type of what they read, not at its elements.
+_LOOK_AT_SHAPES = frozenset({"Shape", "Size", "EyeLike"})
 
 #: Operators through which such a number may pass on its way there.
 _PASSES = frozenset({"Identity", "Unsqueeze", "Squeeze", "Reshape", "Concat"})
@@ -142,7 +146,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Stu
             found.uncertain = True
         if not narrows:
             return
-        for value in operands:
+        looks = node.op_type in _LOOK_AT_SHAPES and not canonical(node.domain)
+        for value in () if looks else operands:
             for source in value.sources:
                 found.readers.setdefault(source, set()).add(node.op_type)
         if any(v.elem_type == _T.DOUBLE for v in operands) or any(
@@ -283,6 +288,24 @@ def _beyond(graph: GraphProto, outer: Mapping[str, Value]) -> Iterator[Concern]:
             yield from _beyond(inner, known)
 
 
+def reads_beyond(site: Site) -> bool:
+    """Whether a node reads a constant beyond int32, other than as a bound."""
+    if site.op_type in _LOOK_AT_SHAPES:
+        return False
+    ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
+    read = [site.value(name) for name in site.constants if name not in ends]
+    return any(value.elem_type in WIDE and not _fits(value) for value in read)
+
+
+def stays_within(model: ModelProto, concerns: Iterable[Concern]) -> bool:
+    """Whether no other node reads wide integers of these nodes."""
+    typed = infer(inlined(model)).graph
+    kinds = {v.name: v.type.tensor_type.elem_type for v in (*typed.value_info, *typed.output)}
+    read = {name for node in nodes_in(typed.node) for name in reads(node)}
+    made = {name for concern in concerns for name in concern.node.output if name in read}
+    return all(kinds.get(name, 0) not in WIDE | {0} for name in made)
+
+
 def _fits(value: Value) -> bool:
     return value.in_int32
 
@@ -292,7 +315,7 @@ def _may_saturate(graph: GraphProto, node: NodeProto, index: int, value: Value, 
     kind = node.op_type
     if canonical(node.domain):
         return False
-    if index in SATURATES.get(kind, ()):
+    if index in SATURATES.get(kind, ()) or kind in _LOOK_AT_SHAPES:
         return True
     low, high = value.low or 0, value.high or 0
     if (kind == "Clip" and index == 1) or kind == "Max":

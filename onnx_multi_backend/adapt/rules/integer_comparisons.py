@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from onnx import TensorProto
+
 from onnx_multi_backend.adapt.site import Body, Site
 
 
 def _equal(body: Body, site: Site, kind: int) -> str:
-    return _same(body, site.input(0), site.input(1), kind)
+    a, b = site.input(0), site.input(1)
+    return _always(body, a) if a == b else _same(body, a, b, kind)
+
+
+def _always(body: Body, a: str) -> str:
+    """A number is equal to itself; OpenVINO 2025.4 gives its difference from itself another type, and refuses it then."""
+    truth = body.cast(a, TensorProto.BOOL)
+    return str(body("Or", truth, body("Not", truth)))
 
 
 def _less(body: Body, site: Site, kind: int) -> str:
@@ -33,7 +42,10 @@ def _greater_or_equal(body: Body, site: Site, kind: int) -> str:
 
 def _is_larger(body: Body, site: Site, index: int, kind: int) -> str:
     """Whether an operand is the larger one, or both are equal."""
-    larger = body("Max", site.input(0), site.input(1))
+    a, b = site.input(0), site.input(1)
+    if a == b:
+        return _always(body, a)
+    larger = body("Max", a, b)
     return _same(body, larger, site.input(index), kind)
 
 

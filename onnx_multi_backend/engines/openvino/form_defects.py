@@ -18,8 +18,9 @@ from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
-from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.single_node import Facts, needed_in
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+from onnx_multi_backend.models.graph_walk import subgraphs
 
 #: The activations of OpenVINO's own layers, which for RNN may be any.
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
@@ -208,10 +209,12 @@ def lengths(site: Site) -> Defect | None:
 
 
 def branches(site: Site) -> Defect | None:
-    """Source: measured; what is known at load, and branches whose shapes are all fixed, are right."""
+    """Source: measured; what is known at load, and branches whose shapes are all fixed, are right. What no result needs does not count."""
     if site.constant(site.input(0)) is not None:
         return None
-    shapes = [site.shape(name) for name in (*site.node.output, *(v.name for v in site.model.graph.input)) if name]
+    needed = [name for graph in subgraphs(site.node) for name in needed_in(graph)]
+    read = [v.name for v in site.model.graph.input if v.name in needed]
+    shapes = [site.shape(name) for name in (*site.node.output, *read) if name]
     if any(shape is None or None in shape for shape in shapes):
         return Defect(
             "where shapes are known only at run time, a branch that changes from run to run is not followed", wrong=True

@@ -58,6 +58,8 @@ class Record:
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
         Whether it takes nodes that break the process's memory; see `unsafe`.
+    leaves_text : bool
+        Whether it leaves nodes that make text to the CPU provider, and what is in the branches of such an If; see `left_to_cpu`.
     deadly : mapping of str to tuple of callable
         What ends the process while it compiles a node, by operator; see `engines.deadly`.
     known_options : frozenset of str
@@ -87,6 +89,7 @@ class Record:
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
+    leaves_text: bool = False
     deadly: Mapping[str, tuple[Deadly, ...]] = field(default_factory=dict)
     known_options: frozenset[str] = frozenset()
     meta: str = ""
