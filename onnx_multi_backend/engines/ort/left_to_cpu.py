@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that OpenVINO's built-in provider computes wrongly, written so that it leaves them to the CPU provider.
 
-It takes no node that makes or carries text, and nothing inside a branch of an If that it does not take (measured with 1.24.1). So an
-If gets a text for another output, a Loop one for another state, and any other node is put in a branch.
+It takes no node that makes or carries text, and in the branches of an If that it does not take nothing that reads a value from outside
+(measured with 1.24.1; the placement is checked). So an If gets a text for another output, a Loop one for another state, and any other
+node is put in a branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
@@ -15,14 +16,16 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.single_node import inlined, needed_in
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads
+from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _TEXT = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
-#: Their outputs are rows for each step, or depend on the order of their inputs.
-_NOT_MOVED = frozenset({"Loop", "Scan", "SequenceMap"})
+#: Loops have rules of their own.
+_NOT_MOVED = frozenset({"Loop", "SequenceMap"})
 
 
 def left_to_cpu(site: Site) -> Iterator[ModelProto]:
@@ -83,6 +86,12 @@ def _without_unread(graph: GraphProto) -> None:
     kept = [NodeProto.FromString(node.SerializeToString()) for node in graph.node if not needed.isdisjoint(node.output)]
     del graph.node[:]
     graph.node.extend(kept)
+
+
+def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:
+    """The nodes that were to be left, and run on a provider other than the CPU's."""
+    left = (node for node in placement if LEFT in node.name and CAST not in node.name)
+    return [node for node in left if node.provider != providers.CPU]
 
 
 def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:

@@ -14,6 +14,7 @@ from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_d
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.input_order import unused_last
+from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
@@ -107,6 +108,8 @@ class OrtTarget(OrtEngine):
             if self.fallback != "full":
                 raise RefusedError(words, lacks_kernel=True)
             session = self._on_cpu(payload, RuntimeError(words))
+        if self.rules and taken_anyway(session.placement()):
+            raise RefusedError("the provider takes nodes that were to be left to the CPU provider", lacks_kernel=True)
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
             judge(
                 session.placement(),
