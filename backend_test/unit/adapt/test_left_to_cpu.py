@@ -136,3 +136,36 @@ def test_who_looks_at_a_shape_may_read_any_number(openvino_ep: type[omb.Preset],
     prepared = openvino_ep.prepare(model("int64[n, m] x", outputs, f"y = {op_type} (x)"), fallback="full")
     right = np.array([2, 3]) if op_type == "Shape" else np.eye(2, 3)
     np.testing.assert_array_equal(prepared.run([np.full((2, 3), FAR), floats(4)])[0], right)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min", "Sum"])
+@pytest.mark.parametrize("opset", [8, 13, 21])
+def test_a_node_that_passes_an_input_on(openvino_ep: type[omb.Preset], op_type: str, opset: int) -> None:
+    text = f"(float[n, 3] x) => (float[n, 3] y) {{ y = {op_type} (x) }}"
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {text}')
+    prepared = openvino_ep.prepare(made)
+    for x in (floats(2, 3), floats(5, 3), floats(2, 3) + 1):
+        np.testing.assert_array_equal(prepared.run(x)[0], x)
+
+
+def test_an_if_beside_a_loop_that_is_left(openvino_ep: type[omb.Preset]) -> None:
+    """The provider's process would end: the If holds a loop that reads values from outside."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        g (float[3] v, float[2, 3] w, float[3] x, bool c, float[k] a) => (float[3] r, float[3] y, float[k] b)
+          <int64 n = {2}, bool go = {1}> {
+            r = Loop (n, go, v) <body = l (int64 i, bool g, float[3] s) => (bool h, float[3] t) {
+                h = Identity (g) t = Add (s, x) }>
+            y = If (c) <then_branch = t () => (float[3] p) {
+                            q = Scan <num_scan_inputs = 1, body = s (float[3] z) => (float[3] o) { o = Add (z, x) }> (w)
+                            p = ReduceSum <keepdims = 0> (q, axis) },
+                        else_branch = e () => (float[3] f) { f = Neg (x) }>
+            a1 = Relu (a) a2 = Tanh (a1) b = Sigmoid (a2) }"""
+    )
+    made.graph.initializer.add(name="axis", data_type=7, dims=[1], int64_data=[0])
+    prepared = openvino_ep.prepare(made)
+    v, w, x = floats(3), floats(2, 3), floats(3) * 2
+    for condition, right in ((True, (w + x).sum(axis=0)), (False, -x)):
+        results = prepared.run([v, w, x, np.array(condition), floats(4)])
+        np.testing.assert_allclose(results[0], v + 2 * x, rtol=1e-5)
+        np.testing.assert_allclose(results[1], right, rtol=1e-5)

@@ -74,7 +74,8 @@ def test_pad_axes(axes: list[int], data: st.DataObject) -> None:
         return
     pads = data.draw(st.lists(st.integers(0, 3), min_size=2 * len(axes), max_size=2 * len(axes)))
     known, constant = data.draw(st.booleans()), data.draw(st.booleans())
-    kind = data.draw(st.sampled_from([TensorProto.INT32, models.INT64]))
+    # ONNX infers nothing for constant axes of int32, and takes such a model for invalid.
+    kind = models.INT64 if known else data.draw(st.sampled_from([TensorProto.INT32, models.INT64]))
     model = padding(axes, pads if constant else None, known=known, dynamic=data.draw(st.booleans()), kind=kind)
     new, changes = rewritten(model, "Pad", forms=lambda s: s.has_input(3))
     assert [c.pass_name for c in changes] == ["pad_axes"]

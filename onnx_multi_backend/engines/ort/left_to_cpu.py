@@ -17,10 +17,10 @@ from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.single_node import inlined, needed_in
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.engines.ort import providers
-from onnx_multi_backend.engines.ort.outer_reads import outer_reads
+from onnx_multi_backend.engines.ort.outer_reads import outer_reads, reads_outer
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _TEXT = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
@@ -71,13 +71,18 @@ def _branching(body: Body, site: Site, node: NodeProto, *, name: str) -> list[st
     own = NodeProto()
     own.CopyFrom(node)
     own.name = name
-    for attribute in own.attribute:
+    _make_text(own, "text")
+    return body.add(own)[:-1]
+
+
+def _make_text(node: NodeProto, name: str) -> None:
+    """Have an If make a text."""
+    for attribute in node.attribute:
         _without_unread(attribute.g)
-        text = f"{attribute.name}_text"
+        text = f"{name}_{attribute.name}"
         attribute.g.node.append(helper.make_node("Constant", [], [text], value=_TEXT))
         attribute.g.output.append(helper.make_tensor_value_info(text, TensorProto.STRING, [1]))
-    own.output.append("text")
-    return body.add(own)[:-1]
+    node.output.append(name)
 
 
 def _without_unread(graph: GraphProto) -> None:
@@ -95,7 +100,10 @@ def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:
 
 
 def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
-    """The payload with a text for another state of each Loop that would end the provider's process."""
+    """The payload with a text for another state of each Loop that would end the provider's process.
+
+    Where one is left to the CPU, an If ends the process too that holds a loop which reads values from outside.
+    """
     model = payload.adapted.proto
     if not any(node.op_type == "Loop" for node in all_nodes(model)) or expands_too_far(model):
         return payload, ()
@@ -112,7 +120,7 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     change = Adaptation(
         "left_to_cpu",
         "Loop",
-        f"a text carried along ({count})",
+        f"a text carried along, or made ({count})",
         "the OpenVINO execution provider cannot read the outer graph in a body, and leaves what carries text to the CPU",
     )
     return payload.changed(copy, change, inserted=set()), (change,)
@@ -132,10 +140,17 @@ def _carrying(graph: GraphProto, prefix: str, count: int) -> int:
             count += 1
             nodes.append(helper.make_node("Constant", [], [f"{prefix}{count}"], value=_TEXT))
             _carry_text(node, f"{prefix}{count}")
+        elif node.op_type == "If" and any(_loop_reads_outer(inner) for inner in nodes_in([node])):
+            count += 1
+            _make_text(node, f"{prefix}{count}")
         nodes.append(NodeProto.FromString(node.SerializeToString()))
     del graph.node[:]
     graph.node.extend(nodes)
     return count
+
+
+def _loop_reads_outer(node: NodeProto) -> bool:
+    return node.op_type in ("Loop", "Scan") and any(reads_outer(body) for body in subgraphs(node))
 
 
 def _carry_text(node: NodeProto, name: str) -> None:

@@ -20,10 +20,11 @@ def outer_reads(node: NodeProto, constants: list[np.ndarray | None]) -> str | No
     states = [v.type.tensor_type for v in body.input[2:]] if body is not None else []
     if not all(state.HasField("shape") for state in states) or any(s.elem_type == TensorProto.STRING for s in states):
         return None
-    return "its body reads the outer graph" if body is not None and _reads_outer(body) else None
+    return "its body reads the outer graph" if body is not None and reads_outer(body) else None
 
 
-def _reads_outer(body: GraphProto) -> bool:
+def reads_outer(body: GraphProto) -> bool:
+    """Whether a body, or a graph in it, reads a value that is not made in it."""
     nodes = list(nodes_in(body.node))
     inner = {name for node in nodes for name in node.output} | {""}
     for graph in (body, *(inside for node in nodes for inside in subgraphs(node))):

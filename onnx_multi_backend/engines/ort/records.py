@@ -49,7 +49,7 @@ class Record:
     miscounts_inputs : bool
         Whether it reads the wrong inputs where some are unused.
     drops_cast_pairs : bool
-        Whether it leaves a float16 output unwritten that is cast to float32 for another output.
+        Whether it leaves outputs unwritten: of float16 that are cast to float32 for others, or of nodes that pass an input on.
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     loses_empty_inputs : bool

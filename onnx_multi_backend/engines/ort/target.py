@@ -19,6 +19,7 @@ from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_a
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
+from onnx_multi_backend.engines.ort.single_operands import operands_doubled
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
@@ -83,8 +84,9 @@ class OrtTarget(OrtEngine):
         miscounted = any(known.miscounts_inputs for known in self.records)
         payload, changes = unused_last(payload) if miscounted else (payload, ())
         if payload.lowering and any(known.drops_cast_pairs for known in self.records):
-            payload, more = kept_apart(payload)
-            changes = (*changes, *more)
+            for mended in (kept_apart, operands_doubled):
+                payload, more = mended(payload)
+                changes = (*changes, *more)
         if apart and payload.lowering and any(known.mixes_reductions for known in self.records):
             payload, more = reduced_alone(payload)
             changes = (*changes, *more)
