@@ -176,6 +176,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
     "BitShift": _bit_shift,
     "Cast": _cast,
+    "CenterCropPad": Only({"openvino": "<2026"}, form_defects.centered),
     "ConvTranspose": form_defects.conv_transpose,
     "DFT": _fourier,
     "DequantizeLinear": form_defects.scaled,

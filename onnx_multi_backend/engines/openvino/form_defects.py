@@ -116,6 +116,14 @@ def padded(site: Site) -> Defect | None:
     return None
 
 
+def centered(site: Site) -> Defect | None:
+    """Source: measured; ONNX Runtime puts the function's body in its place, which pads along axes."""
+    axes, rank = site.attribute("axes"), site.rank(site.input(0))
+    if axes and (rank is None or [a % rank if rank else a for a in axes] != list(range(rank))):
+        return Defect("axes is ignored where it is padded: the pads are taken for those of the first axes", wrong=True)
+    return None
+
+
 def pooled(site: Site) -> Defect | None:
     """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
     kernel = site.attribute("kernel_shape", [])
