@@ -57,7 +57,8 @@ def second_opinion(
     preset: str, model: ModelProto, feeds: Sequence[dict[str, Any]], trial: Trial, stages: Stages, word: str = ""
 ) -> Trial:
     """Ask the other engine too, where those that are always asked do not decide."""
-    other = engines.openvino if engines.bare_of(preset) is not engines.openvino else engines.ort_cpu
+    # OpenVINO and its execution provider are one engine: they are not two that agree.
+    other = engines.openvino if engines.bare_of(preset) is engines.ort_cpu else engines.ort_cpu
     data = model.SerializeToString()
     answer = stages.run(f"{word}other", lambda note: other(data, feeds, note))
     answers = {**trial.answers, "other": answer}

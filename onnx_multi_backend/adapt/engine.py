@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.single_node import Facts
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -54,6 +54,10 @@ class Engine(Protocol):
     @property
     def identity(self) -> Hashable:
         """Engines of one identity answer `accepts` alike."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules for this engine alone, which are tried after the others."""
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when it takes a model of one node, else its complaint."""
@@ -97,6 +101,10 @@ class Unasked:
     @property
     def identity(self) -> Hashable:
         return type(self), self.engine.identity
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return self.engine.rules
 
     def accepts(self, model: ModelProto) -> str | None:
         return None

@@ -303,7 +303,8 @@ class _Lowering:
         defect = self._why_not(site, engine, written=written)
         if defect is None:
             return _Fragment()
-        for rule in RULES if is_valid(site.model) else ():
+        rules = RULES if written else (*RULES, *engine.rules)
+        for rule in rules if is_valid(site.model) else ():
             if self._patience.over:
                 return None
             if rule is convert_version and engine.ignores_opset and self._same(site.node, {site.domain: site.opset}):

@@ -8,3 +8,6 @@ CAST = "omb_cast"
 
 #: The name of a node that a rule wrote for the very form that the engine computes wrongly, and guarded against it.
 GUARDED = "omb_guarded"
+
+#: In the names of nodes that are written so that an execution provider leaves them to another one.
+LEFT = "omb_left"

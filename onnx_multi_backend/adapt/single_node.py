@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.adapt.hints import KNOWN, hint, read_hint
 from onnx_multi_backend.adapt.inference import infer as infer
 from onnx_multi_backend.adapt.inference import is_valid as is_valid
-from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.names import GUARDED, LEFT
 from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.errors import InvalidModelError
@@ -183,6 +183,15 @@ def reads(node: NodeProto) -> list[str]:
     return list(dict.fromkeys([*(name for name in node.input if name), *captured]))
 
 
+def needed_in(graph: GraphProto) -> set[str]:
+    """The values that the results of a graph are computed from."""
+    needed = {value.name for value in graph.output}
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            needed.update(reads(node))
+    return needed
+
+
 def single_node_model(
     node: NodeProto,
     scope: Scope,
@@ -208,7 +217,7 @@ def single_node_model(
         node, lambda name: inputs.get(name) or outputs.get(name) or inner.setdefault(name, f"n{len(inner)}")
     )
     alone.doc_string = ""
-    alone.name = GUARDED if GUARDED in node.name else ""
+    alone.name = "_".join(word for word in (GUARDED, LEFT) if word in node.name)
     del alone.metadata_props[:]
     graph = GraphProto(name="single", node=[alone])
     for name, short in inputs.items():

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.ranges import Values, of_constant, of_tensor, ranges
-from onnx_multi_backend.adapt.single_node import infer, inlined
+from onnx_multi_backend.adapt.single_node import infer, inlined, reads
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in, subgraphs
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -286,6 +287,24 @@ def _beyond(graph: GraphProto, outer: Mapping[str, Value]) -> Iterator[Concern]:
     for node in graph.node:
         for inner in subgraphs(node):
             yield from _beyond(inner, known)
+
+
+def reads_beyond(site: Site) -> bool:
+    """Whether a node reads a constant beyond int32, other than as a bound."""
+    if site.op_type in _SHAPE_ALONE:
+        return False
+    ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
+    read = [site.value(name) for name in site.constants if name not in ends]
+    return any(value.elem_type in WIDE and not _fits(value) for value in read)
+
+
+def stays_within(model: ModelProto, concerns: Iterable[Concern]) -> bool:
+    """Whether no other node reads wide integers of these nodes."""
+    typed = infer(inlined(model)).graph
+    kinds = {v.name: v.type.tensor_type.elem_type for v in (*typed.value_info, *typed.output)}
+    read = {name for node in nodes_in(typed.node) for name in reads(node)}
+    made = {name for concern in concerns for name in concern.node.output if name in read}
+    return all(kinds.get(name, 0) not in WIDE | {0} for name in made)
 
 
 def _fits(value: Value) -> bool:

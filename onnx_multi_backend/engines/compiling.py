@@ -10,7 +10,7 @@ from onnx_multi_backend.adapt.engine import Trusting, Unasked
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
-from onnx_multi_backend.adapt.widths import Study
+from onnx_multi_backend.adapt.widths import Study, stays_within
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
 from onnx_multi_backend.engines.placement import MisplacedError
@@ -38,12 +38,34 @@ def compile_model(target: Target, payload: Payload) -> Built:
     payload = replace(payload, patience=Patience())
     proto = payload.adapted.proto
     plain = implausible(proto) is None and not expands_too_far(proto)
+    payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
-    built = _compiled(target, payload, plain=plain, integers=found.uncertain)
-    return widths.held(target, payload, built, found)
+    elsewhere: list[MisplacedError] = []
+    built = _compiled(target, payload, plain=plain, integers=found.uncertain, elsewhere=elsewhere)
+    try:
+        return widths.held(target, payload, built, found).after(changes)
+    except UnsupportedModelError:
+        if plain and found.constants and (other := _with_constants_left(target, payload, found, elsewhere)) is not None:
+            return widths.held(target, payload, other, found).after(changes)
+        if elsewhere:
+            raise elsewhere[0] from None
+        raise
 
 
-def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) -> Built:
+def _with_constants_left(
+    target: Target, payload: Payload, found: Study, elsewhere: list[MisplacedError]
+) -> Built | None:
+    """The session in which another provider reads the constants beyond int32; None where that cannot be had."""
+    model = payload.adapted.proto
+    if (wary := target.wary()) is None or found.overflows or not stays_within(model, found.constants):
+        return None
+    return _lowered(wary, payload, Typed(model), taken=False, trusting=True, elsewhere=elsewhere)
+
+
+def _compiled(
+    target: Target, payload: Payload, *, plain: bool, integers: bool, elsewhere: list[MisplacedError]
+) -> Built:
+    """The session; `elsewhere` takes why models are refused that are written rightly, and run where they may not then."""
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(proto)):
         raise ends_the_process(payload, deadly, who=target.preset)
@@ -58,15 +80,15 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
         built = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
-            built = _lowered(target, payload, typed, taken=False, trusting=True) or _lowered(
-                target, payload, typed, taken=False
+            built = _lowered(target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere) or _lowered(
+                target, payload, typed, taken=False, elsewhere=elsewhere
             )
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
         if wrong := [d for d in found_defects if d.defect.deadly or (d.defect.wrong and not d.defect.provider)]:
             checks.check(payload.loaded, full=True)
-            raise _computed_wrongly(target, payload, wrong)
+            raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     try:
         built = target.build(payload)
     except (RefusedError, MisplacedError) as error:
@@ -84,7 +106,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, integers: bool) 
             raise told from error.__cause__
         raise
     if wrong := _wrong(found_defects, built.session):
-        raise _computed_wrongly(target, payload, wrong)
+        raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
 
 
@@ -101,6 +123,7 @@ def _lowered(
     trusting: bool = False,
     complaint: str = "",
     again: bool = False,
+    elsewhere: list[MisplacedError] | None = None,
 ) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
@@ -121,14 +144,16 @@ def _lowered(
             helped = False
             for lowered in rewritten:
                 helped = True
-                if (built := _built(target, payload, lowered, again=again)) is not None:
+                if (built := _built(target, payload, lowered, again=again, elsewhere=elsewhere)) is not None:
                     return built
             if not helped:  # no rule helps, so none does whose pieces the engine has
                 break
     return None
 
 
-def _built(target: Target, payload: Payload, lowered: Adapted, *, again: bool) -> Built | None:
+def _built(
+    target: Target, payload: Payload, lowered: Adapted, *, again: bool, elsewhere: list[MisplacedError] | None
+) -> Built | None:
     """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
 
     What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too.
@@ -141,6 +166,10 @@ def _built(target: Target, payload: Payload, lowered: Adapted, *, again: bool) -
         built = target.build(replace(payload, adapted=lowered))
     except OptionError:
         raise
+    except MisplacedError as error:
+        if elsewhere is not None:
+            elsewhere.append(error)
+        return None
     except (RefusedError, OnnxMultiBackendError):
         return None
     typed = Typed(lowered.proto)

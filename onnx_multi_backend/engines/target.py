@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto, TypeProto
 
-from onnx_multi_backend.adapt import Limits
+from onnx_multi_backend.adapt import Adaptation, Limits
 from onnx_multi_backend.adapt.engine import Defect, Engine, answer
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.adapt.single_node import Facts
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
@@ -85,6 +85,19 @@ class Target(Engine):
             self.build(Payload(loaded, untouched(model)))
         except RefusedError as error:
             return error.words
+        return None
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules for this engine alone, which are tried after the others."""
+        return ()
+
+    def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload without what would end the process, as far as that can be written in another way."""
+        return payload, ()
+
+    def wary(self) -> Target | None:
+        """The same target, which counts nodes as wrong that read constants beyond int32; None: no rule helps those."""
         return None
 
     def check_options(self) -> None:

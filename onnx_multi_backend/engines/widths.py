@@ -91,7 +91,7 @@ def _concerned(target: Target, built: Built) -> Callable[[str], bool]:
     narrow = {node.op_type for node in placed if node.provider in target.requested and node.provider != _CPU}
     others = {node.op_type for node in placed} - narrow
     if narrow:  # what took a node's place need not be of its operator
-        others -= {change.node.partition(" ")[0] for change in built.adaptations}
+        others -= {c.node.partition(" ")[0] for c in built.adaptations if c.pass_name != "left_to_cpu"}
     return lambda operator: operator not in others
 
 

@@ -15,7 +15,7 @@ import onnx_multi_backend as omb
 from onnx_multi_backend.adapt import Adaptation, Limits, adapt
 from onnx_multi_backend.adapt.engine import Defect, Unasked, answer
 from onnx_multi_backend.adapt.lowering import lower
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
@@ -59,6 +59,10 @@ class Picky:
     @property
     def identity(self) -> Hashable:
         return self._target.identity  # it refuses more by its defects; what it accepts is the same
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return self._target.rules
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         if site.op_type in self._operators and (self._forms is None or self._forms(site)):

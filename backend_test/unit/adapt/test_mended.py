@@ -162,6 +162,13 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = If (d) <then_branch = t () => (float[n, 4] p) { p = Exp (x) },
                         else_branch = e () => (float[n, 4] q) { q = Neg (x) }> }""",
         ),
+        "Pad of the axes in another order": parsed(
+            18,
+            "(float[2, 3] x) => (float[a, b] y) <int64[2] i = {1, 0}, int64[4] p = {1, 0, 0, 0}> { y = Pad (x, p, , i) }",
+        ),
+        "CenterCropPad of the axes in another order": parsed(
+            18, "(float[2, 3] x) => (float[5, 4] y) <int64[2] s = {4, 5}> { y = CenterCropPad <axes = [1, 0]> (x, s) }"
+        ),
         "AveragePool with a window beyond the image": single(
             "AveragePool", [(1, 1, 4, 4)], opset=19, ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2]
         ),

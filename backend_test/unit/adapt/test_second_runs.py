@@ -294,8 +294,7 @@ FORMS: dict[str, Form] = {
 REFUSED = {
     "OrtCpu": set[str](),
     "Openvino": set[str](),
-    "OrtOpenvino": {"If of shapes known at run time", "Loop", "Loop with a state that is not read"}
-    | {"Loop with a state that only a loop inside reads, in vain"},
+    "OrtOpenvino": {"Loop"},
 }
 
 #: What comes out wrong, which `docs/wrong-forms.md` tells.

@@ -28,6 +28,7 @@ from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppressi
 from onnx_multi_backend.adapt.rules.non_zero import non_zero
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
+from onnx_multi_backend.adapt.rules.pad_axes import pad_axes
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
@@ -92,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     optional_get_element,
     optional_has_element,
     pad_wrap,
+    pad_axes,
     pool_ceil,
     pool_pads,
     pool_windows,

@@ -28,7 +28,15 @@ class _Pair(NamedTuple):
     difference: str
 
 
+def _always(body: Body, a: str) -> str:
+    """A number is equal to itself; OpenVINO 2025.4 gives its difference from itself another type, and refuses it then."""
+    truth = body.cast(a, TensorProto.BOOL)
+    return str(body("Or", truth, body("Not", truth)))
+
+
 def _equal(body: Body, pair: _Pair) -> str:
+    if pair.a == pair.b:
+        return _always(body, pair.a)
     return str(body("Equal", body(pair.difference, pair.a, pair.b), body.constant(0, pair.kind)))
 
 
@@ -41,11 +49,11 @@ def _greater(body: Body, pair: _Pair) -> str:
 
 
 def _less_or_equal(body: Body, pair: _Pair) -> str:
-    return _equal(body, pair._replace(a=body("Max", pair.a, pair.b)))
+    return _always(body, pair.a) if pair.a == pair.b else _equal(body, pair._replace(a=body("Max", pair.a, pair.b)))
 
 
 def _greater_or_equal(body: Body, pair: _Pair) -> str:
-    return _equal(body, pair._replace(b=body("Max", pair.a, pair.b)))
+    return _always(body, pair.a) if pair.a == pair.b else _equal(body, pair._replace(b=body("Max", pair.a, pair.b)))
 
 
 _COMPARISONS: Mapping[str, tuple[Callable[[Body, _Pair], str], Callable[[Any, Any], Any]]] = {

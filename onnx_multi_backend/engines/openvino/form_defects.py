@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
+from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
@@ -18,8 +19,9 @@ from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
-from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.single_node import Facts, needed_in
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+from onnx_multi_backend.models.graph_walk import subgraphs
 
 #: The activations of OpenVINO's own layers, which for RNN may be any.
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
@@ -125,6 +127,21 @@ def quantize_along(site: Site) -> Defect | None:
     return Defect("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
 
 
+def padded(site: Site) -> Defect | None:
+    """Source: measured; fewer axes than the tensor has are refused, at load or when it runs."""
+    if names_axes(site):
+        return Defect("axes is ignored: the pads are taken for those of the first axes", wrong=True)
+    return None
+
+
+def centered(site: Site) -> Defect | None:
+    """Source: measured; ONNX Runtime puts the function's body in its place, which pads along axes."""
+    axes, rank = site.attribute("axes"), site.rank(site.input(0))
+    if axes and (rank is None or [a % rank if rank else a for a in axes] != list(range(rank))):
+        return Defect("axes is ignored where it is padded: the pads are taken for those of the first axes", wrong=True)
+    return None
+
+
 def pooled(site: Site) -> Defect | None:
     """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
     kernel = site.attribute("kernel_shape", [])
@@ -220,10 +237,12 @@ def lengths(site: Site) -> Defect | None:
 
 
 def branches(site: Site) -> Defect | None:
-    """Source: measured; what is known at load, and branches whose shapes are all fixed, are right."""
+    """Source: measured; what is known at load, and branches whose shapes are all fixed, are right. What no result needs does not count."""
     if site.constant(site.input(0)) is not None:
         return None
-    shapes = [site.shape(name) for name in (*site.node.output, *(v.name for v in site.model.graph.input)) if name]
+    needed = [name for graph in subgraphs(site.node) for name in needed_in(graph)]
+    read = [v.name for v in site.model.graph.input if v.name in needed]
+    shapes = [site.shape(name) for name in (*site.node.output, *read) if name]
     if any(shape is None or None in shape for shape in shapes):
         return Defect(
             "where shapes are known only at run time, a branch that changes from run to run is not followed", wrong=True

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 from onnx import ModelProto, NodeProto, TypeProto
 
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Defect, Engine, answer, digest_of, kept
+from onnx_multi_backend.adapt.names import LEFT
 from onnx_multi_backend.adapt.single_node import Facts
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
+from onnx_multi_backend.adapt.widths import reads_beyond
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
@@ -27,6 +30,7 @@ from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
 from onnx_multi_backend.engines.placement import Fallback
+from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.tensors import type_from_string
@@ -50,6 +54,8 @@ class OrtEngine(Target):
         Whether `accepts` is a no to a node that another provider than the requested ones would run.
     library : str
         The plugin's library that the first provider comes from, where the user named it.
+    leaves_constants : bool
+        Whether nodes that read constants beyond int32 count as wrong.
     precision_policy : {"warn", "strict"}
         What happens to float64 that a provider computes in float32.
     """
@@ -62,6 +68,7 @@ class OrtEngine(Target):
     strict: bool = False
     library: str = ""
     precision_policy: str = "warn"
+    leaves_constants: bool = False
 
     @property
     def limits(self) -> OrtLimits:
@@ -113,6 +120,32 @@ class OrtEngine(Target):
         requested = [(strict, self), (strict, cpu)]
         return requested if taken else [(self, self), (cpu, cpu), *requested]
 
+    @property
+    def _leaves(self) -> bool:
+        """Whether a node can be written so that the CPU provider computes it."""
+        return self.fallback != "none" and not self.strict and any(known.leaves_text for known in self.records)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose."""
+        if not self._leaves:
+            return ()
+        from onnx_multi_backend.engines.ort.left_to_cpu import left_to_cpu
+
+        return (left_to_cpu,)
+
+    def wary(self) -> OrtEngine | None:
+        """The same, with nodes left to the CPU provider that read constants beyond int32."""
+        return replace(self, leaves_constants=True) if self._leaves else None
+
+    def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload with loops that the CPU provider computes, where they would end another one's process."""
+        if not self._leaves:
+            return payload, ()
+        from onnx_multi_backend.engines.ort.left_to_cpu import loops_left
+
+        return loops_left(payload)
+
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may have something to say about a node."""
         return defects.CPU.may_have_defect(node, facts) or any(
@@ -129,6 +162,8 @@ class OrtEngine(Target):
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
+        if self.leaves_constants and any(not value.in_int32 for value in read):
+            return True
         return defects.CPU.integers(node, read) or any(known.defects.integers(node, read) for known in self.records)
 
     @property
@@ -142,6 +177,10 @@ class OrtEngine(Target):
         if not self.strict:
             of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
         for name, known in zip(self.requested, self.records, strict=True):
+            if known.leaves_text and LEFT in site.node.name:
+                continue
+            if self.leaves_constants and reads_beyond(site):
+                return Defect("a constant is beyond what int32 holds", wrong=True, provider=name)
             defect = known.defects.find(site) or (known.defects.special(site) if written else None)
             if known.defects is defects.NONE or not (defect or of_cpu):
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
 from onnx_multi_backend.adapt.single_node import Facts, inlined, opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
@@ -19,7 +19,7 @@ from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in
 from onnx_multi_backend.models.plausible import expands_too_far
 
-_REDUCTIONS = frozenset(
+REDUCTIONS = frozenset(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Size".split()
 )
 
@@ -60,7 +60,8 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
 
 def _reduces(node: NodeProto) -> bool:
-    return node.op_type in _REDUCTIONS and not canonical(node.domain) and bool(node.output)
+    mine = LEFT in node.name
+    return node.op_type in REDUCTIONS and not canonical(node.domain) and bool(node.output) and not mine
 
 
 def _ranks(facts: Facts, reductions: Iterable[NodeProto]) -> set[str]:

@@ -49,7 +49,7 @@ class Record:
     miscounts_inputs : bool
         Whether it reads the wrong inputs where some are unused.
     drops_cast_pairs : bool
-        Whether it leaves a float16 output unwritten that is cast to float32 for another output.
+        Whether it leaves outputs unwritten: of float16 that are cast to float32 for others, or of nodes that pass an input on.
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     moves_scales : bool
@@ -60,6 +60,8 @@ class Record:
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
         Whether it takes nodes that break the process's memory; see `unsafe`.
+    leaves_text : bool
+        Whether it leaves nodes that make text to the CPU provider, and what is in the branches of such an If; see `left_to_cpu`.
     deadly : mapping of str to tuple of callable
         What ends the process while it compiles a node, by operator; see `engines.deadly`.
     known_options : frozenset of str
@@ -90,6 +92,7 @@ class Record:
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
+    leaves_text: bool = False
     deadly: Mapping[str, tuple[Deadly, ...]] = field(default_factory=dict)
     known_options: frozenset[str] = frozenset()
     meta: str = ""

@@ -15,11 +15,13 @@ from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_d
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.input_order import unused_last
-from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
+from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
+from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
+from onnx_multi_backend.engines.ort.single_operands import operands_doubled
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
@@ -52,6 +54,8 @@ class OrtTarget(OrtEngine):
         try:
             return self._build(payload)
         except RefusedError:
+            if (built := self._with_reductions(payload)) is not None:
+                return built
             filled, changes = without_empty_inputs(payload) if self.loses_empty_inputs else (payload, ())
             if not changes:
                 raise
@@ -63,13 +67,28 @@ class OrtTarget(OrtEngine):
                 raise
             return built.after(changes)
 
-    def _build(self, payload: Payload) -> Built:
+    def _with_reductions(self, payload: Payload) -> Built | None:
+        """The session of a model whose reductions were kept apart in vain: the CPU provider computes them."""
+        if not payload.lowering or not any(known.mixes_reductions for known in self.records):
+            return None
+        if not reduced_alone(payload)[1]:
+            return None
+        try:
+            built = self._build(payload, apart=False)
+        except RefusedError:
+            return None
+        placed = built.session.placement()
+        mixed = any(node.op_type in REDUCTIONS and node.provider != providers.CPU for node in placed)
+        return None if mixed else built
+
+    def _build(self, payload: Payload, *, apart: bool = True) -> Built:
         miscounted = any(known.miscounts_inputs for known in self.records)
         payload, changes = unused_last(payload) if miscounted else (payload, ())
         if payload.lowering and any(known.drops_cast_pairs for known in self.records):
-            payload, more = kept_apart(payload)
-            changes = (*changes, *more)
-        if payload.lowering and any(known.mixes_reductions for known in self.records):
+            for mended in (kept_apart, operands_doubled):
+                payload, more = mended(payload)
+                changes = (*changes, *more)
+        if apart and payload.lowering and any(known.mixes_reductions for known in self.records):
             payload, more = reduced_alone(payload)
             changes = (*changes, *more)
         if payload.lowering and any(known.moves_scales for known in self.records):
@@ -96,6 +115,8 @@ class OrtTarget(OrtEngine):
             if self.fallback != "full":
                 raise RefusedError(words, lacks_kernel=True)
             session = self._on_cpu(payload, RuntimeError(words))
+        if self.rules and taken_anyway(session.placement()):
+            raise RefusedError("the provider takes nodes that were to be left to the CPU provider", lacks_kernel=True)
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
             judge(
                 session.placement(),

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What OpenVINO's built-in provider computes wrongly, and no rule writes in another way, runs on the CPU provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from onnx_multi_backend.host.applies import applies
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning"),
+    pytest.mark.skipif(not applies({"onnxruntime": "<1.31"}), reason="of the built-in provider"),
+]
+FAR = 2**40 + 5
+#: What the provider takes beside the node that is tried.
+BESIDE = "a1 = Relu (a) a2 = Tanh (a1) b = Sigmoid (a2)"
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def model(inputs: str, outputs: str, nodes: str, constants: str = "", opset: int = 18) -> ModelProto:
+    constants = f"<{constants}>" if constants else ""
+    text = f"({inputs}, float[k] a) => ({outputs}, float[k] b) {constants} {{ {nodes} {BESIDE} }}"
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {text}')
+
+
+def branching(then: str, otherwise: str, shape: str, inputs: str = "float[n, 3] x") -> ModelProto:
+    return model(
+        f"{inputs}, bool c",
+        f"float[{shape}] y",
+        f"""y = If (c) <then_branch = t () => (float[{shape}] p) {{ {then} }},
+                    else_branch = e () => (float[{shape}] q) {{ {otherwise} }}>""",
+    )
+
+
+def ran(preset: type[omb.Preset], made: ModelProto, op_type: str, runs: list[list[Any]], expected: list[Any]) -> Any:
+    """Run A, B and A again; the operator runs on the CPU provider alone, and other nodes do not."""
+    prepared = preset.prepare(made)
+    assert "left_to_cpu" in {a.pass_name for a in prepared.adaptations}
+    placed = prepared.placement()
+    assert {n.provider for n in placed if n.op_type == op_type} == {"CPUExecutionProvider"}
+    assert {n.provider for n in placed if n.op_type == "Tanh"} == {"OpenVINOExecutionProvider"}
+    beside = floats(4)
+    for values, right in [*zip(runs, expected, strict=True), (runs[0], expected[0])]:
+        np.testing.assert_allclose(prepared.run([*values, beside])[0], right, rtol=1e-5)
+    return prepared
+
+
+@pytest.mark.parametrize("opset", [11, 13, 21])
+def test_a_branch_that_changes(openvino_ep: type[omb.Preset], opset: int) -> None:
+    made = branching("p = Exp (x)", "q = Neg (x)", "n, 3")
+    made.opset_import[0].version = opset
+    x, longer = floats(2, 3), floats(5, 3)
+    runs = [[v, np.array(c)] for v, c in ((x, True), (x, False), (longer, False), (longer, True))]
+    ran(openvino_ep, made, "If", runs, [np.exp(x), -x, -longer, np.exp(longer)])
+
+
+def test_nodes_of_a_branch_that_nothing_reads(openvino_ep: type[omb.Preset]) -> None:
+    """The provider takes them by themselves, and then fails."""
+    dead = "k = Constant <value = float[3] {1.0, 2.0, 3.0}> () l = Mish (k) m = Tan (l)"
+    made = branching("p = Exp (x)", f"{dead} q = Neg (x)", "n, 3")
+    x = floats(2, 3)
+    ran(openvino_ep, made, "If", [[x, np.array(c)] for c in (True, False)], [np.exp(x), -x])
+
+
+def test_shapes_that_no_result_needs_do_not_count(openvino_ep: type[omb.Preset]) -> None:
+    made = branching("r = Cosh (x) p = Exp (z)", "q = Neg (z)", "2", inputs="float[n, 3] x, float[2] z")
+    prepared = openvino_ep.prepare(made)
+    assert {n.provider for n in prepared.placement() if n.op_type == "If"} == {"OpenVINOExecutionProvider"}
+    z = floats(2)
+    for condition, right in ((True, np.exp(z)), (False, -z), (True, np.exp(z))):
+        np.testing.assert_allclose(prepared.run([floats(4, 3), z, np.array(condition), floats(4)])[0], right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [13, 18, 21])
+def test_any_other_node(openvino_ep: type[omb.Preset], opset: int) -> None:
+    """OpenVINO ignores the peepholes of LSTM."""
+    nodes = "s, y = LSTM <hidden_size = 2> (x, w, r, , , , , p)"
+    inputs = "float[t, 1, 3] x, float[1, 8, 3] w, float[1, 8, 2] r, float[1, 6] p"
+    made = model(inputs, "float[1, 1, 2] y", nodes, opset=opset)
+    weights = [floats(1, 8, 3), floats(1, 8, 2), floats(1, 6)]
+    runs = [[floats(t, 1, 3), *weights] for t in (3, 5)]
+    right = [list(omb.OrtCpuBackend.prepare(made).run([*values, floats(4)]))[0] for values in runs]
+    ran(openvino_ep, made, "LSTM", runs, right)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "kind", "right"),
+    [
+        ("Greater", "bool", lambda x: x > FAR),
+        ("Equal", "bool", lambda x: x == FAR),
+        ("Mul", "int64", lambda x: x * FAR),
+        ("Concat <axis = 0>", "int64", lambda x: np.append(x, FAR)),
+    ],
+)
+def test_constants_beyond_int32(openvino_ep: type[omb.Preset], op_type: str, kind: str, right: Any) -> None:
+    made = model("int64[n] x", f"{kind}[m] y", f"y = {op_type} (x, far)", f"int64[1] far = {{{FAR}}}")
+    runs = [np.array([1, -7, 2**31 - 1]), np.array([0])]
+    ran(openvino_ep, made, op_type.split()[0], [[x] for x in runs], [right(x) for x in runs])
+
+
+def test_numbers_beyond_int32_reach_no_other_node(openvino_ep: type[omb.Preset]) -> None:
+    made = model("int64[n] x", "int64[n] y", "z = Mul (x, far) y = Sub (z, x)", f"int64[1] far = {{{FAR}}}")
+    with pytest.raises(omb.UnsupportedModelError, match="constant 'far' is beyond what int32 holds"):
+        openvino_ep.prepare(made)
+
+
+@pytest.mark.parametrize("fallback", ["partial", "none", "full"])
+def test_fallback_decides(openvino_ep: type[omb.Preset], fallback: str) -> None:
+    """With this node alone, none is left to the provider."""
+    text = "(float[n] x, bool c) => (float[n] y) { y = If (c) <then_branch = t () => (float[n] p) { p = Exp (x) }, "
+    text += "else_branch = e () => (float[n] q) { q = Neg (x) }> }"
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    if fallback != "full":
+        wanted = "no node of the model runs on OpenVINO" if fallback == "partial" else "does not compute If correctly"
+        with pytest.raises(omb.UnsupportedModelError, match=wanted):
+            openvino_ep.prepare(made, fallback=fallback)
+        return
+    prepared = openvino_ep.prepare(made, fallback=fallback)
+    x = floats(3)
+    for condition, right in ((True, np.exp(x)), (False, -x)):
+        np.testing.assert_allclose(prepared.run([x, np.array(condition)])[0], right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("op_type", ["Shape", "EyeLike"])
+def test_who_looks_at_a_shape_may_read_any_number(openvino_ep: type[omb.Preset], op_type: str) -> None:
+    outputs = "int64[2] y" if op_type == "Shape" else "int64[n, m] y"
+    prepared = openvino_ep.prepare(model("int64[n, m] x", outputs, f"y = {op_type} (x)"), fallback="full")
+    right = np.array([2, 3]) if op_type == "Shape" else np.eye(2, 3)
+    np.testing.assert_array_equal(prepared.run([np.full((2, 3), FAR), floats(4)])[0], right)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min", "Sum"])
+@pytest.mark.parametrize("opset", [8, 13, 21])
+def test_a_node_that_passes_an_input_on(openvino_ep: type[omb.Preset], op_type: str, opset: int) -> None:
+    text = f"(float[n, 3] x) => (float[n, 3] y) {{ y = {op_type} (x) }}"
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {text}')
+    prepared = openvino_ep.prepare(made)
+    for x in (floats(2, 3), floats(5, 3), floats(2, 3) + 1):
+        np.testing.assert_array_equal(prepared.run(x)[0], x)
+
+
+def test_an_if_beside_a_loop_that_is_left(openvino_ep: type[omb.Preset]) -> None:
+    """The provider's process would end: the If holds a loop that reads values from outside."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        g (float[3] v, float[2, 3] w, float[3] x, bool c, float[k] a) => (float[3] r, float[3] y, float[k] b)
+          <int64 n = {2}, bool go = {1}> {
+            r = Loop (n, go, v) <body = l (int64 i, bool g, float[3] s) => (bool h, float[3] t) {
+                h = Identity (g) t = Add (s, x) }>
+            y = If (c) <then_branch = t () => (float[3] p) {
+                            q = Scan <num_scan_inputs = 1, body = s (float[3] z) => (float[3] o) { o = Add (z, x) }> (w)
+                            p = ReduceSum <keepdims = 0> (q, axis) },
+                        else_branch = e () => (float[3] f) { f = Neg (x) }>
+            a1 = Relu (a) a2 = Tanh (a1) b = Sigmoid (a2) }"""
+    )
+    made.graph.initializer.add(name="axis", data_type=7, dims=[1], int64_data=[0])
+    prepared = openvino_ep.prepare(made)
+    v, w, x = floats(3), floats(2, 3), floats(3) * 2
+    for condition, right in ((True, (w + x).sum(axis=0)), (False, -x)):
+        results = prepared.run([v, w, x, np.array(condition), floats(4)])
+        np.testing.assert_allclose(results[0], v + 2 * x, rtol=1e-5)
+        np.testing.assert_allclose(results[1], right, rtol=1e-5)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that OpenVINO's built-in provider computes wrongly, written so that it leaves them to the CPU provider.
+
+It takes no node that makes or carries text, and in the branches of an If that it does not take nothing that reads a value from outside
+(measured with 1.24.1; the placement is checked). So an If gets a text for another output, a Loop one for another state, and any other
+node is put in a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.names import CAST, LEFT
+from onnx_multi_backend.adapt.single_node import inlined, needed_in
+from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.outer_reads import outer_reads, reads_outer
+from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, subgraphs
+from onnx_multi_backend.models.plausible import expands_too_far
+
+_TEXT = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
+#: Loops have rules of their own.
+_NOT_MOVED = frozenset({"Loop", "SequenceMap"})
+
+
+def left_to_cpu(site: Site) -> Iterator[ModelProto]:
+    """Have the CPU provider compute a node."""
+    if site.domain or site.op_type in _NOT_MOVED or LEFT in site.node.name:
+        return
+    kinds = [site.type(name) for name in site.node.output if name]
+    if any(kind is None or not kind.WhichOneof("value") for kind in kinds):
+        return
+    body = Body(site, site.opsets)
+    if site.op_type == "If":
+        yield body.finish(*_branching(body, site, site.node, name=LEFT))
+        return
+    read = next((v for v in site.model.graph.input if v.type.HasField("tensor_type")), None)
+    if read is None:
+        return
+    node = NodeProto(op_type="If", input=[_always(body, read.name)], output=site.node.output)
+    for branch in ("then_branch", "else_branch"):  # the other one is never chosen
+        own = NodeProto()
+        own.CopyFrom(site.node)
+        own.name = f"{LEFT}_{branch}"
+        results = []
+        for i, name in enumerate(site.node.output):
+            if name:
+                own.output[i] = f"{branch}{i}"
+                results.append(ValueInfoProto(name=own.output[i], type=site.type(name)))
+        node.attribute.append(helper.make_attribute(branch, helper.make_graph([own], branch, [], results)))
+    wanted = [name for name in site.node.output if name]
+    del node.output[:]
+    node.output.extend(wanted)
+    made = dict(zip(wanted, _branching(body, site, node, name=f"{CAST}_{LEFT}"), strict=True))
+    yield body.finish(*(made.get(name, "") for name in site.node.output))
+
+
+def _always(body: Body, read: str) -> str:
+    """A condition that is true, and known only at run time: a constant one would be resolved before it is placed."""
+    size = body.cast(body("Size", read, name=f"{CAST}_{LEFT}"), TensorProto.FLOAT)
+    return str(body("Less", body.constant(-1.0, TensorProto.FLOAT), size, name=f"{CAST}_{LEFT}"))
+
+
+def _branching(body: Body, site: Site, node: NodeProto, *, name: str) -> list[str]:
+    """An If with a text for another output; its other outputs."""
+    own = NodeProto()
+    own.CopyFrom(node)
+    own.name = name
+    _make_text(own, "text")
+    return body.add(own)[:-1]
+
+
+def _make_text(node: NodeProto, name: str) -> None:
+    """Have an If make a text."""
+    for attribute in node.attribute:
+        _without_unread(attribute.g)
+        text = f"{name}_{attribute.name}"
+        attribute.g.node.append(helper.make_node("Constant", [], [text], value=_TEXT))
+        attribute.g.output.append(helper.make_tensor_value_info(text, TensorProto.STRING, [1]))
+    node.output.append(name)
+
+
+def _without_unread(graph: GraphProto) -> None:
+    """Take out the nodes that no result needs: the provider takes those that read nothing from outside, and fails to run them."""
+    needed = needed_in(graph)
+    kept = [NodeProto.FromString(node.SerializeToString()) for node in graph.node if not needed.isdisjoint(node.output)]
+    del graph.node[:]
+    graph.node.extend(kept)
+
+
+def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:
+    """The nodes that were to be left, and run on a provider other than the CPU's."""
+    left = (node for node in placement if LEFT in node.name and CAST not in node.name)
+    return [node for node in left if node.provider != providers.CPU]
+
+
+def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload with a text for another state of each Loop that would end the provider's process.
+
+    Where one is left to the CPU, an If ends the process too that holds a loop which reads values from outside.
+    """
+    model = payload.adapted.proto
+    if not any(node.op_type == "Loop" for node in all_nodes(model)) or expands_too_far(model):
+        return payload, ()
+    flat = inlined(model)
+    if not any(_is_deadly(node) for node in all_nodes(flat)):
+        return payload, ()
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    names = {name for node in all_nodes(copy) for name in (node.name, *node.output)}
+    prefix = "omb_text"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    count = _carrying(copy.graph, prefix, 0)
+    change = Adaptation(
+        "left_to_cpu",
+        "Loop",
+        f"a text carried along, or made ({count})",
+        "the OpenVINO execution provider cannot read the outer graph in a body, and leaves what carries text to the CPU",
+    )
+    return payload.changed(copy, change, inserted=set()), (change,)
+
+
+def _is_deadly(node: NodeProto) -> bool:
+    return node.op_type == "Loop" and not canonical(node.domain) and outer_reads(node, []) is not None
+
+
+def _carrying(graph: GraphProto, prefix: str, count: int) -> int:
+    """Do so in a graph and its subgraphs, and count the loops."""
+    nodes: list[NodeProto] = []
+    for node in graph.node:
+        for inner in subgraphs(node):
+            count = _carrying(inner, prefix, count)
+        if _is_deadly(node):
+            count += 1
+            nodes.append(helper.make_node("Constant", [], [f"{prefix}{count}"], value=_TEXT))
+            _carry_text(node, f"{prefix}{count}")
+        elif node.op_type == "If" and any(_loop_reads_outer(inner) for inner in nodes_in([node])):
+            count += 1
+            _make_text(node, f"{prefix}{count}")
+        nodes.append(NodeProto.FromString(node.SerializeToString()))
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return count
+
+
+def _loop_reads_outer(node: NodeProto) -> bool:
+    return node.op_type in ("Loop", "Scan") and any(reads_outer(body) for body in subgraphs(node))
+
+
+def _carry_text(node: NodeProto, name: str) -> None:
+    body = next(a.g for a in node.attribute if a.name == "body")
+    states = len(body.input) - 2
+    node.input.append(name)
+    body.input.append(helper.make_tensor_value_info(f"{name}_in", TensorProto.STRING, [1]))
+    body.node.append(helper.make_node("Identity", [f"{name}_in"], [f"{name}_out"]))
+    results, made = list(body.output), list(node.output)
+    results.insert(1 + states, helper.make_tensor_value_info(f"{name}_out", TensorProto.STRING, [1]))
+    made += [f"{name}_unread{i}" for i in range(len(made), states)]
+    made.insert(states, f"{name}_last")
+    del body.output[:], node.output[:]
+    body.output.extend(results)
+    node.output.extend(made)
