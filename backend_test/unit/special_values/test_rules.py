@@ -237,8 +237,8 @@ TRIED_ELSEWHERE = {"resize", "recurrent_lengths", "quantize", "exact_integers", 
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(
     """
-    bit_cast bit_shift conv_integer_zero_points conv_transpose_pads convert_version expand_to_nothing integer_powers
-    integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors non_max_suppression non_zero
+    attention_mask bit_cast bit_shift conv_integer_zero_points conv_transpose_pads convert_version expand_to_nothing
+    integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors non_max_suppression non_zero
     optional_get_element optional_has_element pool_pads range_end recurrent_layout run_time_scales scan_captures shrink
     slice_axes string_locale top_k_unsigned unique_order
     """.split()

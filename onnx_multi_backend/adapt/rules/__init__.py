@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules, in the order in which they are tried: special forms first, then bodies of functions, then wider types."""
 
+from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
@@ -59,6 +60,7 @@ from onnx_multi_backend.adapt.rules.zero_attributes import zero_attributes
 from onnx_multi_backend.adapt.site import Rule
 
 RULES: tuple[Rule, ...] = (
+    attention_mask,
     bit_cast,
     bit_shift,
     conv_integer_zero_points,

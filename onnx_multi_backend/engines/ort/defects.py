@@ -9,6 +9,7 @@ from typing import NamedTuple
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.single_node import Facts
@@ -30,6 +31,8 @@ def _attention(site: Site) -> Defect | None:
         return Defect("masked elements of qk_matmul_output are the lowest finite number, not -inf", wrong=shown)
     if site.has_input(3) and site.has_input(6):
         return Defect("a mask beside nonpad_kv_seqlen is refused at run time unless it is as wide as the keys")
+    if one_row(site):
+        return Defect("a mask of one row for several queries is refused at run time")
     if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
         return Defect("float16 is accumulated in float16")
     return None
