@@ -48,13 +48,15 @@ def _may_be_wrong(target: Target, payload: Payload) -> bool:
     """Whether the engine might compute a node wrongly, were its integers as large as their type allows."""
     model = payload.adapted.proto
     largest = [of_type(kind) for kind in _COMPUTED]
-    floats = Facts(model).floats
-    return any(
-        target.may_have_integer_defect(node, [value] * len(node.input))
+    operators = target.integer_operators
+    nodes = [
+        node
         for node in all_nodes(model)
-        if not floats.issuperset(node.input)
-        for value in largest
-    )
+        if (operators is None or node.op_type in operators)
+        and any(target.may_have_integer_defect(node, [value] * len(node.input)) for value in largest)
+    ]
+    floats = Facts(model).floats if nodes else set()
+    return any(not floats.issuperset(node.input) for node in nodes)
 
 
 def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:

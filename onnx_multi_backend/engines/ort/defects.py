@@ -166,12 +166,15 @@ class Table(NamedTuple):
         What is wrong with a node's special values, which counts for nodes that rules write.
     integers : callable
         Whether `find` may know something of a node because of the integers that it reads.
+    integer_operators : frozenset of str or None
+        The operators of which that may be true; None where the node has to be looked at.
     """
 
     may_have_defect: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
     find: FindDefect = lambda site: None
     special: FindDefect = lambda site: None
     integers: Callable[[NodeProto, list[Value]], bool] = lambda node, read: False
+    integer_operators: frozenset[str] | None = frozenset()
 
 
 def _erf(site: Site) -> Defect | None:
@@ -190,4 +193,4 @@ def _special_of_cpu(site: Site) -> Defect | None:
 
 
 NONE = Table()
-CPU = Table(may_have_defect, find, _special_of_cpu, integers.may_have_defect)
+CPU = Table(may_have_defect, find, _special_of_cpu, integers.may_have_defect, integers.OPERATORS)
