@@ -38,6 +38,7 @@ from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
+from onnx_multi_backend.engines.openvino.signed_activations import may_mix_signs, unsigned
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
@@ -235,6 +236,9 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, changes = with_raw_data(payload.loaded.whole(model))
     if payload.lowering and has_empty_constants(model):
         model, more = with_shapes(payload.loaded.whole(model))
+        changes = (*changes, *more)
+    if payload.lowering and may_mix_signs(model):
+        model, more = unsigned(payload.loaded.whole(model))
         changes = (*changes, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:

@@ -52,6 +52,8 @@ class Record:
         Whether it leaves a float16 output unwritten that is cast to float32 for another output.
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
+    mixes_signs : bool
+        Whether it takes int8 activations behind a Concat for uint8.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
     zero_packed_outputs : bool
@@ -84,6 +86,7 @@ class Record:
     miscounts_inputs: bool = False
     drops_cast_pairs: bool = False
     mixes_reductions: bool = False
+    mixes_signs: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False

@@ -72,6 +72,12 @@ class OrtTarget(OrtEngine):
         if payload.lowering and any(known.mixes_reductions for known in self.records):
             payload, more = reduced_alone(payload)
             changes = (*changes, *more)
+        if payload.lowering and any(known.mixes_signs for known in self.records):
+            from onnx_multi_backend.engines.openvino.signed_activations import may_mix_signs, unsigned
+
+            if may_mix_signs(payload.adapted.proto):
+                made, more = unsigned(payload.adapted.proto)
+                payload, changes = payload.changed(made, *more), (*changes, *more)
         try:
             session = self._session(payload, self.providers)
         except OnnxMultiBackendError:
