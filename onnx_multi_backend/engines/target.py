@@ -177,6 +177,11 @@ class Target(Engine):
         return False
 
     @property
+    def runs_alone(self) -> bool:
+        """Whether no node can run elsewhere than on `requested`: then nobody asks where one runs."""
+        return False
+
+    @property
     def precision_policy(self) -> str:
         """``"warn"`` or ``"strict"``: what happens where they are."""
         return "warn"

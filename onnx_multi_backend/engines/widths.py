@@ -89,6 +89,8 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
 
 def _concerned(target: Target, built: Built) -> Callable[[str], bool]:
     """Whether nodes of an operator run where wide types are narrowed; those that were folded or rewritten count too."""
+    if target.runs_alone:
+        return lambda operator: True
     placed = built.session.placement()
     narrow = {node.op_type for node in placed if node.provider in target.requested and node.provider != _CPU}
     others = {node.op_type for node in placed} - narrow
