@@ -232,7 +232,7 @@ FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 
 #: ONNX's reference spreads infinities over a whole row, knows no lengths of sequences, and casts NaN to any integer:
 #: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
-TRIED_ELSEWHERE = {"resize", "recurrent_lengths", "quantize", "exact_integers", "narrow_integers"}
+TRIED_ELSEWHERE = {"fused_gemm", "resize", "recurrent_lengths", "quantize", "exact_integers", "narrow_integers"}
 
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(

@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
+from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -71,6 +72,7 @@ RULES: tuple[Rule, ...] = (
     integer_powers,
     integer_products,
     expand_to_nothing,
+    fused_gemm,
     grid_sample,
     loop_of_no_steps,
     loop_states,

@@ -230,12 +230,17 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
     "MaxPool": frozenset({"ceil_mode"}),
 }
 
+#: Of com.microsoft.
+_FUSED = "FusedGemm"
+
 #: Operators that are right since an opset.
 _ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
 
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
+    if node.op_type == _FUSED:
+        return True
     if node.op_type not in DEFECTS or facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
     if node.op_type == "Gather":
@@ -262,5 +267,9 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
     inside : mapping of str to str, optional
         The release of OpenVINO that computes it, where that is not the installed package's.
     """
+    if site.op_type == _FUSED and site.domain == "com.microsoft":
+        activation = site.attribute("activation", "")
+        words = f"the activation {activation} is taken for Relu"
+        return None if activation in ("", "Relu", "LeakyRelu") else Defect(words, wrong=True)
     found = DEFECTS.get(site.op_type) if not site.domain else None
     return defect.find(found, site, inside) if found else None
