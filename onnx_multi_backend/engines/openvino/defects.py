@@ -23,7 +23,7 @@ from onnx_multi_backend.adapt.widths import WIDE
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
-from onnx_multi_backend.engines.openvino import form_defects, special_values
+from onnx_multi_backend.engines.openvino import form_defects, fused, special_values
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
 from onnx_multi_backend.host.applies import When
 
@@ -230,16 +230,13 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
     "MaxPool": frozenset({"ceil_mode"}),
 }
 
-#: Of com.microsoft.
-_FUSED = "FusedGemm"
-
 #: Operators that are right since an opset.
 _ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
 
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
-    if node.op_type == _FUSED:
+    if node.op_type == fused.FUSED:
         return True
     if node.op_type not in DEFECTS or facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
@@ -267,9 +264,7 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
     inside : mapping of str to str, optional
         The release of OpenVINO that computes it, where that is not the installed package's.
     """
-    if site.op_type == _FUSED and site.domain == "com.microsoft":
-        activation = site.attribute("activation", "")
-        words = f"the activation {activation} is taken for Relu"
-        return None if activation in ("", "Relu", "LeakyRelu") else Defect(words, wrong=True)
+    if site.op_type == fused.FUSED:
+        return fused.find(site)
     found = DEFECTS.get(site.op_type) if not site.domain else None
     return defect.find(found, site, inside) if found else None
