@@ -323,3 +323,19 @@ def test_axes_that_are_an_empty_input_are_all_axes_on_the_plugin(on_the_plugin: 
     assert [a.pass_name for a in rep.adaptations] == ["empty_inputs"]
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(rep.run([x, np.zeros(0, np.int64)])[0], [[15]])
+
+
+@pytest.mark.parametrize("device", ["HETERO:CPU", "MULTI:CPU", "AUTO:CPU"])
+def test_devices_that_the_execution_provider_makes_of_others(
+    built_in_ep: None, openvino_ep: type[omb.Preset], device: str
+) -> None:
+    rep = openvino_ep.prepare(models.relu((2, 3)), device)
+    assert rep.device == device
+    assert {node.provider for node in rep.placement()} == {"OpenVINOExecutionProvider"}
+    assert rep.run([np.float32([[-1, 0, 2]] * 2)])[0].tolist() == [[0, 0, 2]] * 2
+
+
+def test_the_execution_provider_has_no_batch(built_in_ep: None, openvino_ep: type[omb.Preset]) -> None:
+    with pytest.raises(omb.DeviceUnavailableError, match=r"has no BATCH.*Openvino for BATCH:CPU"):
+        openvino_ep.prepare(models.relu(), "batch:CPU(4)")
+    assert not openvino_ep.supports_device("BATCH:CPU")

@@ -67,13 +67,14 @@ def _words(count: int, what: str) -> list[str]:
 
 def _meant(model: ModelProto) -> Iterator[tuple[NodeProto, int, int]]:
     """The nodes with something to leave out, and how many inputs and outputs each keeps."""
-    yield from _of(model.graph.node, opset_versions(model))
+    main = all_nodes(model) if not model.functions else nodes_in(model.graph.node)
+    yield from _of(main, opset_versions(model))
     for function in model.functions:
-        yield from _of(function.node, {canonical(o.domain): o.version for o in function.opset_import})
+        yield from _of(nodes_in(function.node), {canonical(o.domain): o.version for o in function.opset_import})
 
 
 def _of(nodes: Iterable[NodeProto], opsets: Mapping[str, int]) -> Iterator[tuple[NodeProto, int, int]]:
-    for node in nodes_in(nodes):
+    for node in nodes:
         inputs, outputs = node.input, node.output
         if ((inputs and not inputs[-1]) or "" in outputs) and node.op_type not in _RIGHT:
             kept = kept_inputs(node, opsets), kept_outputs(node, opsets)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +171,11 @@ class Target(Engine):
         """The same, because of the integers that it reads."""
         return False
 
+    @property
+    def integer_operators(self) -> Collection[str] | None:
+        """The operators of which that may be true; None where each node has to be looked at."""
+        return None
+
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
         return None
@@ -182,6 +187,11 @@ class Target(Engine):
     @property
     def narrows(self) -> bool:
         """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
+        return False
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether no node can run elsewhere than on `requested`: then nobody asks where one runs."""
         return False
 
     @property

@@ -48,13 +48,15 @@ def _may_be_wrong(target: Target, payload: Payload) -> bool:
     """Whether the engine might compute a node wrongly, were its integers as large as their type allows."""
     model = payload.adapted.proto
     largest = [of_type(kind) for kind in _COMPUTED]
-    floats = Facts(model).floats
-    return any(
-        target.may_have_integer_defect(node, [value] * len(node.input))
+    operators = target.integer_operators
+    nodes = [
+        node
         for node in all_nodes(model)
-        if not floats.issuperset(node.input)
-        for value in largest
-    )
+        if (operators is None or node.op_type in operators)
+        and any(target.may_have_integer_defect(node, [value] * len(node.input)) for value in largest)
+    ]
+    floats = Facts(model).floats if nodes else set()
+    return any(not floats.issuperset(node.input) for node in nodes)
 
 
 def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
@@ -87,6 +89,8 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
 
 def _concerned(target: Target, built: Built) -> Callable[[str], bool]:
     """Whether nodes of an operator run where wide types are narrowed; those that were folded or rewritten count too."""
+    if target.runs_alone:
+        return lambda operator: True
     placed = built.session.placement()
     narrow = {node.op_type for node in placed if node.provider in target.requested and node.provider != _CPU}
     others = {node.op_type for node in placed} - narrow

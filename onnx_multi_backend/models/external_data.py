@@ -112,12 +112,13 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
         The file is missing, too short, outside the model's folder, or cannot be found because the model has no path.
     """
     found: dict[Path, None] = {}
+    sizes: dict[Path, int] = {}
     for tensor, fields in external_tensors(model):
         where = f"{label}: external data of tensor {tensor.name!r}"
         if path is not None and is_in(path, tensor):
             if not {"offset", "length"} <= fields.keys():
                 raise InvalidModelError(f"{where} is the model's own file, without offset and length. Export it again.")
-            _check_range(tensor, fields, path, where)
+            _check_range(tensor, fields, path, where, sizes)
             continue
         location = fields.get("location", "")
         if path is None:
@@ -140,12 +141,15 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
         file = folder / location
         if not file.is_file():
             raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
-        _check_range(tensor, fields, file, where)
+        _check_range(tensor, fields, file, where, sizes)
         found[file] = None
     return tuple(found)
 
 
-def _check_range(tensor: TensorProto, fields: Mapping[str, str], file: Path, where: str) -> None:
+def _check_range(
+    tensor: TensorProto, fields: Mapping[str, str], file: Path, where: str, sizes: dict[Path, int]
+) -> None:
+    """Hold a tensor's place to its file, whose size is looked up once."""
     needed = bytes_of(tensor)
     try:
         offset, length = int(fields.get("offset", 0)), int(fields.get("length", needed))
@@ -156,7 +160,9 @@ def _check_range(tensor: TensorProto, fields: Mapping[str, str], file: Path, whe
             f"{where} has offset {offset} and length {length}; its shape and type need {needed} bytes. Export it again."
         )
     end = offset + length
-    if end > (size := file.stat().st_size):
+    if (size := sizes.get(file)) is None:
+        size = sizes[file] = file.stat().st_size
+    if end > size:
         raise InvalidModelError(f"{where} is truncated: it ends at byte {end} of '{file}', which has {size} bytes.")
 
 

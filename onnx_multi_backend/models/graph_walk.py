@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
 #: Since this version of the IR an initializer need not be an input of the graph.
 FREE_INITIALIZERS = 4
@@ -38,7 +39,26 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node of a model: main graph, subgraphs and local functions."""
-    return _of_functions_too(model) if model.functions else nodes_in(model.graph.node)
+    return _of_functions_too(model) if model.functions else _without_functions(model.graph.node)
+
+
+def _without_functions(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """The same as `nodes_in` where no local function takes an operator's name: most attributes need not be looked at."""
+    for node in nodes:
+        yield node
+        if node.domain or _may_hold_graphs(node.op_type):
+            for graph in subgraphs(node):
+                yield from _without_functions(graph.node)
+
+
+#: The operators of the default domain whose attributes hold graphs.
+WITH_GRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+
+
+@functools.cache
+def _may_hold_graphs(op_type: str | bytes) -> bool:
+    """Bytes are a name that is not UTF-8."""
+    return op_type in WITH_GRAPHS or not isinstance(op_type, str) or not defs.has(op_type)
 
 
 def _of_functions_too(model: ModelProto) -> Iterator[NodeProto]:

@@ -132,8 +132,8 @@ def _rewritten(
 ) -> bytes | None:
     """A message with its large fields of these numbers written anew; None where none of them is."""
     made, at = bytearray(), start
-    for field in _fields(data, start, end):
-        if field.number in parts and field.end - field.start >= LARGE:
+    for field in _large_fields(data, start, end):
+        if field.number in parts:
             new = parts[field.number](field.start, field.end)
             if new is not None:
                 made += data[at : field.tag] + _delimited(field.number, new)
@@ -160,6 +160,27 @@ def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
     entries = [StringStringEntryProto(key=key, value=value) for key, value in place.items()]
     head = TensorProto(data_location=TensorProto.EXTERNAL, external_data=entries)
     return bytes(rest) + head.SerializeToString()
+
+
+def _large_fields(data: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
+    """The fields of a message that are `LARGE`; a graph has thousands of others."""
+    while at < end:
+        tag, key = at, data[at]
+        if key > 127 or key & 7 != 2:
+            field = next(_fields(data, at, end))
+            at = field.end
+            if at - field.start >= LARGE:
+                yield field
+            continue
+        start = tag + 2
+        length = data[tag + 1]
+        if length > 127:
+            length, start = _varint(data, tag + 1)
+        at = start + length
+        if at > end:
+            raise _UnexpectedError
+        if length >= LARGE:
+            yield _Field(key >> 3, tag, start, at)
 
 
 def _fields(data: mmap.mmap, at: int, end: int) -> Iterator[_Field]:

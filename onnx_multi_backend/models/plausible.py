@@ -93,7 +93,7 @@ def _key(node: NodeProto) -> _Key:
 
 def _found(nodes: Iterable[NodeProto]) -> Iterator[str]:
     for node in nodes:
-        if canonical(node.domain):
+        if node.domain and canonical(node.domain):
             continue
         for attribute in node.attribute:
             kind = attribute.type

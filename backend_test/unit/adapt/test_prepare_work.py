@@ -147,3 +147,21 @@ def test_only_nodes_in_doubt_are_cut_out(ort_cpu: type[omb.Preset], monkeypatch:
     frames = np.lib.stride_tricks.sliding_window_view(np.maximum(x[0, :, 0], 0).astype(np.float64), 16)[::8]
     expected = np.fft.rfft(frames)
     np.testing.assert_allclose(rep.run(x)[0][0, ..., 0], expected.real, atol=1e-5)
+
+
+def test_where_nodes_run_is_not_asked_where_it_is_clear(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onnx_multi_backend.engines.openvino.session import OpenvinoSession
+
+    asked = counted(monkeypatch, OpenvinoSession, "placement")
+    made = models.model(
+        [models.node("Mul", ["x", "x"], ["y"])],
+        [models.tensor("x", [3], TensorProto.INT64)],
+        [models.tensor("y", [3], TensorProto.INT64)],
+    )
+    rep = openvino.prepare(made)
+    assert rep.run(np.int64([1, -2, 3]))[0].tolist() == [1, 4, 9]
+    with pytest.raises(omb.OnnxMultiBackendError, match="beyond"):
+        rep.run(np.int64([1, 2**20, 3]))
+    assert asked == []

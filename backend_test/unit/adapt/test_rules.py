@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from backend_test.unit import models
 from backend_test.unit.adapt.forced import computed, expected, rewritten
+from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.site import Site
 
 T = TensorProto
@@ -306,3 +307,12 @@ def test_optimizers_of_several_tensors(op_type: str, count: int) -> None:
     arrays = [np.asarray(a) for a in feeds.values()]
     for one, other in zip(computed(new, *arrays), expected(model, *arrays), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_a_cast_of_integers_to_floats_is_lifted() -> None:
+    """With it a whole model of an older opset, where another node needs a newer one."""
+    inputs, outputs = [models.tensor("i0", [None], TensorProto.INT64)], [models.tensor("o0", [None])]
+    cast = models.one_node("Cast", inputs, outputs, opset=12, to=TensorProto.FLOAT)
+    (lifted,) = convert_version(Site(cast, 18))
+    assert [node.op_type for node in lifted.graph.node] == ["Cast"]
+    assert {opset.version for opset in lifted.opset_import} == {18}

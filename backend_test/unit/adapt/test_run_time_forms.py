@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,6 +57,24 @@ def test_tile_on_openvino(opset: int, dynamic: bool, dtype: Any) -> None:
     prepared = omb.OpenvinoBackend.prepare(tile_of(x, opset=opset, dynamic=dynamic))
     for repeats in ([2, 3, 2, 2], [1, 1, 1, 1], [1, 2, 2, 2], [2, 0, 2, 2], [3, 1, 2, 3]):
         np.testing.assert_array_equal(prepared.run([x, np.array(repeats)])[0], np.tile(x, repeats))
+
+
+def test_tile_by_a_batch_stays_on_openvino(openvino_ep: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 18]>
+        g (float[n, 4] q, float[1, 2, h, w] x) => (float[n, 2, h, w] y)
+            <int64[1] zero = {0}, int64[3] ones = {1, 1, 1}, float[1] two = {2}> {
+            s = Shape (q) batch = Gather (s, zero) times = Concat <axis = 0> (batch, ones)
+            t = Tile (x, times) u = Relu (t) m = Mul (u, two) y = Add (m, t) }"""
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", omb.FallbackWarning)
+        prepared = openvino_ep.prepare(model)
+    assert "tile" in {change.pass_name for change in prepared.adaptations}
+    for batch, size in ((2, 3), (3, 4), (1, 2)):
+        x = np.random.default_rng(0).normal(size=(1, 2, size, 4)).astype(np.float32)
+        made = prepared.run({"q": np.zeros((batch, 4), np.float32), "x": x})[0]
+        np.testing.assert_allclose(made, np.tile(np.maximum(x, 0) * 2 + x, (batch, 1, 1, 1)), rtol=1e-6)
 
 
 def reduction_of(op_type: str, shape: tuple[int, ...], count: int, *, dynamic: bool, opset: int = 20) -> ModelProto:

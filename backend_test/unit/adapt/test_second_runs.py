@@ -29,6 +29,19 @@ def ints(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
+def shown(batch: int, keys: int) -> np.ndarray:
+    """A mask that hides the last key of the first row."""
+    mask = np.ones((batch, 1, 1, keys), bool)
+    mask[0, ..., -1] = False
+    return mask
+
+
+def attended(q: np.ndarray, k: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + bias
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.asarray(e / e.sum(-1, keepdims=True) @ k)
+
+
 class Form(NamedTuple):
     """A graph, its inputs run after run, and what ONNX says that comes out.
 
@@ -188,6 +201,20 @@ FORMS: dict[str, Form] = {
             y = Attention <is_causal = 1> (q, k, k) }""",
         [(floats(1, 1, 1, 4), floats(1, 1, 3, 4)), (floats(1, 1, 1, 4), floats(1, 1, 5, 4))],
         lambda q, k: k[:, :, :1],
+        23,
+    ),
+    "Attention, one row of the mask for all queries": Form(
+        """(float[n, 2, q, 4] q, float[n, 2, k, 4] k, bool[n, 1, 1, k] m) => (float[n, 2, q, 4] y) {
+            y = Attention (q, k, k, m) }""",
+        [(floats(n, 2, q, 4), floats(n, 2, k, 4), shown(n, k)) for n, q, k in ((2, 3, 3), (3, 5, 4), (1, 1, 2))],
+        lambda q, k, m: attended(q, k, np.where(m, 0, -np.inf)),
+        23,
+    ),
+    "Attention without an axis of heads, one row of the mask": Form(
+        """(float[n, q, 4] q, float[n, k, 4] k, float[1, k] m) => (float[n, q, 4] y) {
+            y = Attention <q_num_heads = 1, kv_num_heads = 1> (q, k, k, m) }""",
+        [(floats(n, q, 4), floats(n, k, 4), floats(1, k)) for n, q, k in ((2, 3, 3), (3, 5, 4))],
+        attended,
         23,
     ),
     "If of fixed shapes": Form(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules, in the order in which they are tried: special forms first, then bodies of functions, then wider types."""
 
+from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
@@ -12,6 +13,7 @@ from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.fourier import fourier
+from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -63,6 +65,7 @@ from onnx_multi_backend.adapt.rules.zero_attributes import zero_attributes
 from onnx_multi_backend.adapt.site import Rule
 
 RULES: tuple[Rule, ...] = (
+    attention_mask,
     bit_cast,
     bit_shift,
     compress_nothing,
@@ -75,6 +78,7 @@ RULES: tuple[Rule, ...] = (
     integer_products,
     expand_to_nothing,
     fourier,
+    fused_gemm,
     grid_sample,
     loop_of_no_steps,
     loop_states,

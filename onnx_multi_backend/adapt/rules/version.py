@@ -45,6 +45,8 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
 
 def _loses_integers(site: Site, converted: ModelProto) -> bool:
     """Whether the converter took floating-point numbers for integers that an older operator lacks."""
+    if site.is_("Cast"):
+        return False
     whole = any(INTEGER_BITS.get(site.elem_type(name), 0) > 16 for name in site.node.input)
     return whole and any(
         node.op_type == "Cast" and any(a.name == "to" and a.i not in INTEGER_BITS for a in node.attribute)

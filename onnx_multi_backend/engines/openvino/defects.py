@@ -25,7 +25,7 @@ from onnx_multi_backend.adapt.widths import WIDE
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
-from onnx_multi_backend.engines.openvino import form_defects, special_values
+from onnx_multi_backend.engines.openvino import form_defects, fused, special_values
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
 from onnx_multi_backend.host.applies import When
 
@@ -172,7 +172,8 @@ def _space_to_depth(site: Site) -> Defect | None:
 def _tile(site: Site) -> Defect | None:
     """Source: measured for up to 6 axes; with 3 axes, three repeats above 1 are right."""
     rank = site.rank(site.input(0))
-    if site.opset < 6 or site.constant(site.input(1)) is not None or (rank is not None and rank < 4):
+    known = site.opset < 6 or site.constant(site.input(1)) is not None
+    if known or (rank is not None and rank < 4) or GUARDED in site.node.name:
         return None
     return Defect(
         "where the repeats are known only at run time, three or more of them leave the output unwritten", wrong=True
@@ -252,6 +253,8 @@ _ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
+    if node.op_type == fused.FUSED:
+        return True
     if node.op_type not in DEFECTS or facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
     if node.op_type == "Gather":
@@ -282,5 +285,7 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
     inside : mapping of str to str, optional
         The release of OpenVINO that computes it, where that is not the installed package's.
     """
+    if site.op_type == fused.FUSED:
+        return fused.find(site)
     found = DEFECTS.get(site.op_type) if not site.domain else None
     return defect.find(found, site, inside) if found else None

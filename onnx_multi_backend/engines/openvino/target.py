@@ -79,6 +79,7 @@ class OpenvinoTarget(Target):
     requested: tuple[str, ...] = (folding.PROVIDER,)
     precision_policy: str = "warn"
     narrows: bool = True
+    runs_alone: bool = True
 
     @property
     def limits(self) -> OpenvinoLimits:

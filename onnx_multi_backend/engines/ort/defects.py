@@ -9,6 +9,7 @@ from typing import NamedTuple
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.single_node import Facts
@@ -30,6 +31,8 @@ def _attention(site: Site) -> Defect | None:
         return Defect("masked elements of qk_matmul_output are the lowest finite number, not -inf", wrong=shown)
     if site.has_input(3) and site.has_input(6):
         return Defect("a mask beside nonpad_kv_seqlen is refused at run time unless it is as wide as the keys")
+    if one_row(site):
+        return Defect("a mask of one row for several queries is refused at run time")
     if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
         return Defect("float16 is accumulated in float16")
     return None
@@ -163,12 +166,15 @@ class Table(NamedTuple):
         What is wrong with a node's special values, which counts for nodes that rules write.
     integers : callable
         Whether `find` may know something of a node because of the integers that it reads.
+    integer_operators : frozenset of str or None
+        The operators of which that may be true; None where the node has to be looked at.
     """
 
     may_have_defect: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
     find: FindDefect = lambda site: None
     special: FindDefect = lambda site: None
     integers: Callable[[NodeProto, list[Value]], bool] = lambda node, read: False
+    integer_operators: frozenset[str] | None = frozenset()
 
 
 def _erf(site: Site) -> Defect | None:
@@ -187,4 +193,4 @@ def _special_of_cpu(site: Site) -> Defect | None:
 
 
 NONE = Table()
-CPU = Table(may_have_defect, find, _special_of_cpu, integers.may_have_defect)
+CPU = Table(may_have_defect, find, _special_of_cpu, integers.may_have_defect, integers.OPERATORS)

@@ -148,9 +148,12 @@ class OrtEngine(Target):
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may have something to say about a node."""
-        return defects.CPU.may_have_defect(node, facts) or any(
-            known.defects.may_have_defect(node, facts) for known in self.records
-        )
+        if defects.CPU.may_have_defect(node, facts):
+            return True
+        for known in self.records:
+            if known.defects is not defects.NONE and known.defects.may_have_defect(node, facts):
+                return True
+        return False
 
     def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
@@ -165,6 +168,13 @@ class OrtEngine(Target):
         if self.leaves_constants and any(not value.in_int32 for value in read):
             return True
         return defects.CPU.integers(node, read) or any(known.defects.integers(node, read) for known in self.records)
+
+    @property
+    def integer_operators(self) -> frozenset[str] | None:
+        """The operators of which that may be true; None where the node has to be looked at."""
+        of_each = [table.integer_operators for table in (defects.CPU, *(known.defects for known in self.records))]
+        named = [operators for operators in of_each if operators is not None]
+        return frozenset().union(*named) if len(named) == len(of_each) else None
 
     @property
     def narrows(self) -> bool:

@@ -29,6 +29,8 @@ _EXACT: Mapping[int, int] = {_T.INT32: 2**31 - 1, _T.INT64: 2**53}
 #: How many elements a sum has where that is not known.
 _MOST_SUMMED = 2**22
 _REDUCTIONS = ("ReduceMax", "ReduceMin")
+#: Of which `may_have_defect` may be true.
+OPERATORS = _OPERATORS | {"ReduceSum"}
 
 
 def may_have_defect(node: NodeProto, read: list[Value]) -> bool:

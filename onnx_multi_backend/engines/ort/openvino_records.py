@@ -28,7 +28,7 @@ def _with_integers(table: Table) -> Table:
     def special(site: Site) -> Defect | None:
         return of_integers.find(site, written=True) or table.special(site)
 
-    return Table(table.may_have_defect, find, special, of_integers.may_have_defect)
+    return Table(table.may_have_defect, find, special, of_integers.may_have_defect, integer_operators=None)
 
 
 def _table_of_openvino(release: str) -> Table:

@@ -150,6 +150,11 @@ def _nvidia_problem(provider: str, device: Device) -> Problem | None:
 def _openvino_problem(device: Device) -> Problem | None:
     if device.kind == "AUTO" and ":" not in device.text:
         return None
+    if device.kind == "BATCH":
+        return Problem(
+            "the OpenVINO execution provider has no BATCH, only OpenVINO itself has",
+            f"Choose the preset Openvino for {device}, or the device {device.parts[0]!r}",
+        )
     ort = runtime.load()
     with quiet():
         try:

@@ -14,6 +14,7 @@ from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
+from onnx_multi_backend.engines.ort.half_fusions import deadly_optimizers
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
@@ -253,10 +254,12 @@ class OrtTarget(OrtEngine):
         ort = runtime.load()
         session_class = runtime.session_class()
         if isinstance(self.session_options, ort.SessionOptions):  # adding providers would alter the user's object
-            native = session_class(source, options, providers=[(n, dict(o)) for n, o in wanted], enable_fallback=0)
+            given = {"providers": [(n, dict(o)) for n, o in wanted]}
         else:
             self.add_providers(options, wanted, payload.shapes)
-            native = session_class(source, options, enable_fallback=0)
+            given = {}
+        without = deadly_optimizers(payload.adapted.proto)
+        native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
         let_go_of_bytes(native)
         held = native.get_providers()
         for name, _ in wanted:
