@@ -139,6 +139,11 @@ def _roi_align(site: Site) -> Defect | None:
         return Defect(
             "interpolated samples are compared, not corners times weights (microsoft/onnxruntime#6146)", wrong=True
         )
+    return None
+
+
+def _roi_samples(site: Site) -> Defect | None:
+    """Source: measured; ONNX Runtime names the default in what it gives to the built-in execution provider."""
     if leaves_samples_out(site):
         return Defect("a sampling_ratio that is left out is taken for 1; the default is 0", wrong=True)
     return None
@@ -226,7 +231,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMax": special_values.find,
     "ReduceMin": special_values.find,
     "Resize": resized,
-    "RoiAlign": _roi_align,
+    "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
     "Scan": _scan,
     "Selu": form_defects.zeros,
     "Shrink": form_defects.shrink,
