@@ -7,7 +7,8 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - tensors are concatenated that are of signed integers, or whose zero points differ, and a convolution follows;
 - AveragePool counts zeros around its input;
 - Clip has bounds that are no multiples of the scale: they are rounded to one;
-- ConvTranspose has weights with a zero point.
+- ConvTranspose has weights with a zero point;
+- MatMul has an operand whose channels were scaled, of a shape known only at run time.
 
 No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
 """
@@ -22,6 +23,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Facts, inlined
+from onnx_multi_backend.engines.apart import larger, put_back
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
@@ -30,6 +32,9 @@ _QUANTIZED = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 #: What computes in 8 bits by itself: behind it there are scales, but no zero points and no grid that a bound is rounded to.
 _COMPUTES = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+
+#: What may scale each channel by another number.
+_SCALES = frozenset({"BatchNormalization", "Div", "Mul"})
 
 _REASON = "OpenVINO would move scales and zero points behind the operator, and compute it wrongly"
 
@@ -89,20 +94,14 @@ def _keep(
         elif place < 0:
             made = node.output[0]
             node.output[0] = apart = f"{made}{CAST}apart"
-            nodes += [node, _larger(apart, made, added, where)]
+            nodes += [node, larger(apart, made)]
+            added[made] = where
         else:
             read = node.input[place]
             node.input[place] = apart = f"{node.output[0]}{CAST}apart"
-            nodes += [_larger(read, apart, added, where), node]
-    kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(kept)
-
-
-def _larger(read: str, made: str, added: dict[str, str], where: str) -> NodeProto:
-    name = f"{made}{CAST}larger"
-    added[name] = where
-    return helper.make_node("Max", [read, read], [made], name=name)
+            nodes += [larger(read, apart), node]
+            added[apart] = where
+    put_back(graph, nodes)
 
 
 def _result(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
@@ -131,6 +130,11 @@ def _weights(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mappin
     return None if known and not np.any(numpy_helper.to_array(zero)) else 1  # type: ignore[arg-type]
 
 
+def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    before = _kinds_before(node, makers)
+    return 0 if "DequantizeLinear" in before and before & _SCALES else None
+
+
 _Form = Callable[[NodeProto, Mapping[str, NodeProto], Mapping[str, TensorProto]], int | None]
 
 #: Which input is kept apart, or -1 for the first output; None where the node is computed rightly.
@@ -139,6 +143,7 @@ _FORMS: Mapping[str, _Form] = {
     "Clip": _of_scaled,
     "Concat": _result,
     "ConvTranspose": _weights,
+    "MatMul": _of_channels,
 }
 
 

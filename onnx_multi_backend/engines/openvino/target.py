@@ -19,7 +19,7 @@ from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
-from onnx_multi_backend.engines.low_precision import kept_in_place
+from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
@@ -244,7 +244,7 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, more = with_shapes(payload.loaded.whole(model))
         changes = (*changes, *more)
     if payload.lowering:
-        model, more, _ = kept_in_place(model)
+        model, more, _ = around(model)
         changes = (*changes, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:

@@ -43,7 +43,7 @@ _OPENVINO = Record(
     cure=f"{runtime.install_instead('onnxruntime-openvino')}; or on an Intel host add the plugin: pip install "
     "onnxruntime-ep-openvino",
     mixes_reductions=True,
-    moves_scales=True,
+    mixes_nodes=True,
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.

@@ -52,8 +52,8 @@ class Record:
         Whether it leaves outputs unwritten: of float16 that are cast to float32 for others, or of nodes that pass an input on.
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
-    moves_scales : bool
-        Whether it moves the scales of a DequantizeLinear behind operators that it then computes wrongly.
+    mixes_nodes : bool
+        Whether it computes some nodes wrongly together, as `engines.across_nodes` knows.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
     zero_packed_outputs : bool
@@ -88,7 +88,7 @@ class Record:
     miscounts_inputs: bool = False
     drops_cast_pairs: bool = False
     mixes_reductions: bool = False
-    moves_scales: bool = False
+    mixes_nodes: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from onnx_multi_backend.engines.low_precision import kept_in_place
+from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
@@ -92,8 +92,8 @@ class OrtTarget(OrtEngine):
         if apart and payload.lowering and any(known.mixes_reductions for known in self.records):
             payload, more = reduced_alone(payload)
             changes = (*changes, *more)
-        if payload.lowering and any(known.moves_scales for known in self.records):
-            model, more, added = kept_in_place(payload.adapted.proto)
+        if payload.lowering and any(known.mixes_nodes for known in self.records):
+            model, more, added = around(payload.adapted.proto)
             payload = payload.changed(model, *more, inserted=added) if more else payload
             changes = (*changes, *more)
         try:
