@@ -8,7 +8,6 @@ from onnx import ModelProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.low_precision import kept_in_place
-from onnx_multi_backend.engines.padded_pools import zeros_count
 from onnx_multi_backend.engines.unsigned_activations import unsigned
 
 
@@ -24,7 +23,7 @@ def around(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...], froze
     """
     changes: list[Adaptation] = []
     added: set[str] = set()
-    for mend in (channels_in_order, unsigned, kept_in_place, zeros_count):
+    for mend in (channels_in_order, unsigned, kept_in_place):
         model, more, names = mend(model)
         changes += more
         added |= names

@@ -14,11 +14,11 @@ from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
-from onnx_multi_backend.engines.ort.half_fusions import deadly_optimizers
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
+from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -258,7 +258,7 @@ class OrtTarget(OrtEngine):
         else:
             self.add_providers(options, wanted, payload.shapes)
             given = {}
-        without = deadly_optimizers(payload.adapted.proto)
+        without = harmful_optimizers(payload.adapted.proto)
         native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
         let_go_of_bytes(native)
         held = native.get_providers()

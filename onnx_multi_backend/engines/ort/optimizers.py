@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fusion that ends ONNX Runtime's process (1.24 to 1.32, found by measuring).
+"""Optimizers of ONNX Runtime that must not see a model (found by measuring).
 
-Of a float16 MatMul with a constant, and a Transpose that moves the first axis to one of the last two places, the fusion makes one
+Before 1.32 a Pad with zeros before MaxPool becomes the padding of MaxPool, where zeros do not count: the result is wrong where numbers are negative.
+
+A fusion ends the process of 1.24 to 1.32. Of a float16 MatMul with a constant, and a Transpose that moves the first axis to one of the last two places, the fusion makes one
 node; building the session then ends the process at the level ORT_ENABLE_ALL, which is the default. PyTorch writes this where a batch
 is not the first axis.
 """
@@ -10,13 +12,22 @@ from __future__ import annotations
 
 from onnx import ModelProto, NodeProto, TensorProto
 
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors
 
-_FUSION = "MatmulTransposeFusion"
 
-
-def deadly_optimizers(model: ModelProto) -> list[str]:
+def harmful_optimizers(model: ModelProto) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""
+    return [*_of_pads(model), *_of_halves(model)]
+
+
+def _of_pads(model: ModelProto) -> list[str]:
+    padded = {node.output[0] for node in all_nodes(model) if node.op_type == "Pad" and node.output}
+    pooled = padded and any(node.op_type == "MaxPool" and node.input[0] in padded for node in all_nodes(model))
+    return ["Pad_Fusion"] if pooled and applies({"onnxruntime": "<1.32"}) else []
+
+
+def _of_halves(model: ModelProto) -> list[str]:
     half = TensorProto.FLOAT16
     if not any(node.op_type == "Transpose" and _moves_first_axis(node) for node in all_nodes(model)):
         return []
@@ -26,7 +37,7 @@ def deadly_optimizers(model: ModelProto) -> list[str]:
         if node.op_type == "Cast"
         for attribute in node.attribute
     ):
-        return [_FUSION]
+        return ["MatmulTransposeFusion"]
     return []
 
 
