@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zeros around the input of MaxPool count where a Pad puts them: ONNX Runtime before 1.32 and OpenVINO 2025 take them for MaxPool's."""
+"""Zeros around the input of MaxPool count where a Pad puts them: ONNX Runtime's optimizer before 1.32 takes them for MaxPool's."""
 
 from __future__ import annotations
 

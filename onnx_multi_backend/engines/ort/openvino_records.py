@@ -54,7 +54,6 @@ BUILT_IN = replace(
     zero_packed_outputs=True,
     least_nodes=4,
     drops_cast_pairs=True,
-    merges_pads=True,
     leaves_text=True,
     narrows=True,
     deadly={**OF_OPENVINO, **OF_OPENVINO_BEFORE_1_31},

@@ -22,7 +22,11 @@ def harmful_optimizers(model: ModelProto) -> list[str]:
 
 
 def _of_pads(model: ModelProto) -> list[str]:
-    padded = {node.output[0] for node in all_nodes(model) if node.op_type == "Pad" and node.output}
+    padded: set[str] = set()
+    for node in all_nodes(model):
+        passes = node.op_type in ("Cast", "Identity") and node.input[0] in padded
+        if node.op_type == "Pad" or passes:
+            padded.update(node.output[:1])
     pooled = padded and any(node.op_type == "MaxPool" and node.input[0] in padded for node in all_nodes(model))
     return ["Pad_Fusion"] if pooled and applies({"onnxruntime": "<1.32"}) else []
 

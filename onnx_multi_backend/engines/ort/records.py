@@ -54,8 +54,6 @@ class Record:
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     mixes_nodes : bool
         Whether it computes some nodes wrongly together, as `engines.across_nodes` knows.
-    merges_pads : bool
-        Whether it takes a Pad for the padding of the MaxPool behind it.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
     zero_packed_outputs : bool
@@ -91,7 +89,6 @@ class Record:
     drops_cast_pairs: bool = False
     mixes_reductions: bool = False
     mixes_nodes: bool = False
-    merges_pads: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False

@@ -20,7 +20,6 @@ from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_a
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
-from onnx_multi_backend.engines.ort.padded_pools import zeros_count
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.single_operands import operands_doubled
@@ -93,14 +92,10 @@ class OrtTarget(OrtEngine):
         if apart and payload.lowering and any(known.mixes_reductions for known in self.records):
             payload, more = reduced_alone(payload)
             changes = (*changes, *more)
-        for mend, wanted in (
-            (around, any(known.mixes_nodes for known in self.records)),
-            (zeros_count, any(known.merges_pads for known in self.records)),
-        ):
-            if payload.lowering and wanted:
-                model, more, added = mend(payload.adapted.proto)
-                payload = payload.changed(model, *more, inserted=added) if more else payload
-                changes = (*changes, *more)
+        if payload.lowering and any(known.mixes_nodes for known in self.records):
+            model, more, added = around(payload.adapted.proto)
+            payload = payload.changed(model, *more, inserted=added) if more else payload
+            changes = (*changes, *more)
         try:
             session = self._session(payload, self.providers)
         except OnnxMultiBackendError:
