@@ -156,7 +156,7 @@ def tests(session: nox.Session, engines: str) -> None:
 
 @nox.session(tags=["tests"])
 def emulated(session: nox.Session) -> None:
-    """Run all special values, and a third of the cases that pass adapted, on processors that QEMU emulates."""
+    """Run all special values, and the cases that pass adapted, on processors that QEMU emulates."""
     for old in JUNIT.glob("processors-*.xml"):
         old.unlink()
     JUNIT.mkdir(parents=True, exist_ok=True)
@@ -165,16 +165,6 @@ def emulated(session: nox.Session) -> None:
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"])
     run = ("python", "-m", "backend_test.processors", "--adapted", "--out=build/emulated", f"--junit={JUNIT}")
-    session.run(*run, *(session.posargs or ["--one-in=3"]))
-
-
-@nox.session(tags=["nightly"], default=False)
-def whole_emulated(session: nox.Session) -> None:
-    """Run all cases that pass adapted on a processor that QEMU emulates, and all special values on each."""
-    if not shutil.which("qemu-x86_64"):
-        session.skip(NO_QEMU)
-    install(session, "--editable=.[test]", *ENGINES["cpu"])
-    run = ("python", "-m", "backend_test.processors", "--adapted", "--out=build/whole-emulated")
     session.run(*run, *session.posargs)
 
 

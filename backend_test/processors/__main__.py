@@ -3,8 +3,8 @@
 
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
 tests of special values alone, on the emulated processors. With ``--adapted`` the cases that pass adapted are run as well, each on
-one of the processors, by its name; with ``--processor`` that is the one named, so that all of them run on it. ``--one-in N`` runs one of N
-of these cases. A run that was interrupted goes on with ``--resume``.
+one of the processors, by its name; with ``--processor`` that is the one named, so that all of them run on it. A run that
+was interrupted goes on with ``--resume``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--adapted", action="store_true", help="only special values, and each case that passes adapted once"
     )
-    parser.add_argument("--one-in", type=int, default=1, metavar="N", help="for --adapted: run one of N of these cases")
     parser.add_argument("--special-values", action="store_true", help="only special values, which takes minutes")
     parser.add_argument("--processor", action="append", help="only this one; repeatable")
     given = parser.parse_args(arguments)
@@ -139,7 +138,7 @@ def main(arguments: Sequence[str]) -> int:
                     words = ["suite", str(cases), str(report.parent), preset]
                     if given.adapted:
                         made_of = _made(preset, out)
-                        shares = len(wanted) * given.one_in
+                        shares = len(wanted)
                         words += [f"--rewritten={made_of}", f"--share={i}/{shares}"]
                         of_these = ",".join(f"{share}/{shares}" for share in range(len(wanted)))
                         makers[preset] = functools.partial(_make, rewritten.__name__, preset, str(made_of), of_these)
