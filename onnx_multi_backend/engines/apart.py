@@ -10,9 +10,9 @@ from onnx import GraphProto, NodeProto, helper
 from onnx_multi_backend.models.graph_walk import subgraphs
 
 
-def larger(read: str, made: str) -> NodeProto:
-    """The larger of a value and itself; the node bears the result's name."""
-    return helper.make_node("Max", [read, read], [made], name=made)
+def larger(read: str, made: str, *, name: str) -> NodeProto:
+    """The larger of a value and itself; no other node has the name."""
+    return helper.make_node("Max", [read, read], [made], name=name)
 
 
 def put_back(graph: GraphProto, nodes: Sequence[NodeProto]) -> None:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of channels in another order before a convolution.
 
-It takes any order for a reversal, and orders the weights of the convolution instead: by the same indices, where it takes the inverse ones. Orders
-that are their own inverse come out right, such as BGR to RGB.
+It takes any order for a reversal, and orders the weights of the convolution instead: by the same indices, where it takes the inverse ones. An order
+that is its own inverse, such as BGR to RGB, is right only where nothing between the two knows the channels, and with as many parts as channels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -15,15 +15,16 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Facts, inlined, opset_versions
+from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.apart import inner_first, larger, put_back
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
-_CONVOLUTIONS = frozenset({"Conv", "FusedConv"})
+_CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
 
-#: Of so many parts of a Split OpenVINO knows the order.
-_PARTS = 3
+#: Since this opset Max takes integers.
+_MAX_OF_INTEGERS = 12
 
 _REASON = "OpenVINO would order the weights of a convolution behind it by the inverse"
 
@@ -49,28 +50,39 @@ def channels_in_order(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, 
     copy = ModelProto()
     copy.CopyFrom(flat)
     opset = opset_versions(copy).get("", 1)
-    floats = Facts(copy).floats
+    kinds = _Kinds(copy)
     added: dict[str, str] = {}
     for graph in inner_first(copy.graph):
-        _keep(graph, opset, floats, added)
-    changes = (Adaptation("channel_order", where, "written in another way", _REASON) for where in added.values())
+        _keep(graph, opset, kinds, added)
+    told = dict.fromkeys(added.values())
+    changes = (Adaptation("channel_order", where, "written in another way", _REASON) for where in told)
     return (copy, tuple(changes), frozenset(added)) if added else (model, (), frozenset())
 
 
-def _orders(graph: GraphProto) -> list[tuple[NodeProto, list[int]]]:
-    """The nodes that put channels in an order that is not its own inverse, and the order."""
-    tensors = {t.name: t for t in graph.initializer}
-    tensors |= {n.output[0]: n.attribute[0].t for n in graph.node if n.op_type == "Constant" and n.attribute}
-    splits = {
-        name: (node, i) for node in graph.node if node.op_type == "Split" for i, name in enumerate(node.output) if name
-    }
-    found = []
+class _Kinds:
+    """What is known of the types of values."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._floats = Facts(model).floats
+        self._given = {v.name: v.type.tensor_type.elem_type for v in model.graph.input}
+
+    def can_be_compared(self, split: NodeProto, opset: int) -> bool:
+        """Whether Max takes the parts of a Split."""
+        integers = self._given.get(split.input[0], 0) in INTEGER_BITS and opset >= _MAX_OF_INTEGERS
+        return split.output[0] in self._floats or integers
+
+
+def _orders(graph: GraphProto) -> dict[str, NodeProto]:
+    """The nodes that put something in another order, by their result."""
+    tensors = {t.name: t for t in graph.initializer}  # defaults too: what takes the node's place reads its indices
+    makers = {name: node for node in graph.node for name in node.output if name}
+    found = {}
     for node in graph.node:
-        if canonical(node.domain) or node.op_type not in ("Gather", "Concat") or _axis(node) != 1:
+        if canonical(node.domain) or node.op_type not in ("Gather", "Concat") or _axis(node) < 0:
             continue
-        order = _gathered(node, tensors) if node.op_type == "Gather" else _joined(node, splits)
-        if order and sorted(order) == list(range(len(order))) and any(order[order[i]] != i for i in order):
-            found.append((node, order))
+        order = _gathered(node, tensors, makers) if node.op_type == "Gather" else _joined(node, makers)
+        if len(order) > 1 and order != list(range(len(order))) and len(set(order)) == len(order):
+            found[node.output[0]] = node
     return found
 
 
@@ -78,36 +90,48 @@ def _axis(node: NodeProto) -> int:
     return next((a.i for a in node.attribute if a.name == "axis"), 0)
 
 
-def _gathered(node: NodeProto, tensors: Mapping[str, TensorProto]) -> list[int]:
-    tensor = tensors.get(node.input[1])
-    if tensor is None or not is_whole(tensor) or len(tensor.dims) != 1:
+def _gathered(node: NodeProto, tensors: Mapping[str, TensorProto], makers: Mapping[str, NodeProto]) -> list[int]:
+    """The order of a Gather, as far as that can be told without the number of channels."""
+    name = node.input[1]
+    while (maker := makers.get(name)) is not None and maker.op_type in ("Cast", "Identity"):
+        name = maker.input[0]
+    indices = _constant(maker) if maker is not None else tensors.get(name)
+    if indices is None or (isinstance(indices, TensorProto) and (not is_whole(indices) or len(indices.dims) != 1)):
         return []
-    indices = numpy_helper.to_array(tensor)
-    return [int(i) % len(indices) for i in indices]
+    values = numpy_helper.to_array(indices) if isinstance(indices, TensorProto) else indices
+    order = [int(i) % len(values) for i in values]
+    return order if sorted(order) == list(range(len(order))) else []
 
 
-def _joined(node: NodeProto, splits: Mapping[str, tuple[NodeProto, int]]) -> list[int]:
-    parts = [splits.get(name) for name in node.input]
-    known = [part for part in parts if part is not None]
-    same = len({id(split) for split, _ in known}) == 1
-    return [i for _, i in known] if len(known) == len(parts) == _PARTS and same else []
+def _constant(maker: NodeProto) -> TensorProto | list[int] | None:
+    if maker.op_type != "Constant" or len(maker.attribute) != 1:
+        return None
+    attribute = maker.attribute[0]
+    return list(attribute.ints) if attribute.name == "value_ints" else attribute.t if attribute.HasField("t") else None
 
 
-def _keep(graph: GraphProto, opset: int, floats: set[str], added: dict[str, str]) -> None:
-    orders = {node.output[0]: order for node, order in _orders(graph)}
-    splits = {name: node.output[0] for node in graph.node if node.op_type == "Split" for name in node.output}
+def _joined(node: NodeProto, makers: Mapping[str, NodeProto]) -> list[int]:
+    """Which parts of one Split are put together."""
+    splits = [makers.get(name) for name in node.input]
+    first = splits[0]
+    if first is None or first.op_type != "Split" or any(other is not first for other in splits):
+        return []
+    return [list(first.output).index(name) for name in node.input]
+
+
+def _keep(graph: GraphProto, opset: int, kinds: _Kinds, added: dict[str, str]) -> None:
+    orders = _orders(graph)
+    splits = {name: node for node in graph.node if node.op_type == "Split" for name in node.output}
     nodes: list[NodeProto] = []
     for node in graph.node:
-        order = orders.get(node.output[0]) if node.output else None
-        where = f"{node.op_type} {node.name or node.output[0]!r}" if order else ""
-        if order is None:
-            nodes.append(node)
-        elif node.op_type == "Gather":
-            nodes += _as_columns(node, order, graph, opset)
-            added[nodes[-1].name] = where
-        elif splits[node.input[0]] in floats:
-            read, apart = node.input[0], f"{node.output[0]}{CAST}part"
-            nodes += [larger(read, apart), node]
+        found = bool(node.output) and orders.get(node.output[0]) is node
+        where = f"{node.op_type} {node.name or node.output[0]!r}" if found else ""
+        if found and node.op_type == "Gather":
+            nodes += _as_columns(node, graph, opset)
+            added |= dict.fromkeys((nodes[-3].name, nodes[-1].name), where)
+        elif found and kinds.can_be_compared(splits[node.input[0]], opset):
+            apart = f"{node.output[0]}{CAST}part"
+            nodes += [larger(node.input[0], apart, name=apart), node]
             node.input[0] = apart
             added[apart] = where
         else:
@@ -115,13 +139,22 @@ def _keep(graph: GraphProto, opset: int, floats: set[str], added: dict[str, str]
     put_back(graph, nodes)
 
 
-def _as_columns(node: NodeProto, order: Sequence[int], graph: GraphProto, opset: int) -> list[NodeProto]:
+def _as_columns(node: NodeProto, graph: GraphProto, opset: int) -> list[NodeProto]:
     """Gather by indices with an axis of length 1 behind, and drop that axis."""
-    made = node.output[0]
-    indices, columns, axes = (f"{made}{CAST}{what}" for what in ("indices", "columns", "axes"))
-    graph.initializer.append(numpy_helper.from_array(np.array(order, np.int64).reshape(-1, 1), indices))
+    made, axis = node.output[0], _axis(node) + 1
+    indices, columns = (f"{made}{CAST}{what}" for what in ("indices", "columns"))
+    before, behind = _axis_of_one("Unsqueeze", node.input[1], indices, 1, opset), None
     node.input[1], node.output[0] = indices, columns
+    behind = _axis_of_one("Squeeze", columns, made, axis, opset)
+    for tensor in (before[1], behind[1]):
+        if tensor is not None:
+            graph.initializer.append(tensor)
+    return [before[0], node, behind[0]]
+
+
+def _axis_of_one(op_type: str, read: str, made: str, axis: int, opset: int) -> tuple[NodeProto, TensorProto | None]:
+    name = f"{made}{CAST}{op_type.lower()}"
     if opset < 13:
-        return [node, helper.make_node("Squeeze", [columns], [made], name=columns, axes=[2])]
-    graph.initializer.append(numpy_helper.from_array(np.array([2], np.int64), axes))
-    return [node, helper.make_node("Squeeze", [columns, axes], [made], name=columns)]
+        return helper.make_node(op_type, [read], [made], name=name, axes=[axis]), None
+    tensor = numpy_helper.from_array(np.array([axis], np.int64), f"{name}_axes")
+    return helper.make_node(op_type, [read, tensor.name], [made], name=name), tensor

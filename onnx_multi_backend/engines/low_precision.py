@@ -5,8 +5,8 @@ They move scales and zero points behind the operators that follow a DequantizeLi
 by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all processors)
 
 - tensors are concatenated that are of signed integers, or whose zero points differ, and a convolution follows;
-- AveragePool counts zeros around its input;
-- Clip has bounds that are no multiples of the scale: they are rounded to one;
+- AveragePool counts zeros around its input, or rounds its means to the scale;
+- Clip, or Min and Max, have bounds that are no multiples of the scale: they are rounded to one;
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time.
 
@@ -18,17 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Facts, inlined
 from onnx_multi_backend.engines.apart import larger, put_back
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, canonical, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
-
-_QUANTIZED = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 #: What computes in 8 bits by itself: behind it there are scales, but no zero points and no grid that a bound is rounded to.
 _COMPUTES = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
@@ -49,8 +47,8 @@ def kept_in_place(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]
     added : frozenset of str
         The names of the nodes that are new.
     """
-    operators = {node.op_type for node in all_nodes(model) if not canonical(node.domain)}
-    if not operators & _QUANTIZED or not operators & _FORMS.keys() or expands_too_far(model):
+    operators = {node.op_type for node in all_nodes(model)}
+    if not operators & _FORMS.keys() or not _is_quantized(model, operators) or expands_too_far(model):
         return model, (), frozenset()
     flat = inlined(model)
     floats = Facts(flat).floats
@@ -65,6 +63,15 @@ def kept_in_place(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]
         tuple(Adaptation("low_precision", where, "kept in floating point", _REASON) for where in added.values()),
         frozenset(added),
     )
+
+
+def _is_quantized(model: ModelProto, operators: set[str]) -> bool:
+    """Whether something else than weights is quantized, in ONNX's domain or ONNX Runtime's."""
+    if "DequantizeLinear" not in operators or "QuantizeLinear" in operators:
+        return "QuantizeLinear" in operators
+    weights = {tensor.name for tensor in all_tensors(model)}
+    weights.update(node.output[0] for node in all_nodes(model) if node.op_type == "Constant")
+    return any(node.op_type == "DequantizeLinear" and node.input[0] not in weights for node in all_nodes(model))
 
 
 def _keep(
@@ -94,12 +101,12 @@ def _keep(
         elif place < 0:
             made = node.output[0]
             node.output[0] = apart = f"{made}{CAST}apart"
-            nodes += [node, larger(apart, made)]
-            added[made] = where
+            nodes += [node, larger(apart, made, name=apart)]
+            added[apart] = where
         else:
             read = node.input[place]
             node.input[place] = apart = f"{node.output[0]}{CAST}apart"
-            nodes += [larger(read, apart), node]
+            nodes += [larger(read, apart, name=apart), node]
             added[apart] = where
     put_back(graph, nodes)
 
@@ -108,12 +115,17 @@ def _result(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping
     return -1
 
 
-def _of_padded(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    padded = any(attributes.get("pads", ())) or attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
-    # A Pad before it becomes its padding, with the zeros counted.
-    counts = attributes.get("count_include_pad", 0) and padded
-    return 0 if (counts or "Pad" in _kinds_before(node, makers)) and _is_scaled(node, makers) else None
+def _of_dequantized(
+    node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]
+) -> int | None:
+    return 0 if _is_scaled(node, makers) else None
+
+
+def _bounded(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    """Min and Max with a constant: both together are taken for Clip."""
+    given = [i for i, name in enumerate(node.input) if name not in constants]
+    alone = len(node.input) == 2 and len(given) == 1
+    return given[0] if alone and _is_scaled(node, makers, given[0]) else None
 
 
 def _of_scaled(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
@@ -139,24 +151,26 @@ _Form = Callable[[NodeProto, Mapping[str, NodeProto], Mapping[str, TensorProto]]
 
 #: Which input is kept apart, or -1 for the first output; None where the node is computed rightly.
 _FORMS: Mapping[str, _Form] = {
-    "AveragePool": _of_padded,
+    "AveragePool": _of_dequantized,
     "Clip": _of_scaled,
     "Concat": _result,
     "ConvTranspose": _weights,
     "MatMul": _of_channels,
+    "Max": _bounded,
+    "Min": _bounded,
 }
 
 
-def _is_scaled(node: NodeProto, makers: Mapping[str, NodeProto]) -> bool:
+def _is_scaled(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0) -> bool:
     """Whether scales of a DequantizeLinear may be moved up to a node."""
-    return "DequantizeLinear" in _kinds_before(node, makers)
+    return "DequantizeLinear" in _kinds_before(node, makers, place)
 
 
-def _kinds_before(node: NodeProto, makers: Mapping[str, NodeProto]) -> set[str]:
-    """The operators that a node's first input comes through, up to those that compute in 8 bits by themselves."""
+def _kinds_before(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0) -> set[str]:
+    """The operators that an input of a node comes through, up to those that compute in 8 bits by themselves."""
     found: set[str] = set()
     seen: set[str] = set()
-    todo: list[str] = list(node.input[:1])
+    todo: list[str] = [node.input[place]]
     while todo:
         maker = makers.get(name := todo.pop())
         if maker is None or name in seen or maker.op_type in _COMPUTES:

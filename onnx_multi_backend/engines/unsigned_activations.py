@@ -14,7 +14,7 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
 
 _NEEDED = frozenset({"QuantizeLinear", "DequantizeLinear", "Concat"})
 _SUFFIX = "/omb_unsigned"
@@ -56,7 +56,7 @@ def _shift(graph: GraphProto) -> int:
     made: dict[str, str] = {}
     count = 0
     for node in graph.node:
-        if node.op_type != "QuantizeLinear" or canonical(node.domain) or node.input[0] in known:
+        if node.op_type != "QuantizeLinear" or node.input[0] in known:
             continue
         pair = [node, *readers[node.output[0]]]
         if node.output[0] in elsewhere or not all(_is_signed(n, tensors, first=n is node) for n in pair):
@@ -99,7 +99,7 @@ def _known(graph: GraphProto, tensors: Mapping[str, TensorProto]) -> set[str]:
 
 def _is_signed(node: NodeProto, tensors: Mapping[str, TensorProto], *, first: bool) -> bool:
     """Whether a node makes, or reads, int8 of constant zero points."""
-    if node.op_type != ("QuantizeLinear" if first else "DequantizeLinear") or canonical(node.domain):
+    if node.op_type != ("QuantizeLinear" if first else "DequantizeLinear"):
         return False
     if len(node.input) <= _ZERO or not node.input[_ZERO]:
         return False
@@ -119,6 +119,8 @@ def _make_unsigned(
     if name not in made:
         zeros = numpy_helper.to_array(tensors[name]).astype(np.int16) + _SHIFT
         made[name] = f"{name}{_SUFFIX}"
+        while made[name] in tensors:
+            made[name] += "_"
         graph.initializer.append(numpy_helper.from_array(zeros.astype(np.uint8), made[name]))
     node.input[_ZERO] = made[name]
     for attribute in node.attribute:

@@ -134,7 +134,7 @@ RIGHT_ON_OPENVINO: dict[str, ModelProto] = {
     "the aspect ratio as it is": resize_to(8, 12),
     "a last window that starts in the image": max_pool(2, 3),
     "constants of 32 bits with a scale known at run time": single(
-        "DequantizeLinear", [np.int32([[3, -7], [2**24 + 2, 5]]), ()], opset=13
+        "DequantizeLinear", [np.int32([[3, -7], [2**24 + 2, 5]]), ()], opset=19
     ),
     "DFT along axis 1": single("DFT", [(2, 4, 4, 1), None, np.array(1)], opset=20),
     "DFT along the axis before the last, which is 1": single("DFT", [(2, 4, 1)], opset=20),

@@ -95,8 +95,6 @@ def test_any_other_node(openvino_ep: type[omb.Preset], opset: int) -> None:
 @pytest.mark.parametrize(
     ("op_type", "kind", "right"),
     [
-        ("Greater", "bool", lambda x: x > FAR),
-        ("Equal", "bool", lambda x: x == FAR),
         ("Mul", "int64", lambda x: x * FAR),
         ("Concat <axis = 0>", "int64", lambda x: np.append(x, FAR)),
     ],
@@ -105,6 +103,16 @@ def test_constants_beyond_int32(openvino_ep: type[omb.Preset], op_type: str, kin
     made = model("int64[n] x", f"{kind}[m] y", f"y = {op_type} (x, far)", f"int64[1] far = {{{FAR}}}")
     runs = [np.array([1, -7, 2**31 - 1]), np.array([0])]
     ran(openvino_ep, made, op_type.split()[0], [[x] for x in runs], [right(x) for x in runs])
+
+
+@pytest.mark.parametrize(("op_type", "right"), [("Greater", np.greater), ("Equal", np.equal)])
+def test_comparisons_with_constants_beyond_int32_stay(openvino_ep: type[omb.Preset], op_type: str, right: Any) -> None:
+    """A rule writes them in another way."""
+    made = model("int64[n] x", "bool[m] y", f"y = {op_type} (x, far)", f"int64[1] far = {{{FAR}}}")
+    prepared = openvino_ep.prepare(made)
+    assert "left_to_cpu" not in {change.pass_name for change in prepared.adaptations}
+    for x in (np.array([1, -7, 2**31 - 1]), np.array([0])):
+        np.testing.assert_array_equal(prepared.run([x, floats(4)])[0], right(x, FAR))
 
 
 def test_numbers_beyond_int32_reach_no_other_node(openvino_ep: type[omb.Preset]) -> None:

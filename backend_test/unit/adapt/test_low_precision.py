@@ -57,6 +57,15 @@ def _clip(net: Net, x: str) -> str:
     return net("Clip", net("Transpose", x, perm=[0, 1, 3, 2]), *(net.constant(np.float32(bound)) for bound in (0, 0.1)))
 
 
+def _mean(net: Net, x: str) -> str:
+    return net("Conv", net("AveragePool", x, kernel_shape=[2, 2]), net.weight((4, 4, 1, 1)))
+
+
+def _min_of_max(net: Net, x: str) -> str:
+    low, high = (net.constant(np.float32(bound)) for bound in (-0.0525, 0.0525))
+    return net("Conv", net("Min", net("Max", x, low), high), net.weight((4, 4, 1, 1)))
+
+
 def _conv_transpose(net: Net, x: str) -> str:
     net.weights = "uint8"
     return net("ConvTranspose", x, net.weight((4, 4, 2, 2), 1), strides=[2, 2])
@@ -81,6 +90,8 @@ FORMS: dict[str, tuple[Any, Made]] = {
     "Pad before AveragePool": (np.uint8(88), _padded_pool),
     "Clip": (np.uint8(88), _clip),
     "ConvTranspose": (np.uint8(0), _conv_transpose),
+    "AveragePool before a Conv": (np.uint8(100), _mean),
+    "Min of Max": (np.uint8(100), _min_of_max),
 }
 
 
@@ -110,6 +121,34 @@ def test_the_engine_alone_still_computes_each_form_wrongly(openvino: type[omb.Pr
     """Where this fails the engine has been mended: let it have the form."""
     model, x = _model(*FORMS[form])
     assert off(openvino.prepare(model, adapt=False).run([x])[0], literally(model, {"x": x})[0]) > 0.005
+
+
+@pytest.mark.parametrize("form", ["Concat of int8", "AveragePool", "Clip"])
+def test_pairs_of_onnx_runtime_s_domain(preset: type[omb.Preset], form: str) -> None:
+    model, x = _model(*FORMS[form])
+    for node in model.graph.node:
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            node.domain = "com.microsoft"
+    model.opset_import.add(domain="com.microsoft", version=1)
+    assert off(preset.prepare(model).run([x])[0], literally(model, {"x": x})[0]) < 0.005
+
+
+def test_nodes_may_bear_their_results_names(preset: type[omb.Preset]) -> None:
+    model, x = _model(*FORMS["Concat of int8"])
+    for node in model.graph.node:
+        node.name = node.output[0]
+    assert off(preset.prepare(model).run([x])[0], literally(model, {"x": x})[0]) < 0.005
+
+
+def test_weights_alone_are_no_reason(openvino: type[omb.Preset]) -> None:
+    net = Net(0)
+    net.weights = "int8"
+    joined = net("Concat", "past", net("MatMul", "x", net.weight((6, 5), 1)), axis=1)
+    given = [models.tensor("x", [1, 4, 6]), models.tensor("past", [1, 3, 5])]
+    model = models.model(
+        net.nodes, given, [models.tensor(joined, None)], initializers=net.initializers, opsets={"": OPSET}
+    )
+    assert not [change for change in openvino.prepare(model).adaptations if change.pass_name == "low_precision"]
 
 
 def test_a_mat_mul_of_scaled_channels(preset: type[omb.Preset]) -> None:

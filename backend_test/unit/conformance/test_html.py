@@ -248,7 +248,7 @@ def test_a_cell_opens_the_operator_for_its_backend(visit: Opener) -> None:
     assert dialog.get_by_label("Backend").locator("option:checked").text_content() == "OrtOpenvino"
     assert dialog.locator(".case .labels").all_inner_texts() == ["fallback"]
     dialog.get_by_label("Backend").select_option("all shown")
-    assert "xfail" in dialog.locator(".case .labels").inner_text()
+    dialog.locator(".case .labels", has_text="xfail").wait_for()
 
 
 def test_the_address_brings_back_what_is_shown(visit: Opener) -> None:

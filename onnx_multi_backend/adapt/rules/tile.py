@@ -23,7 +23,8 @@ def tile(site: Site) -> Iterator[ModelProto]:
     rank = site.rank(x)
     if not site.is_("Tile") or site.opset < 6 or rank is None or site.constant(repeats) is not None:
         return
-    if rank > _AT_ONCE:
+    # Of repeats whose number is not told, the result's rank would not be known.
+    if rank > _AT_ONCE and GUARDED not in site.node.name and site.shape(repeats) == [rank]:
         yield _a_few_at_a_time(site, rank)
     body = Body(site)
     zero, one = (body.constant(number, TensorProto.INT64) for number in (0, 1))

@@ -2,6 +2,7 @@
 """Optimizers of ONNX Runtime that must not see a model (found by measuring).
 
 Before 1.32 a Pad with zeros before MaxPool becomes the padding of MaxPool, where zeros do not count: the result is wrong where numbers are negative.
+So it is before AveragePool with ceil_mode.
 
 A fusion ends the process of 1.24 to 1.32. Of a float16 MatMul with a constant, and a Transpose that moves the first axis to one of the last two places, the fusion makes one
 node; building the session then ends the process at the level ORT_ENABLE_ALL, which is the default. PyTorch writes this where a batch
@@ -27,8 +28,14 @@ def _of_pads(model: ModelProto) -> list[str]:
         passes = node.op_type in ("Cast", "Identity") and node.input[0] in padded
         if node.op_type == "Pad" or passes:
             padded.update(node.output[:1])
-    pooled = padded and any(node.op_type == "MaxPool" and node.input[0] in padded for node in all_nodes(model))
+    # What a local function passes on is not followed.
+    pooled = padded and any(_pools(n) and (model.functions or n.input[0] in padded) for n in all_nodes(model))
     return ["Pad_Fusion"] if pooled and applies({"onnxruntime": "<1.32"}) else []
+
+
+def _pools(node: NodeProto) -> bool:
+    ceils = any(a.name == "ceil_mode" and a.i for a in node.attribute)
+    return node.op_type == "MaxPool" or (node.op_type == "AveragePool" and ceils)
 
 
 def _of_halves(model: ModelProto) -> list[str]:
