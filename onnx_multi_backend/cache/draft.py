@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import shutil
 from collections.abc import Callable, Mapping
@@ -76,7 +77,9 @@ class Draft:
                 self.folder = None
                 upkeep.entry_added(self._root, self._limit, size)
         except OSError as error:
-            if not self._place.is_dir():  # else another process was first
+            # Another process was first, even where its entry has been evicted since.
+            taken = error.errno in (errno.ENOTEMPTY, errno.EEXIST) or self._place.is_dir()
+            if not taken:
                 self._on_error(error)
 
     def __exit__(

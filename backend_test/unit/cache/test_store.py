@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -98,6 +99,19 @@ def test_of_two_that_make_the_same_entry_the_first_one_stays(store: Store, put: 
     assert entry is not None
     assert entry.facts == {"name": "a"}
     assert [item.name for item in (store.root / "ort").iterdir()] == [key_of("a")]
+
+
+def test_another_process_was_first_though_its_entry_has_gone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is wrong with the cache then, and nothing is said."""
+
+    def taken(folder: Path, target: Path) -> Path:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(folder), None, str(target))
+
+    monkeypatch.setattr(Path, "rename", taken)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with store.draft("ort", key_of("a")) as draft:
+            draft.keep({}, {})
 
 
 @pytest.mark.parametrize(
