@@ -143,13 +143,11 @@ def _as_columns(node: NodeProto, graph: GraphProto, opset: int) -> list[NodeProt
     """Gather by indices with an axis of length 1 behind, and drop that axis."""
     made, axis = node.output[0], _axis(node) + 1
     indices, columns = (f"{made}{CAST}{what}" for what in ("indices", "columns"))
-    before, behind = _axis_of_one("Unsqueeze", node.input[1], indices, 1, opset), None
+    before, one = _axis_of_one("Unsqueeze", node.input[1], indices, 1, opset)
+    behind, dropped = _axis_of_one("Squeeze", columns, made, axis, opset)
     node.input[1], node.output[0] = indices, columns
-    behind = _axis_of_one("Squeeze", columns, made, axis, opset)
-    for tensor in (before[1], behind[1]):
-        if tensor is not None:
-            graph.initializer.append(tensor)
-    return [before[0], node, behind[0]]
+    graph.initializer.extend(tensor for tensor in (one, dropped) if tensor is not None)
+    return [before, node, behind]
 
 
 def _axis_of_one(op_type: str, read: str, made: str, axis: int, opset: int) -> tuple[NodeProto, TensorProto | None]:

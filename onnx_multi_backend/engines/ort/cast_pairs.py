@@ -8,10 +8,11 @@ memory that is no longer the input's, once the input gets smaller.
 
 from __future__ import annotations
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.apart import larger, put_back
 from onnx_multi_backend.engines.session import Payload
 
 #: Element types of which Max has always had a form.
@@ -43,13 +44,11 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     for i, node in enumerate(copy.graph.node):
         if i in casts:
             name = f"{node.output[0]}{CAST}apart"
-            nodes.append(helper.make_node("Max", [node.input[0]] * 2, [name], name=name))
+            nodes.append(larger(node.input[0], name, name=name))
             node.input[0] = name
             added.add(name)
         nodes.append(node)
-    made = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del copy.graph.node[:]
-    copy.graph.node.extend(made)
+    put_back(copy.graph, nodes)
     change = Adaptation(
         "kept_apart",
         "",

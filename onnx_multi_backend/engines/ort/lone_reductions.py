@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
 from onnx_multi_backend.adapt.single_node import Facts, inlined, opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.engines.apart import larger, put_back
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -82,7 +83,7 @@ def _separate(graph: GraphProto, values: Values, opset: int, known: set[str]) ->
         made = node.output[0]
         node.output[0] = alone = f"{made}{CAST}alone"
         if opset >= _MAX_OF_INTEGERS:
-            nodes.append(helper.make_node("Max", [alone, alone], [made], name=alone))
+            nodes.append(larger(alone, made, name=alone))
         else:
             twice = f"{alone}_twice"
             nodes.append(helper.make_node("Add", [alone, alone], [twice], name=twice))
@@ -90,7 +91,5 @@ def _separate(graph: GraphProto, values: Values, opset: int, known: set[str]) ->
             added.add(twice)
         added.add(alone)
     if added:
-        kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-        del graph.node[:]
-        graph.node.extend(kept)
+        put_back(graph, nodes)
     return added
