@@ -104,7 +104,7 @@ def _runs(*builders: Builder) -> dict[str, list[float]]:
     for i in range(4):
         order = builders[i % len(builders) :] + builders[: i % len(builders)]
         calls = {name: call for build in order for name, call in build().items()}
-        for name, figures in in_turns(calls, rounds=14, repeat=4, warm_up=3, settle=0.02).items():
+        for name, figures in in_turns(calls, rounds=14, repeat=4, warm_up=3, settle=True).items():
             pooled.setdefault(name, []).extend(figures)
     return pooled
 

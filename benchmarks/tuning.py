@@ -29,7 +29,7 @@ from tabulate import tabulate
 import onnx_multi_backend as omb
 from benchmarks import models
 from onnx_multi_backend.host.surroundings import surroundings
-from onnx_multi_backend.measuring.clock import one_turn
+from onnx_multi_backend.measuring.clock import SETTLE, WAKE, one_turn, wake
 from onnx_multi_backend.measuring.intervals import median_of, ratio
 from onnx_multi_backend.models import random_inputs
 from onnx_multi_backend.models.loading import load
@@ -48,8 +48,8 @@ SHAPES = {
     "ch_ppocr_mobile_v2.0_cls_infer": {"x": (1, 3, 48, 192)},
 }
 
-#: Rounds in each process, processes one after another, seconds of a turn and before it.
-_ROUNDS, _PROCESSES, _TURN, _SETTLE = 11, 5, 0.02, 0.02
+#: Rounds in each process, processes one after another, seconds of a turn.
+_ROUNDS, _PROCESSES, _TURN = 11, 5, 0.03
 
 
 class Model(NamedTuple):
@@ -83,7 +83,7 @@ def _open_bare(model: Model) -> None:
 
 
 def _time_bare() -> list[float]:
-    _bare()
+    wake(_bare, WAKE)
     return one_turn(_bare, _TURN)
 
 
@@ -107,11 +107,11 @@ def _in_processes(model: Model, setups: Mapping[str, Setup], stack: contextlib.E
         lane = make_lane()
         stack.callback(lane.close)
         lane.prepare(name, setup, AS_GIVEN)
-        turns[name] = partial(lane.latency, name, _TURN, 1)
+        turns[name] = partial(lane.latency, name, _TURN, WAKE)
     figures: dict[str, list[float]] = {name: [] for name in turns}
     for i in range(_ROUNDS):
         for name in turns if i % 2 == 0 else reversed(turns):
-            time.sleep(_SETTLE)
+            time.sleep(SETTLE)
             figures[name].append(statistics.median(turns[name]()))
     return figures
 

@@ -10,7 +10,7 @@ from onnx_multi_backend.measuring.clock import in_turns, seconds_per_call
 from onnx_multi_backend.measuring.intervals import median_interval, ratio
 
 #: Rounds of a comparison, how many there may be while nobody is faster, and the seconds that each side of a round takes at least.
-_ROUNDS, _MOST_ROUNDS, _AT_LEAST = 21, 84, 0.01
+_ROUNDS, _MOST_ROUNDS, _AT_LEAST = 15, 60, 0.02
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def compare(one: Callable[[], object], other: Callable[[], object]) -> Ratio:
     ones: list[float] = []
     others: list[float] = []
     while True:
-        taken = in_turns({"one": one, "other": other}, rounds=_ROUNDS, repeat=repeats, warm_up=0)
+        taken = in_turns({"one": one, "other": other}, rounds=_ROUNDS, repeat=repeats, warm_up=0, settle=True)
         ones += taken["one"]
         others += taken["other"]
         median, low, high = ratio(ones, others)

@@ -8,12 +8,19 @@ from collections.abc import Callable, Mapping
 
 Call = Callable[[], object]
 
+#: Seconds until the threads of the engine that ran before spin no more.
+SETTLE = 0.02
+
+#: Seconds of calls that are not timed after a pause: an engine's threads, woken together, may share one processor until the scheduler moves
+#: one of them, which takes Linux about 25 ms, and runs take two to four times as long until then.
+WAKE = 0.03
+
 #: A single call below this is not timed alone: reading the clock would be a part of it.
 _WORTH_A_LOOK = 20e-6
 
 
 def in_turns(
-    calls: Mapping[str, Call], *, rounds: int, repeat: int = 1, warm_up: int = 1, settle: float = 0
+    calls: Mapping[str, Call], *, rounds: int, repeat: int = 1, warm_up: int = 1, settle: bool = False
 ) -> dict[str, list[float]]:
     """Seconds per call of each, one figure a round; what a call returns is dropped after the clock stopped.
 
@@ -24,9 +31,8 @@ def in_turns(
         Turns, and calls in each of them.
     warm_up : int
         Calls before the first turn.
-    settle : float
-        Seconds to wait before each turn, until the threads of the one before spin no more; a call that is not timed
-        then wakes its own.
+    settle : bool
+        Whether to let the threads of the one before come to rest before each turn, and to `wake` its own.
     """
     for call in calls.values():
         for _ in range(warm_up):
@@ -37,8 +43,8 @@ def in_turns(
         for name in names if i % 2 == 0 else reversed(names):
             call = calls[name]
             if settle:
-                time.sleep(settle)
-                call()
+                time.sleep(SETTLE)
+                wake(call, WAKE)
             figures[name].append(seconds_per_call(call, repeat))
     return figures
 
@@ -51,6 +57,14 @@ def seconds_per_call(call: Call, repeat: int) -> float:
     took = time.perf_counter_ns() - started
     del result
     return took / repeat / 1e9
+
+
+def wake(call: Call, seconds: float) -> None:
+    """Call, once at least, until so many seconds have passed."""
+    end = time.perf_counter() + seconds
+    call()
+    while time.perf_counter() < end:
+        call()
 
 
 def one_turn(call: Call, seconds: float, *, most: int = 1000) -> list[float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from onnx_multi_backend.measuring.intervals import Interval, ratio
 from onnx_multi_backend.tuning.measurement import Outcome
-from onnx_multi_backend.tuning.trials import SETTLE, Trial, Trials, turn_seconds
+from onnx_multi_backend.tuning.trials import Trial, Trials, turn_seconds
 
 #: Rounds between two looks at who is to stay; half of them do.
 RUNGS = (3, 4, 6)
@@ -204,8 +204,8 @@ class Contest:
     def seconds(self, trials: Sequence[Trial]) -> float:
         """What a round of all takes, roughly."""
         if self._objective == "throughput":
-            return sum(SETTLE + max(0.5, 20 * trial.median) for trial in trials)
-        return sum(SETTLE + turn_seconds(trial.median) for trial in trials)
+            return sum(turn_seconds(trial.median) + max(0.5, 20 * trial.median) for trial in trials)
+        return sum(turn_seconds(trial.median) for trial in trials)
 
 
 def _is_clear(interval: Interval) -> bool:

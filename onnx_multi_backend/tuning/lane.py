@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onnx_multi_backend.errors import OnnxMultiBackendError, RunError
-from onnx_multi_backend.measuring.clock import one_turn
+from onnx_multi_backend.measuring.clock import WAKE, one_turn, wake
 from onnx_multi_backend.models.loading import ModelLike, load
 from onnx_multi_backend.presets.knobs import merged
 from onnx_multi_backend.presets.registry import get_preset
@@ -145,18 +145,19 @@ class Lane:
         """What a configuration makes of the first example with the last bits of its numbers changed."""
         return tuple(self._prepared[key].run({name: nudged(value) for name, value in self._examples[0].items()}))
 
-    def latency(self, key: str, seconds: float, warm_up: int) -> list[float]:
-        """Run for some time, after some runs that are not counted, and return the seconds of each run."""
+    def latency(self, key: str, seconds: float, warm_up: float) -> list[float]:
+        """Run for some time, after some seconds of runs that are not counted, and return the seconds of each run."""
         prepared, example = self._prepared[key], self._examples[0]
-        for _ in range(warm_up):
-            prepared.run(example)
+        if warm_up:
+            wake(lambda: prepared.run(example), warm_up)
         return one_turn(lambda: prepared.run(example), seconds)
 
     def throughput(self, key: str, seconds: float, latency: float) -> float:
         """Runs per second through `run_many`, from when as many are under way as there will be."""
         prepared = self._prepared[key]
         count = max(_BATCHES, round(seconds / max(latency, 1e-6)))
-        under_way = 16 if latency < 0.05 else 5  # the first runs go one after another, and then the pool fills
+        # The first runs go one after another, then the pool fills, and its threads find their processors.
+        under_way = max(16 if latency < 0.05 else 5, round(WAKE / max(latency, 1e-6)))
         results = prepared.run_many(itertools.repeat(self._examples[0], count + under_way))
         for _ in itertools.islice(results, under_way):
             pass

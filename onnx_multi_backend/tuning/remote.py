@@ -71,7 +71,7 @@ class RemoteLane:
         found: tuple[Any, ...] = self._ask("nudged", key)
         return found
 
-    def latency(self, key: str, seconds: float, warm_up: int) -> list[float]:
+    def latency(self, key: str, seconds: float, warm_up: float) -> list[float]:
         """See `Lane.latency`."""
         found: list[float] = self._ask("latency", key, seconds, warm_up)
         return found

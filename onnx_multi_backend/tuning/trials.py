@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.measuring.clock import SETTLE, WAKE
 from onnx_multi_backend.measuring.intervals import median_of
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.differences import Difference, Limits, compare
 from onnx_multi_backend.tuning.lane import Prepared, why
 from onnx_multi_backend.tuning.measurement import Measurement, Outcome, Placement
 
-#: Seconds until the threads of the engine that ran before spin no more.
-SETTLE = 0.02
-
 #: A run that takes longer wakes its threads in a small part of its time, and needs no other one before it.
-_WAKES_ITSELF = 0.05
+_WAKES_ITSELF = 0.25
 
 #: Seconds that an answer may take at least.
 _LEAST_LIMIT = 1.0
@@ -46,7 +44,7 @@ class AnyLane(Protocol):
     def outputs(self, key: str) -> tuple[list[tuple[Any, ...]], list[float]]: ...
     def again(self, key: str) -> tuple[Any, ...]: ...
     def nudged(self, key: str) -> tuple[Any, ...]: ...
-    def latency(self, key: str, seconds: float, warm_up: int) -> list[float]: ...
+    def latency(self, key: str, seconds: float, warm_up: float) -> list[float]: ...
     def throughput(self, key: str, seconds: float, latency: float) -> float: ...
     def elsewhere_time(self, key: str) -> float | None: ...
     def memory(self) -> int | None: ...
@@ -260,7 +258,7 @@ class Trials:
                     lane.throughput(trial.candidate.key, max(_STREAM, 4 * trial.median), trial.median)
                 )
             else:
-                trial.latency.append(lane.latency(trial.candidate.key, _TURN, int(trial.median < _WAKES_ITSELF)))
+                trial.latency.append(lane.latency(trial.candidate.key, _TURN, _warm_up(trial.median)))
 
         self._guarded(trial, limit, measure)
 
@@ -396,4 +394,9 @@ class Trials:
 
 def turn_seconds(latency: float) -> float:
     """How long a turn is, roughly, of a candidate that takes so long for a run."""
-    return max(_TURN, latency)
+    warm_up = _warm_up(latency)
+    return SETTLE + (max(warm_up, latency) if warm_up else 0.0) + max(_TURN, latency)
+
+
+def _warm_up(latency: float) -> float:
+    return WAKE if latency < _WAKES_ITSELF else 0.0

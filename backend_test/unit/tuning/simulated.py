@@ -76,15 +76,15 @@ class SimulatedLane:
         error = self._errors(setup.preset, setup.options) or 0.0
         return [(np.array([1.0 + error, 2.0]),)], self.latency(key, 0, 0)
 
-    def latency(self, key: str, seconds: float, warm_up: int) -> list[float]:
+    def latency(self, key: str, seconds: float, warm_up: float) -> list[float]:
         self.runs += 1
         drift = self._factor * (1 + self._drift * np.sin(self.runs / 40))
         base = self._seconds(self._setups[key])
         assert base is not None
         count = max(1, round(seconds / base)) if seconds else 1
-        times = [base * drift * float(np.exp(self._random.normal(0, self._noise))) for _ in range(count + warm_up)]
-        self.now[0] += sum(times)
-        return times[warm_up:]
+        times = [base * drift * float(np.exp(self._random.normal(0, self._noise))) for _ in range(count)]
+        self.now[0] += sum(times) + (max(warm_up, base) if warm_up else 0.0)
+        return times
 
     def throughput(self, key: str, seconds: float, latency: float) -> float:
         return 1 / self.latency(key, seconds, 0)[0]

@@ -33,7 +33,8 @@ KNOBS = {
 
 @pytest.fixture(autouse=True)
 def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials_module, "SETTLE", 0.0)
+    for name in ("SETTLE", "WAKE"):
+        monkeypatch.setattr(trials_module, name, 0.0)
 
 
 def exact(preset: str, options: Mapping[str, Any]) -> float:

@@ -85,7 +85,7 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Prese
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compared here are words, not times: turns are short, and the space is small."""
-    for name in ("SETTLE", "_TURN", "_STREAM"):
+    for name in ("SETTLE", "WAKE", "_TURN", "_STREAM"):
         monkeypatch.setattr(trials, name, 0.001)
     knobs = OrtCpuBackend.knobs.__func__
     monkeypatch.setattr(OrtCpuBackend, "knobs", classmethod(lambda cls, host: knobs(cls, host)[:2]))
