@@ -46,7 +46,7 @@ COLUMNS = (
     Column("p99", "the time that 99 % of all runs do not exceed", lambda _, m: seconds_text(m.quantile(0.99))),
     Column(
         "Spread",
-        "the interquartile range of the rounds by their median, or how far a process is from it",
+        "the interquartile range of the rounds by their median, or how far a process or an earlier part of the search is from it",
         lambda _, m: share_text(m.noise) if len(m.latency) > 1 else NONE,
     ),
     Column("Runs/s", "runs per second with many under way", lambda _, m: significant(m.per_second)),

@@ -186,6 +186,9 @@ class Contest:
     def _anew(self, trials: Sequence[Trial]) -> None:
         self._count += 1
         for trial in trials:
+            figures = self.figures(trial)
+            if len(figures) >= RUNGS[0] and self._objective != "memory":
+                trial.earlier.append(statistics.median(figures))
             trial.latency, trial.throughput, trial.processes, trial.contest = [], [], [0], self._count
 
     def _rounds(self, trials: Sequence[Trial], count: int, *, spare: float = 0.0) -> bool:

@@ -83,6 +83,8 @@ class Measurement:
         From the reference.
     contest : int
         Which rounds it was timed in: those with the same number were timed in turn.
+    earlier : tuple of float
+        Medians of the rounds in which it was timed before, in seconds.
     times_best : float, optional
         How many times the chosen one's figure its own was, in rounds that both were timed in, or by way of a third. Times that were taken at
         different times are not compared.
@@ -106,6 +108,7 @@ class Measurement:
     placement: Placement | None = None
     difference: Difference | None = None
     contest: int = 0
+    earlier: tuple[float, ...] = ()
     times_best: float | None = None
     adaptations: int = 0
     notes: tuple[str, ...] = field(default=())
@@ -133,8 +136,12 @@ class Measurement:
 
     @property
     def noise(self) -> float:
-        """How far the rounds differ: their interquartile range by their median, or how far a process is from it, whichever is more."""
-        return spread(self.rounds, self.processes)
+        """How far times differ, whichever is most: the interquartile range of the rounds, a process, or `earlier` ones; of their median."""
+        rounds = [1 / rate for rate in self.throughput] or self.rounds
+        if not rounds:
+            return 0.0
+        now = median_of(rounds, self.processes)
+        return max([spread(rounds, self.processes), *(abs(before / now - 1) for before in self.earlier)])
 
     @property
     def per_second(self) -> float:
@@ -169,6 +176,7 @@ class Measurement:
             if self.difference is None
             else {name: _number(getattr(self.difference, name)) for name in ("largest", "relative", "cosine", "noise")},
             "contest": self.contest,
+            "earlier": list(self.earlier),
             "times_best": self.times_best,
             "adaptations": self.adaptations,
             "notes": list(self.notes),
@@ -196,6 +204,7 @@ class Measurement:
             placement=None if placement is None else Placement(**placement),
             difference=None if difference is None else Difference(**{k: float(v) for k, v in difference.items()}),
             contest=int(values["contest"]),
+            earlier=tuple(map(float, values.get("earlier", ()))),
             times_best=_optional(values["times_best"]),
             adaptations=int(values["adaptations"]),
             notes=tuple(map(str, values["notes"])),

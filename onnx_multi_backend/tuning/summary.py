@@ -120,7 +120,7 @@ def notices(report: Report) -> list[str]:
         )
     if report.best is not None and report.noisy and not any("machine was noisy" in note for note in report.notes):
         found.append(
-            f"The machine was too noisy: rounds of {report.best.name} differ by {share_text(report.best.noise)}. "
+            f"The machine was too noisy: times of {report.best.name} differ by {share_text(report.best.noise)}. "
             "Measure again while nothing else runs."
         )
     if not report.reference:

@@ -72,6 +72,8 @@ class Trial:
         How many of the rounds of its contest each process took.
     contest : int
         Which rounds it was timed in: those with the same number were timed in turn.
+    earlier : list of float
+        The median of its figures in each contest before.
     lost_to : Trial, optional
         The one that it was timed beside when it was dropped, and how many times its figure it took.
     """
@@ -92,6 +94,7 @@ class Trial:
     lane: AnyLane | None = None
     start: int = 0
     contest: int = 0
+    earlier: list[float] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     lost_to: Trial | None = None
     lost_by: float = 1.0
@@ -166,6 +169,7 @@ class Trial:
             placement=placement,
             difference=self.difference,
             contest=self.contest,
+            earlier=tuple(self.earlier),
             times_best=self.times(best) if best is not None else None,
             adaptations=prepared.adaptations if prepared else 0,
             notes=(*(prepared.warnings if prepared else ()), *self.notes),

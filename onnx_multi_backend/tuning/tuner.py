@@ -208,8 +208,8 @@ class _Tuning:
     def _report(self, trials: Trials, best: Trial, right: reference.Reference, notes: list[str]) -> Report:
         if best.measurement().noise > NOISY:
             notes.append(
-                f"the machine was noisy: rounds or processes of the chosen setup differ by {best.measurement().noise:.0%}, so "
-                "its figures are rough"
+                f"the machine was noisy: times of the chosen setup differ by {best.measurement().noise:.0%} between rounds, "
+                "processes or parts of the search, so its figures are rough"
             )
         measurements = tuple(trial.measurement(best) for trial in trials.tried)
         chosen = best.candidate.name

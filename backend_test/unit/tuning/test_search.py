@@ -272,6 +272,20 @@ def test_who_is_clearly_slower_is_timed_in_one_process_alone() -> None:
     assert contest.ratio(second, first).median == pytest.approx(2, rel=0.05)
 
 
+def test_a_machine_that_slows_down_is_called_noisy() -> None:
+    asked = 0
+
+    def slowing(preset: str, options: Mapping[str, Any]) -> float:
+        nonlocal asked
+        asked += 1
+        return 0.01 if asked < 40 else 0.02
+
+    search, _ = searched(slowing, [space("OrtCpu", KNOBS)], noise=0.005, shared=False)
+    assert search.measured_again and search.best is not None
+    assert search.best.median == pytest.approx(0.02, rel=0.1)
+    assert search.best.measurement().noise > 4 * NOISY
+
+
 def test_what_graph_optimizations_change_is_noise_for_all() -> None:
     def errors(preset: str, options: Mapping[str, Any]) -> float:
         return {"OrtCpu": 0.002, "Openvino": 0.003}[preset] if "level" not in options else 0.5
