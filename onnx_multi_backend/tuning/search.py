@@ -99,11 +99,11 @@ class Search:
         for trial in [t for t in order if self._contest.ratio(t, order[0]).median > _HOPELESS]:
             self._contest.drop(trial, order[0])
         self._look_at_loose()
-        spaces = [t for t in order if t.alive]
-        for i, trial in enumerate(spaces):
+        spaces = self._with_precisions([(starts[t.candidate.key], t) for t in order if t.alive])
+        for i, (space, trial) in enumerate(spaces):
             # The first one is the most promising, and may take twice as long as each of the others.
             self._until = self._trials.seconds + self._left() * 2 / (1 + len(spaces) - i)
-            improved = self._improve(starts[trial.candidate.key], trial)
+            improved = self._improve(space, trial)
             self._until = math.inf
             self._beside_best(improved)
         self._final()
@@ -113,6 +113,22 @@ class Search:
         alive = [trial for trial in self._trials.tried if trial.alive and trial.prepared is not None]
         if self.best is None and alive:
             self.best = min(alive, key=lambda trial: trial.quick)
+
+    def _with_precisions(self, starts: Sequence[tuple[Space, Trial]]) -> list[tuple[Space, Trial]]:
+        """Of each space its start, or what computes in less than float32 if that is allowed and better: nothing else gains as much."""
+        spaces = {trial: space for space, trial in starts}
+        for space, start in starts:
+            loose = [c for c in space.neighbours(start.candidate) if not c.float32 and self._allowed(c)]
+            spaces |= dict.fromkeys(self._tried(loose, beside=start), space)
+        if len(spaces) == len(starts):
+            return list(starts)
+        found: dict[int, tuple[Space, Trial]] = {}
+        for trial in self._contest.halve(list(spaces), keep=self.best, rungs=(6,)):
+            space, first = found.setdefault(id(spaces[trial]), (spaces[trial], trial))
+            if first is not trial:
+                self._contest.drop(trial, first)
+        self.best = next((trial for _, trial in found.values()), self.best)
+        return list(found.values())
 
     def _improve(self, space: Space, incumbent: Trial) -> Trial:
         while self._left() > 0:

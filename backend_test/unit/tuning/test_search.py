@@ -272,6 +272,19 @@ def test_who_is_clearly_slower_is_timed_in_one_process_alone() -> None:
     assert contest.ratio(second, first).median == pytest.approx(2, rel=0.05)
 
 
+def test_a_precision_that_is_allowed_comes_before_small_gains() -> None:
+    """The preset whose defaults are a little slower has the lower precision, and there is no time for all."""
+
+    def times(preset: str, options: Mapping[str, Any]) -> float:
+        if options.get("precision") == "bf16":
+            return 0.006
+        return 0.0100 if preset == "OrtCpu" else 0.0104
+
+    spaces = [space("OrtCpu", KNOBS), space("Openvino", KNOBS, {"precision": ("bf16",)})]
+    search, _ = searched(times, spaces, limits=Limits(min_cosine=0.999), budget=6.0, shared=False)
+    assert search.best is not None and search.best.candidate.setup.options == {"precision": "bf16"}
+
+
 def test_a_machine_that_slows_down_is_called_noisy() -> None:
     asked = 0
 
