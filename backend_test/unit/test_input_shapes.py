@@ -41,6 +41,13 @@ def test_a_size_may_stay_open(engine: type[omb.Preset]) -> None:
         np.testing.assert_allclose(rep.run([X[:rows], X[:rows]])[0].ravel(), [2 * X[:rows].sum()])
 
 
+def test_a_size_that_is_minus_one_is_open(engine: type[omb.Preset]) -> None:
+    """PaddleOCR's models have it."""
+    model = models.one_node("Neg", [models.tensor("x", [-1, 3])], [models.tensor("y", [-1, 3])])
+    rep = engine.prepare(model, input_shapes={"x": (2, 3)})
+    np.testing.assert_array_equal(rep.run([X])[0], -X)
+
+
 def test_an_input_without_a_rank_gets_one(ort_cpu: type[omb.Preset]) -> None:
     model = models.one_node("Neg", [models.tensor("x", None)], [models.tensor("y", None)])
     rep = ort_cpu.prepare(model, input_shapes={"x": (2, 3)})

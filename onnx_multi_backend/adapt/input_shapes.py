@@ -55,7 +55,11 @@ def _fix(value: ValueInfoProto, wanted: Shape, named: dict[str, int], label: str
         tensor.shape.SetInParent()
         for _ in wanted:
             tensor.shape.dim.add()
-    declared = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim]
+    # Exporters write -1 where a dimension is open; engines read it so.
+    declared = [
+        (d.dim_value if d.dim_value >= 0 else None) if d.HasField("dim_value") else d.dim_param or None
+        for d in tensor.shape.dim
+    ]
     if len(wanted) != len(declared):
         raise OptionError(
             f"input_shapes: input {value.name!r} of {label} has {len(declared)} dimensions {declared}; {list(wanted)} has "

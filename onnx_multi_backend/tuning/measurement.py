@@ -21,8 +21,8 @@ class Outcome(StrEnum):
     """What became of a configuration."""
 
     MEASURED = "measured"
-    #: Tried, and dropped because it was clearly slower, or needs more memory.
-    SLOWER = "slower"
+    #: Tried, and dropped because another one is faster, or as fast within noise, or needs less memory.
+    NOT_BETTER = "not better"
     #: Its results are too far from the reference's.
     INACCURATE = "inaccurate"
     #: Measured, but it asks for what the user has not allowed: less than float32, or shapes that are fixed.

@@ -64,7 +64,7 @@ def advantages(report: Report) -> list[str]:
     usable = [
         m
         for m in defaults(report.measurements)
-        if ran(m, objective) and m.outcome in (Outcome.MEASURED, Outcome.SLOWER)
+        if ran(m, objective) and m.outcome in (Outcome.MEASURED, Outcome.NOT_BETTER)
     ]
     common = [m for m in usable if m.setup.preset == COMMON][:1]
     first = sorted(usable, key=objective.cost)[:1]

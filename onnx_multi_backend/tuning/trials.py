@@ -122,7 +122,7 @@ class Trial:
     def lose(self, other: Trial, times: float, reason: str) -> None:
         """Drop it because another one is so many times as good."""
         self.lost_to, self.lost_by = other, times
-        self.end(Outcome.SLOWER, reason)
+        self.end(Outcome.NOT_BETTER, reason)
 
     def revive(self) -> None:
         """Take it up again."""

@@ -112,8 +112,8 @@ def tune(count: int = 40) -> Report:
     ]
     outcomes = [
         Outcome.MEASURED,
-        Outcome.SLOWER,
-        Outcome.SLOWER,
+        Outcome.NOT_BETTER,
+        Outcome.NOT_BETTER,
         Outcome.INACCURATE,
         Outcome.NOT_ALLOWED,
         Outcome.FAILED,
@@ -139,11 +139,11 @@ def tune(count: int = 40) -> Report:
                 options=options,
                 seed=i + 10,
                 at=at,
-                count=3 if outcome is Outcome.SLOWER else 12,
+                count=3 if outcome is Outcome.NOT_BETTER else 12,
                 outcome=outcome,
                 float32=not wide,
                 difference=Difference(0.0 if i % 12 == 0 else error, error / 10, 1 - error / 50),
-                reason={Outcome.SLOWER: "clearly slower after 3 rounds", Outcome.INACCURATE: f"the largest error is {error:.2g}, more than float32 noise", Outcome.NOT_ALLOWED: "it computes in bf16"}.get(outcome, ""),
+                reason={Outcome.NOT_BETTER: "clearly slower after 3 rounds", Outcome.INACCURATE: f"the largest error is {error:.2g}, more than float32 noise", Outcome.NOT_ALLOWED: "it computes in bf16"}.get(outcome, ""),
             )
         )  # fmt: skip
     best = measured(

@@ -88,7 +88,7 @@ def test_memory(memory: int, verdict: Verdict) -> None:
         (Outcome.FAILED, Outcome.MEASURED, Verdict.RUNS_NOW, False),
         (Outcome.INACCURATE, Outcome.MEASURED, Verdict.ACCURATE_NOW, False),
         (Outcome.FAILED, Outcome.FAILED, Verdict.SAME, False),
-        (Outcome.MEASURED, Outcome.SLOWER, Verdict.SAME, False),
+        (Outcome.MEASURED, Outcome.NOT_BETTER, Verdict.SAME, False),
     ],
 )
 def test_outcomes(before: Outcome, after: Outcome, verdict: Verdict, *, regressed: bool) -> None:

@@ -141,7 +141,7 @@ def test_data_is_compared_on_and_int8_is_told_but_not_chosen(ort_cpu: type[omb.P
     tuned = omb.tune(nets.convolutional(), data=nets.images(6), presets=["OrtCpu"], budget_s=60)
     assert tuned.int8 is None and tuned.report.examples == 6
     int8 = [m for m in tuned.report.measurements if m.model == "int8 (ort)"]
-    assert int8 and {m.outcome for m in int8} <= {Outcome.NOT_ALLOWED, Outcome.SLOWER}
+    assert int8 and {m.outcome for m in int8} <= {Outcome.NOT_ALLOWED, Outcome.NOT_BETTER}
     assert not int8[0].float32
 
 

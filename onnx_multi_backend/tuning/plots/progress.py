@@ -56,7 +56,7 @@ def draw(report: Report, size: frame.Size) -> Markup:
 def _best_so_far(report: Report, objective: Objective, x: Scale, y: Scale) -> Markup:
     path, least = "", math.inf
     for m in sorted(report.measurements, key=_first_tried):
-        if m.outcome in (Outcome.MEASURED, Outcome.SLOWER) and ran(m, objective) and objective.cost(m) < least:
+        if m.outcome in (Outcome.MEASURED, Outcome.NOT_BETTER) and ran(m, objective) and objective.cost(m) < least:
             least = objective.cost(m)
             path += f"H{x(m.at):.2f}V{y(least):.2f}" if path else f"M{x(m.at):.2f} {y(least):.2f}"
     return element("path", d=f"{path}H{x.end:.2f}", class_="so-far") if path else Markup()
