@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import GraphProto, ModelProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, TensorShapeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.errors import OptionError
@@ -55,11 +55,7 @@ def _fix(value: ValueInfoProto, wanted: Shape, named: dict[str, int], label: str
         tensor.shape.SetInParent()
         for _ in wanted:
             tensor.shape.dim.add()
-    # Exporters write -1 where a dimension is open; engines read it so.
-    declared = [
-        (d.dim_value if d.dim_value >= 0 else None) if d.HasField("dim_value") else d.dim_param or None
-        for d in tensor.shape.dim
-    ]
+    declared = [_declared(d) for d in tensor.shape.dim]
     if len(wanted) != len(declared):
         raise OptionError(
             f"input_shapes: input {value.name!r} of {label} has {len(declared)} dimensions {declared}; {list(wanted)} has "
@@ -75,6 +71,13 @@ def _fix(value: ValueInfoProto, wanted: Shape, named: dict[str, int], label: str
                 f"{f' ({known!r} stands at another input too)' if isinstance(known, str) else ''}; {size} was given."
             )
         dim.dim_value = size
+
+
+def _declared(dim: TensorShapeProto.Dimension) -> int | str | None:
+    """Its size or name; None where it is open. Exporters write that as -1 too, or as the name ``?``, which then stands for many sizes."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    return None if dim.dim_param in ("", "?") else dim.dim_param
 
 
 def _replace(graph: GraphProto, named: Mapping[str, int]) -> None:
