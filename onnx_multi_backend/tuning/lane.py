@@ -127,7 +127,7 @@ class Lane:
             return time.perf_counter() - started
 
     def outputs(self, key: str) -> tuple[list[tuple[Any, ...]], list[float]]:
-        """What a configuration makes of all examples, and the seconds of each run."""
+        """What a configuration makes of all examples, and the seconds of each run; of the first one, of the shortest until threads are awake."""
         prepared = self._prepared[key]
         made, times = [], []
         for example in self._examples:
@@ -135,6 +135,8 @@ class Lane:
             results = prepared.run(example)
             times.append(time.perf_counter() - started)
             made.append(tuple(results))
+        if times[0] < WAKE:
+            times[0] = min(times[0], *one_turn(lambda: prepared.run(self._examples[0]), WAKE))
         return made, times
 
     def again(self, key: str) -> tuple[Any, ...]:
