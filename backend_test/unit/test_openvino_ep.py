@@ -20,6 +20,10 @@ from onnx_multi_backend.models.loading import load
 
 RNG = np.random.default_rng(5)
 SIZE = 64
+#: What OpenVINO is told so that it does not quantize what is multiplied by int8 weights.
+ACTIVATIONS = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+UNQUANTIZED = json.dumps({"CPU": ACTIVATIONS})
+
 SCALE = np.float32(1 / 63)  # 7 bits: processors without VNNI saturate when two products of 8 bits are added
 
 
@@ -59,7 +63,7 @@ NAMES = ("OrtOpenvino", "OrtOpenvinoFloat", "OrtOpenvinoInt8")
 
 def test_the_three_set_what_they_say(built_in_ep: None) -> None:
     default, floating, int8 = (settings_of(name) for name in NAMES)
-    assert default == floating == ({"device_type": "CPU", "precision": "FP32"}, {})
+    assert default == floating == ({"device_type": "CPU", "precision": "FP32", "load_config": UNQUANTIZED}, {})
     assert int8 == (default[0], {"session.disable_double_qdq_remover": "1"})
     assert settings_of("OrtOpenvino", precision="default")[0] == {"device_type": "CPU"}
     assert settings_of("OrtOpenvino", device="NPU")[0] == {"device_type": "NPU", "precision": "ACCURACY"}
@@ -86,11 +90,11 @@ def config_of(name: str, **options: Any) -> dict[str, Any]:
 def test_the_plugin_gets_the_same_as_properties(plugin_ep: None) -> None:
     for name in NAMES:
         assert settings_of(name)[0].keys() == {"load_config"}
-        assert config_of(name) == {"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}
+        assert config_of(name) == {"CPU": {"INFERENCE_PRECISION_HINT": "f32", **ACTIVATIONS}}
     config = config_of("OrtOpenvinoFloat", device="GPU.1", openvino_num_threads=2)
-    assert config == {"GPU": {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "2"}}
+    assert config == {"GPU": {"INFERENCE_PRECISION_HINT": "f32", **ACTIVATIONS, "INFERENCE_NUM_THREADS": "2"}}
     assert settings_of("OrtOpenvino", precision="default")[0] == {}
-    assert config_of("OrtOpenvino", precision="bf16") == {"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}}
+    assert config_of("OrtOpenvino", precision="bf16") == {"CPU": {"INFERENCE_PRECISION_HINT": "bf16", **ACTIVATIONS}}
 
 
 def test_what_the_user_writes_into_load_config_stays(plugin_ep: None) -> None:
@@ -99,10 +103,13 @@ def test_what_the_user_writes_into_load_config_stays(plugin_ep: None) -> None:
 
     chosen, _ = settings_of("OrtOpenvino", provider_options=given(NUM_STREAMS="2"))
     assert chosen["reshape_input"] == "x[1,3]"
-    assert json.loads(chosen["load_config"]) == {"CPU": {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": "2"}}
+    assert json.loads(chosen["load_config"]) == {
+        "CPU": {"INFERENCE_PRECISION_HINT": "f32", **ACTIVATIONS, "NUM_STREAMS": "2"}
+    }
     asked = given(INFERENCE_PRECISION_HINT="bf16")
-    assert settings_of("OrtOpenvino", provider_options=asked)[0] == asked
-    assert settings_of("OrtOpenvino", provider_options=asked, precision="bf16")[0] == asked
+    for options in ({}, {"precision": "bf16"}):
+        found = settings_of("OrtOpenvino", provider_options=asked, **options)[0]
+        assert json.loads(found["load_config"]) == {"CPU": {**ACTIVATIONS, "INFERENCE_PRECISION_HINT": "bf16"}}
     with pytest.raises(omb.OptionError, match=r"precision='f32'.*INFERENCE_PRECISION_HINT 'bf16'.*contradict"):
         settings_of("OrtOpenvino", provider_options=asked, precision="f32")
     for written in ("{", "[]", '{"CPU": 1}', str({"CPU": {}, "GPU": 1})):
@@ -112,7 +119,8 @@ def test_what_the_user_writes_into_load_config_stays(plugin_ep: None) -> None:
 
 def test_two_precisions_that_contradict_each_other_are_refused(built_in_ep: None) -> None:
     options = {"precision": "ACCURACY"}
-    assert settings_of("OrtOpenvino", provider_options=options)[0] == {"device_type": "CPU", **options}
+    found = settings_of("OrtOpenvino", provider_options=options)[0]
+    assert found == {"device_type": "CPU", **options, "load_config": UNQUANTIZED}
     with pytest.raises(omb.OptionError, match=r"precision='bf16'.*'precision': 'ACCURACY'.*contradict"):
         omb.OrtOpenvinoBackend(models.relu(), options, precision="bf16")
 

@@ -17,7 +17,7 @@ from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.calibration.batches import Reader
 from onnx_multi_backend.calibration.checked_options import check_batches
 from onnx_multi_backend.calibration.source import FloatModel
-from onnx_multi_backend.calibration.targets import int8_is_exact
+from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.ort import quantization
 from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.models.loading import ModelLike, load
@@ -29,7 +29,10 @@ from onnx_multi_backend.sessions.signature import signature
 _LEVELS = {"ORT_DISABLE_ALL": "no optimization", "ORT_ENABLE_BASIC": "basic", "ORT_ENABLE_EXTENDED": "extended"}
 
 #: ONNX Runtime then multiplies 8-bit numbers in 16 bits, without saturation.
-_PRECISE = "session.x64quantprecision"
+_CURE = (
+    'With adapt=True the preset writes the weights as uint8. For ONNX Runtime alone set "session.x64quantprecision", or quantize with '
+    'target="portable"'
+)
 
 _SATURATION = "sums of two 8-bit products saturate on processors without VNNI"
 
@@ -177,7 +180,7 @@ def _settings() -> list[tuple[str, _Prepare]]:
         for level, words in _LEVELS.items():
             made.append((f"OrtCpu, {words}", preset("OrtCpu", session_options={"graph_optimization_level": level})))
         made.append(("OrtCpu", preset("OrtCpu")))
-        made.append((f"OrtCpu, {_PRECISE}", preset("OrtCpu", session_options={_PRECISE: "1"})))
+        made.append(("OrtCpu, adapt=False", preset("OrtCpu", adapt=False)))
     made += [(name, preset(name)) for name in ("Openvino", "OrtOpenvino") if usable[name].usable]
     return made
 
@@ -253,14 +256,14 @@ def _cause(
         for t in single.graph.initializer
         if t.data_type == onnx.TensorProto.INT8
     )
-    if not wide or int8_is_exact():
+    if not wide or byte_products.are_exact():
         return "", ""
     if not setting.startswith("OrtCpu"):
         return f"probably {_SATURATION}", 'Quantize with target="portable"'
-    precise = get_preset("OrtCpu").prepare(single, session_options={_PRECISE: "1"}, cache_dir=False)
-    if _difference(right, precise.run(given)[0], step) > 1:
+    exact = get_preset("OrtCpu").prepare(single, cache_dir=False)
+    if _difference(right, exact.run(given)[0], step) > 1:
         return "", ""
-    return _SATURATION, f'Set session_options={{"{_PRECISE}": "1"}}, or quantize with target="portable"'
+    return _SATURATION, _CURE
 
 
 def _last_step(proto: ModelProto, output: str) -> float:

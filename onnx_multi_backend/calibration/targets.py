@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.ort.qdq import TENSORRT, Layout
 from onnx_multi_backend.errors import OptionError
-from onnx_multi_backend.host import processor
-
-#: Any of these multiplies bytes and adds four products without saturation.
-_EXACT_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "asimddp", "i8mm"})
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,6 @@ class QuantizationTarget:
     timed: bool = True
 
 
-def int8_is_exact() -> bool:
-    """Whether this processor multiplies and adds bytes without saturation."""
-    return bool(_EXACT_PRODUCTS & processor.current().instruction_sets)
-
-
 def quantization_target(name: str) -> QuantizationTarget:
     """A target by its name.
 
@@ -49,8 +41,8 @@ def quantization_target(name: str) -> QuantizationTarget:
     """
     narrow = Layout(narrow_weights=True)
     known = {
-        "openvino": QuantizationTarget("openvino", Layout() if int8_is_exact() else narrow, "Openvino"),
-        "ort": QuantizationTarget("ort", Layout() if int8_is_exact() else narrow, "OrtCpu"),
+        "openvino": QuantizationTarget("openvino", Layout() if byte_products.are_exact() else narrow, "Openvino"),
+        "ort": QuantizationTarget("ort", Layout() if byte_products.are_exact() else narrow, "OrtCpu"),
         "tensorrt": QuantizationTarget("tensorrt", TENSORRT, "OrtCpu", timed=False),
         "portable": QuantizationTarget("portable", narrow, "OrtCpu"),
     }

@@ -75,7 +75,7 @@ class OpenvinoBackend(Preset):
     def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:
         tuned_for = str(settings["performance_hint"])
         properties = {
-            **cls._hint(settings),
+            **precision.on_device(cls._hint(settings), device.kind),
             **({} if tuned_for == "UNDEFINED" else {"PERFORMANCE_HINT": tuned_for}),  # which OpenVINO has no word for
             **{name: value for name, value in settings.items() if name.isupper()},
         }

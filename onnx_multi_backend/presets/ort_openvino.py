@@ -137,7 +137,8 @@ class OrtOpenvinoBackend(OrtPreset):
     def _provider_options(
         cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None
     ) -> dict[str, str]:
-        given, hint = settings.get("provider_options", {}), cls._hint(settings)
+        given = settings.get("provider_options", {})
+        hint = precision.on_device(cls._hint(settings), device.kind)
         if loaded is not None and settings["cache_dir"] not in (None, False) and not cls._keeps(device):
             warn(
                 f"{cls.name} keeps nothing of {loaded.label} in the cache: {UNKEPT}. cache_dir=False says that it need not be.",
@@ -149,7 +150,7 @@ class OrtOpenvinoBackend(OrtPreset):
         if hint.get(precision.HINT) == "f32":
             # FP32 is offered on these two alone; ACCURACY keeps the model's own types.
             chosen["precision"] = "FP32" if device.kind in ("CPU", "GPU") else "ACCURACY"
-            hint = {}
+            del hint[precision.HINT]
         folder = resolve(settings["cache_dir"], slow_builds=False)
         if folder is not None and loaded is not None and cls._keeps(device):
             parts = (sorted({**chosen, **hint}.items()), sorted(given.items()))

@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.engines import deadly
+from onnx_multi_backend.engines import deadly, unsigned_weights
 from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.openvino import (
     caching,
@@ -244,6 +244,11 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, more = with_shapes(payload.loaded.whole(model))
         changes = (*changes, *more)
     if payload.lowering:
+        if unsigned_weights.are_needed(model):
+            model, more = unsigned_weights.with_unsigned_weights(
+                payload.loaded.whole(model), unsigned_weights.SATURATING_ON_OPENVINO
+            )
+            changes = (*changes, *more)
         model, more, _ = around(model)
         changes = (*changes, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)

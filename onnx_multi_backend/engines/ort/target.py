@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend.engines.across_nodes import around
-from onnx_multi_backend.engines.ort import errors, providers, runtime, threads
+from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
@@ -27,6 +27,12 @@ from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
 from onnx_multi_backend.engines.simplest import why_none
+from onnx_multi_backend.engines.unsigned_weights import (
+    SATURATING,
+    SATURATING_ON_OPENVINO,
+    are_needed,
+    with_unsigned_weights,
+)
 from onnx_multi_backend.errors import (
     CacheWarning,
     DeviceUnavailableError,
@@ -85,6 +91,11 @@ class OrtTarget(OrtEngine):
     def _build(self, payload: Payload, *, apart: bool = True) -> Built:
         miscounted = any(known.miscounts_inputs for known in self.records)
         payload, changes = unused_last(payload) if miscounted else (payload, ())
+        if payload.lowering and are_needed(payload.adapted.proto):
+            operators = SATURATING_ON_OPENVINO if any(known.mixes_nodes for known in self.records) else SATURATING
+            model, more = with_unsigned_weights(payload.loaded.whole(payload.adapted.proto), operators)
+            payload = payload.changed(model, *more) if more else payload
+            changes = (*changes, *more)
         if payload.lowering and any(known.drops_cast_pairs for known in self.records):
             for mended in (kept_apart, operands_doubled):
                 payload, more = mended(payload)
@@ -240,9 +251,10 @@ class OrtTarget(OrtEngine):
                 source = proto.SerializeToString()
             else:
                 source = payload.bytes()
-        options = make_session_options(
-            threads.with_threads(self.session_options), external_data_folder=str(folder) if folder is not None else None
-        )
+        wished = threads.with_threads(self.session_options)
+        if payload.lowering and self.requested == (providers.CPU,):
+            wished = weights_alone.with_entries(payload.adapted.proto, wished)
+        options = make_session_options(wished, external_data_folder=str(folder) if folder is not None else None)
         if any(name.startswith(providers.OPENVINO) for name, _ in wanted):
             from onnx_multi_backend.engines.ort import openvino_threads
 
