@@ -279,3 +279,14 @@ def test_odd_options_are_option_errors(openvino: type[omb.Preset]) -> None:
         openvino.prepare(models.relu(), precision=np.zeros(2))
     with pytest.raises(omb.OptionError, match="null byte"):
         openvino.prepare(models.relu(), cache_dir="a\0b")
+
+
+def test_a_dimension_whose_name_is_not_utf8(engine: type[omb.Preset]) -> None:
+    data = models.one_node("Neg", [models.tensor("x", ["NAME", 3])], [models.tensor("y", None)]).SerializeToString()
+    try:
+        rep = engine.prepare(data.replace(b"NAME", b"N\xdfME"))
+    except omb.OnnxMultiBackendError:
+        return
+    assert rep.get_inputs()[0].shape == ("N\ufffdME", 3)
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(rep.run([x])[0], -x)

@@ -136,10 +136,15 @@ def tensor_info(value: ValueInfoProto) -> TensorInfo:
             dtype = numpy_dtype(tensor.elem_type)
         if tensor.HasField("shape"):
             shape = tuple(
-                d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else (d.dim_param or None)
+                d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else (_text(d.dim_param) or None)
                 for d in tensor.shape.dim
             )
     return TensorInfo(value.name, dtype, shape, onnx_type_string(value.type))
+
+
+def _text(name: str | bytes) -> str:
+    """Bytes are a name that is not UTF-8."""
+    return name if isinstance(name, str) else name.decode(errors="replace")
 
 
 def is_whole(tensor: TensorProto) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import bound_run_of
 from onnx_multi_backend.engines.ort.records import record
+from onnx_multi_backend.engines.ort.values import declared_shape
 from onnx_multi_backend.errors import RunError
 from onnx_multi_backend.host.devices import Device
 
@@ -33,7 +34,7 @@ class Binding:
         self._alive = (native, dict(inputs), dict(outputs))
         for name, value in inputs.items():
             self._bind_input(name, value)
-        declared = {output.name: output.shape for output in native.get_outputs()}
+        declared = {output.name: declared_shape(output) for output in native.get_outputs()}
         self._copied: list[tuple[int, str, np.ndarray[Any, Any]]] = []
         for place, (name, value) in enumerate(outputs.items()):
             if isinstance(value, Device):

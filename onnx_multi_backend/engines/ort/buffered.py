@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.engines.ort.binding import Binding
-from onnx_multi_backend.engines.ort.values import exotic_type
+from onnx_multi_backend.engines.ort.values import declared_shape, exotic_type
 from onnx_multi_backend.engines.session import Feeds, Value
 from onnx_multi_backend.models.tensors import OBJECT, numpy_dtype, type_from_string
 
@@ -63,12 +63,16 @@ def input_buffers(native: Any) -> dict[str, np.ndarray[Any, Any]] | None:
     made: dict[str, np.ndarray[Any, Any]] = {}
     for info in native.get_inputs():
         kind = None if exotic_type(info.type) is not None else type_from_string(info.type, [])
-        if kind is None or not all(isinstance(d, int) and d > 0 for d in info.shape):
+        shape = declared_shape(info)
+        if kind is None or shape is None:
+            return None
+        sizes = [d for d in shape if isinstance(d, int) and d > 0]
+        if len(sizes) < len(shape):
             return None
         dtype = numpy_dtype(kind.tensor_type.elem_type)
-        if dtype == OBJECT or math.prod(info.shape) * dtype.itemsize > _COPIED:
+        if dtype == OBJECT or math.prod(sizes) * dtype.itemsize > _COPIED:
             return None
-        made[info.name] = np.empty(info.shape, dtype)
+        made[info.name] = np.empty(sizes, dtype)
     return made
 
 

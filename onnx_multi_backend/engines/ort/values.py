@@ -34,6 +34,14 @@ def to_ort_value(array: np.ndarray[Any, Any], elem_type: int | None) -> Any:
     return value
 
 
+def declared_shape(info: Any) -> list[int | str | None] | None:
+    """The shape of an input or output of a session, which ONNX Runtime cannot tell where a dimension's name is not UTF-8: None."""
+    try:
+        return list(info.shape)
+    except UnicodeDecodeError:
+        return None
+
+
 def to_array(value: Any) -> Any:
     """The array in an OrtValue, None when it is empty; the caller owns it."""
     if not value.has_value():
