@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labels, baselines and ONNX's coverage report at the end of every test run; the examples of property tests."""
 
+import gc
 import signal
 
 from hypothesis import settings
@@ -14,3 +15,9 @@ settings.register_profile("new", print_blob=True)
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the tests and ONNX's cases, which stay to the end, out of every garbage collection that follows."""
+    gc.collect()
+    gc.freeze()

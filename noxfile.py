@@ -156,7 +156,7 @@ def tests(session: nox.Session, engines: str) -> None:
 
 @nox.session(tags=["tests"])
 def emulated(session: nox.Session) -> None:
-    """Run all special values, and the cases that pass adapted, on processors that QEMU emulates."""
+    """Run special values, and the cases that pass adapted, on processors that QEMU emulates."""
     for old in JUNIT.glob("processors-*.xml"):
         old.unlink()
     JUNIT.mkdir(parents=True, exist_ok=True)
@@ -165,6 +165,16 @@ def emulated(session: nox.Session) -> None:
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"])
     run = ("python", "-m", "backend_test.processors", "--adapted", "--out=build/emulated", f"--junit={JUNIT}")
+    session.run(*run, *session.posargs)
+
+
+@nox.session(tags=["nightly"], default=False)
+def special_values(session: nox.Session) -> None:
+    """Run all special values on each processor that QEMU emulates; `emulated` runs each on one of every instruction set."""
+    if not shutil.which("qemu-x86_64"):
+        session.skip(NO_QEMU)
+    install(session, "--editable=.[test]", *ENGINES["cpu"])
+    run = ("python", "-m", "backend_test.processors", "--special-values", "--out=build/special-values")
     session.run(*run, *session.posargs)
 
 

@@ -2,9 +2,9 @@
 """Run ONNX's suite on each processor that can be had here, two at a time, and join the reports.
 
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
-tests of special values alone, on the emulated processors. With ``--adapted`` the cases that pass adapted are run as well, each on
-one of the processors, by its name; with ``--processor`` that is the one named, so that all of them run on it. A run that
-was interrupted goes on with ``--resume``.
+tests of special values alone, all of them on each emulated processor. With ``--adapted`` each of these runs on one processor of every
+instruction set, and each case that passes adapted on one of the processors, by its name; with ``--processor`` that is the one
+named, so that all of them run on it. A run that was interrupted goes on with ``--resume``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend_test.processors import emulation, rewritten
+from backend_test.processors import emulation, rewritten, sharing
 from backend_test.processors.official import PRESETS, write_cases
 from backend_test.unit.special_values import made
 from onnx_multi_backend.conformance import Report, merge
@@ -123,7 +123,10 @@ def main(arguments: Sequence[str]) -> int:
     if quick:  # the longest first
         junit = {name: given.junit / f"processors-{name}-special.xml" for name in wanted} if given.junit else {}
         special = ("special-values",)
-        tasks = [Task(name, special[0], _special_values(junit.get(name)), needs=special) for name in wanted]
+        tasks = [
+            Task(name, special[0], _special_values(junit.get(name), _share(name, wanted, given)), needs=special)
+            for name in wanted
+        ]
     makers: dict[str, Callable[[], object]] = {}
     if quick:
         os.environ[made.FILE] = str(out / "special-values.pickle")
@@ -174,10 +177,16 @@ def _make(*words: str) -> None:
     subprocess.run([sys.executable, "-m", *words], check=True)
 
 
-def _special_values(junit: Path | None) -> tuple[str, ...]:
+def _share(name: str, wanted: Sequence[str], given: argparse.Namespace) -> str:
+    """Which special values run on a processor: all of them where only they are asked for."""
+    return "0/1" if given.special_values else emulation.share_among_equals(name, wanted)
+
+
+def _special_values(junit: Path | None, share: str) -> tuple[str, ...]:
     report = (f"--junitxml={junit}",) if junit else ()
+    only = ("-p", sharing.__name__, f"--share={share}")
     # Rewriting its asserts would take pytest longer than importing what they are about.
-    return ("pytest", "-q", "-p", "no:cacheprovider", "--assert=plain", str(SPECIAL_VALUES), *report)
+    return ("pytest", "-q", "-p", "no:cacheprovider", "--assert=plain", *only, str(SPECIAL_VALUES), *report)
 
 
 def _join(reports: Sequence[Report], out: Path) -> None:

@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 QEMU = "qemu-x86_64"
@@ -27,6 +27,9 @@ PROCESSORS: Mapping[str, str] = {
 #: What CPUID says there.
 VENDORS: Mapping[str, str] = {"Nehalem": "GenuineIntel", "Haswell": "GenuineIntel", "EPYC": "AuthenticAMD"}
 
+#: The widest vectors there. Engines choose kernels by instruction set, not by vendor.
+VECTORS: Mapping[str, str] = {"Nehalem": "SSE4.2", "Haswell": "AVX2", "EPYC": "AVX2"}
+
 #: The variable that names the Python of an emulated process; without it the process is the host's.
 PYTHON = "OMB_EMULATED_PYTHON"
 
@@ -39,6 +42,12 @@ def why_not() -> str:
     if sys.platform != "linux":
         return "qemu-user emulates processors on Linux alone"
     return "" if shutil.which(QEMU) else f"there is no {QEMU}: install it (on Debian and Ubuntu the package qemu-user)"
+
+
+def share_among_equals(name: str, processors: Sequence[str]) -> str:
+    """The share ``I/N`` of a processor among those of the same vectors."""
+    equals = [other for other in processors if VECTORS[other] == VECTORS[name]]
+    return f"{equals.index(name)}/{len(equals)}"
 
 
 def enter() -> None:

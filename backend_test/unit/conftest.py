@@ -66,6 +66,20 @@ def openvino_ep() -> type[omb.Preset]:
 
 
 @pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times are taken as ever, in turns of a millisecond: for tests of something else than what comes out."""
+    from onnx_multi_backend.calibration import speed
+    from onnx_multi_backend.measuring import clock
+    from onnx_multi_backend.tuning import trials
+
+    monkeypatch.setattr(speed, "_AT_LEAST", 0.001)
+    monkeypatch.setattr(speed, "_MOST_ROUNDS", speed._ROUNDS)
+    for module, names in ((clock, ("SETTLE", "WAKE")), (trials, ("SETTLE", "WAKE", "_TURN", "_STREAM"))):
+        for name in names:
+            monkeypatch.setattr(module, name, 0.001)
+
+
+@pytest.fixture
 def gpu_wheel() -> Path:
     """The folder of the installed onnxruntime-gpu."""
     import onnxruntime

@@ -9,5 +9,5 @@ import onnx_multi_backend as omb
 
 
 @pytest.fixture(autouse=True)
-def onnx_runtime(ort_cpu: type[omb.Preset]) -> type[omb.Preset]:
+def onnx_runtime(ort_cpu: type[omb.Preset], short_turns: None) -> type[omb.Preset]:
     return ort_cpu

@@ -18,6 +18,8 @@ from backend_test.unit.calibration import nets
 from backend_test.unit.cli.conftest import Cli
 from onnx_multi_backend.tuning import read_report
 
+pytestmark = pytest.mark.usefixtures("short_turns")
+
 
 @pytest.fixture
 def net(tmp_path: Path, ort_cpu: type[omb.Preset]) -> Path:
@@ -33,7 +35,7 @@ SHAPE = ("--shape", "x=1,3,8,8")
 def test_bench_prints_a_table_and_writes_all_forms(cli: Cli, net: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"out.{kind}" for kind in ("html", "json", "md")]
     reports = [word for file in files for word in ("--report", str(file))]
-    done = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "2", *reports)
+    done = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "0.5", *reports)
     assert done.code == 0, done.err
     assert "OrtCpu" in done.out and "a run, the median" in done.out
     assert "<svg" in files[0].read_text() and "| " in files[2].read_text()
@@ -45,7 +47,7 @@ def test_bench_prints_a_table_and_writes_all_forms(cli: Cli, net: Path, tmp_path
         row["latency"] = [[seconds / 3 for seconds in times] for times in row["latency"]]
     old = tmp_path / "old.json"
     old.write_text(json.dumps(slower))
-    again = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "2", "--compare", str(old))
+    again = cli("bench", str(net), *SHORT, *SHAPE, "--seconds", "0.5", "--compare", str(old))
     assert again.code == 1, again.out + again.err
     assert "slower" in again.out
 

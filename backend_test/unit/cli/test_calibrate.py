@@ -21,7 +21,7 @@ from backend_test.unit.calibration import nets
 from backend_test.unit.cli.conftest import Cli
 from onnx_multi_backend.calibration import CalibrationTableTensorrt
 
-pytestmark = pytest.mark.usefixtures("ort_cpu")
+pytestmark = pytest.mark.usefixtures("ort_cpu", "short_turns")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from onnx_multi_backend.calibration.speed import compare
 from onnx_multi_backend.measuring.clock import SETTLE, WAKE, in_turns, one_turn
 from onnx_multi_backend.measuring.intervals import by_process, median_interval, median_of, of_two_runs, ratio, spread
 
@@ -33,6 +34,11 @@ def test_threads_are_awake_before_a_turn_is_timed() -> None:
         state["last"] = time.perf_counter()
 
     assert statistics.median(in_turns({"a": drowsy}, rounds=5, repeat=3, warm_up=0, settle=True)["a"]) < 0.006
+
+
+def test_of_two_calls_the_faster_is_told() -> None:
+    found = compare(lambda: time.sleep(0.002), lambda: time.sleep(0.004))
+    assert found.faster and found.median < 0.9
 
 
 def test_a_turn_has_one_call_at_least_and_no_more_than_it_may() -> None:
