@@ -37,6 +37,7 @@ from onnx_multi_backend.engines.openvino.empty_constants import has_empty_consta
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
+from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_unsafe
@@ -244,8 +245,9 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
         model, more = with_shapes(payload.loaded.whole(model))
         changes = (*changes, *more)
     if payload.lowering:
+        model, written = written_out(model)
         model, more, _ = around(model)
-        changes = (*changes, *more)
+        changes = (*changes, *written, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:
         made = runtime.core().read_model(payload.path)
