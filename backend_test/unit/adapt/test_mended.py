@@ -205,6 +205,14 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[2] x) => (uint64[2] y) <uint64 a = {40}> {
             i = Cast <to = 13> (x) y = BitShift <direction = "LEFT"> (i, a) }""",
         ),
+        "MaxPool with Indices whose padding follows from its input": parsed(
+            18,
+            """(float[1, 1, a, b] x) => (float[1, 1, c, d] y, int64[1, 1, c, d] i) {
+            y, i = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x) }""",
+        ),
+        "Unsqueeze of no axes": parsed(
+            18, "(float[2, 3] x) => (float[2, 3] y) <int64[0] axes = {}> { y = Unsqueeze (x, axes) }"
+        ),
         "Unique in the order of occurrence": single("Unique", [(6,)], opset=11, sorted=0),
     },
     "ort": {

@@ -26,6 +26,7 @@ from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
+from onnx_multi_backend.adapt.rules.no_axes import no_axes
 from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
 from onnx_multi_backend.adapt.rules.non_zero import non_zero
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
@@ -88,6 +89,7 @@ RULES: tuple[Rule, ...] = (
     matmul_integer_vectors,
     max_unpool,
     floor_mod,
+    no_axes,
     non_max_suppression,
     non_zero,
     narrow_integers,

@@ -10,6 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.engines.openvino.empty_results import without_computing
 from onnx_multi_backend.models.graph_walk import all_tensors, canonical, defaults_of, subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -54,8 +55,13 @@ def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     for function in copy.functions:
         changes += _mend_nodes(function.node, frozenset(function.output))
     reason = "OpenVINO's frontend takes a constant without elements for a scalar"
-    made = tuple(Adaptation("empty_constants", name, "made by ConstantOfShape", reason) for name in changes)
-    return (copy, made) if made else (model, ())
+    made = [Adaptation("empty_constants", name, "made by ConstantOfShape", reason) for name in changes]
+    reason = "its result has no elements"
+    made += [
+        Adaptation("empty_constants", name, "ConstantOfShape in its place", reason)
+        for name in (without_computing(copy, _TYPES) if changes else ())
+    ]
+    return (copy, tuple(made)) if made else (model, ())
 
 
 def _mend_graph(graph: GraphProto) -> Iterator[str]:

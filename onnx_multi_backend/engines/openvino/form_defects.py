@@ -142,6 +142,14 @@ def centered(site: Site) -> Defect | None:
     return None
 
 
+def indexed(site: Site) -> Defect | None:
+    """Source: measured."""
+    shape = site.shape(site.input(0))
+    if site.has_output(1) and site.attribute("auto_pad") in SAME and (shape is None or None in shape[2:]):
+        return Defect("with Indices and a shape known only at run time, auto_pad is taken for no padding", wrong=True)
+    return None
+
+
 def pooled(site: Site) -> Defect | None:
     """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
     kernel = site.attribute("kernel_shape", [])
@@ -214,7 +222,7 @@ def scaled(site: Site) -> Defect | None:
 def shrink(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in INTEGER_BITS:
         return Defect("bias and lambd are rounded to integers", wrong=True)
-    return None
+    return Defect("infinities become NaN")
 
 
 def sliced(site: Site) -> Defect | None:
