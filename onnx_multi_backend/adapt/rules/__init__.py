@@ -39,6 +39,7 @@ from onnx_multi_backend.adapt.rules.pool_windows import pool_windows
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
 from onnx_multi_backend.adapt.rules.quantize import quantize
+from onnx_multi_backend.adapt.rules.quantized_products import quantized_products
 from onnx_multi_backend.adapt.rules.range_end import range_end
 from onnx_multi_backend.adapt.rules.range_type import range_type
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
@@ -115,6 +116,7 @@ RULES: tuple[Rule, ...] = (
     resize,
     roi_samples,
     run_time_scales,
+    quantized_products,
     scan_captures,
     shrink,
     slice_axes,

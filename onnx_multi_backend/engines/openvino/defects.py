@@ -224,7 +224,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "NonZero": form_defects.non_zero,
     "PRelu": form_defects.prelu,
     "Pad": Several((_pad, Only({"openvino": "<2026"}, form_defects.padded))),
-    "QLinearConv": form_defects.scaled,
+    "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled)),
     "QLinearMatMul": form_defects.scaled,
     "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
     "RNN": _recurrent,
@@ -282,6 +282,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return may_have_no_axes(node, facts)
     if node.op_type == "Compress":
         return len(node.input) > 1 and node.input[1] in facts.known
+    if node.op_type == "QLinearConv" and form_defects.may_scale_channels(node, facts):
+        return True
     if node.op_type in PLACES:
         return form_defects.scales_at_run_time(node, facts)
     if node.op_type == "Cast":

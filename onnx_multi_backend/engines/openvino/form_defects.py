@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
+from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
@@ -216,6 +217,19 @@ def scaled(site: Site) -> Defect | None:
         return None
     if scaled_at_run_time(site):
         return Defect("constant weights with a scale known only at run time are scaled again in every run", wrong=True)
+    return None
+
+
+def may_scale_channels(node: NodeProto, facts: Facts) -> bool:
+    """Whether a QLinearConv may have a scale or a zero point for each channel, as far as its constants tell."""
+    found = [facts.constants.get(name) for name in node.input[4:6]]
+    return any(tensor is None or list(tensor.dims) not in ([], [1]) for tensor in found)
+
+
+def quantized_channels(site: Site) -> Defect | None:
+    """Source: measured; where the numbers of channels differ it is refused."""
+    if scales_channels(site):
+        return Defect("scales of the output channels are taken for those of the input channels", wrong=True)
     return None
 
 
