@@ -65,6 +65,34 @@ def test_indices_of_a_padded_pool_of_unknown_shape(openvino: type[omb.Preset], h
         openvino.prepare(parsed(graph.format(how=how, stride=2)))
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("sizes", ["3, 1, 8", "n, 1, w"])
+def test_indices_of_the_lowest_number(openvino: type[omb.Preset], kind: str, sizes: str) -> None:
+    pytest.importorskip("onnxruntime")
+    model = parsed(
+        f"""({kind}[{sizes}] x) => ({kind}[a, b, c] y, int64[a, b, c] i) {{
+        y, i = MaxPool <kernel_shape = [2], strides = [2]> (x) }}"""
+    )
+    x = GENERATOR.choice([np.iinfo(kind).min, 5], (3, 1, 8), p=[0.8, 0.2]).astype(kind)
+    for made, wanted in zip(openvino.prepare(model).run(x), omb.OrtCpuBackend.prepare(model).run(x), strict=True):
+        np.testing.assert_array_equal(made, wanted)
+
+
+def test_integers_beside_a_scalar_beyond_int32(openvino: type[omb.Preset]) -> None:
+    model = parsed("(int64[2] x) => (bool[2] y) <int64 c = {-9007199254740993}> { y = LessOrEqual (x, c) }")
+    np.testing.assert_array_equal(openvino.prepare(model).run(np.array([-5, 2**31 - 1]))[0], [False, False])
+
+
+def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
+    graph = """(float[2] x) => (float[2] y, float[n, 2] rows) <int64 n = {0}, bool go = {1}> {
+        y, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w, float[2] r) {
+            d = Identity (c) w = Exp (v) r = Neg (v) }> }"""
+    x = np.float32([1, 2])
+    y, rows = openvino.prepare(parsed(graph, opset=7)).run(x)
+    np.testing.assert_array_equal(y, x)
+    assert rows.shape == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("node", "right"),
     [

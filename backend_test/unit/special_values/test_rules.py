@@ -239,14 +239,22 @@ FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 
 #: ONNX's reference spreads infinities over a whole row, knows no lengths of sequences, and casts NaN to any integer:
 #: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
-TRIED_ELSEWHERE = {"fused_gemm", "resize", "recurrent_lengths", "quantize", "exact_integers", "narrow_integers"}
+TRIED_ELSEWHERE = {
+    "fused_gemm",
+    "resize",
+    "recurrent_lengths",
+    "quantize",
+    "exact_integers",
+    "narrow_integers",
+    "quantized_products",
+}
 
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(
     """
     attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads convert_version
     expand_to_nothing integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors no_axes
-    non_max_suppression non_zero optional_get_element optional_has_element pad_axes pool_pads range_end recurrent_layout
+    non_max_suppression non_zero optional_get_element optional_has_element pad_axes pool_indices pool_pads range_end recurrent_layout
     run_time_scales scan_captures
     slice_axes string_locale top_k_unsigned unique_order
     """.split()

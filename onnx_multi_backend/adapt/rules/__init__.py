@@ -34,6 +34,7 @@ from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optio
 from onnx_multi_backend.adapt.rules.pad_axes import pad_axes
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
+from onnx_multi_backend.adapt.rules.pool_indices import pool_indices
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
 from onnx_multi_backend.adapt.rules.pool_windows import pool_windows
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
@@ -101,6 +102,7 @@ RULES: tuple[Rule, ...] = (
     optional_has_element,
     pad_wrap,
     pad_axes,
+    pool_indices,
     pool_ceil,
     pool_pads,
     pool_windows,

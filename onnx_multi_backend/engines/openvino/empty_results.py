@@ -6,7 +6,7 @@ Seen with OneHot of no indices, which it computes while it loads a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
@@ -17,15 +17,36 @@ from onnx_multi_backend.models.graph_walk import subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
+_SUFFIX = "/omb_dims"
+#: The first opset with ConstantOfShape.
+_OLDEST = 9
 
 
-def without_computing(model: ModelProto, kinds: frozenset[int]) -> list[str]:
-    """Have ConstantOfShape make such results, in place; the nodes that it takes the place of.
+def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeProto]:
+    """The nodes that make a tensor without elements."""
+    if opset < _OLDEST:
+        one = numpy_helper.from_array(np.zeros([size or 1 for size in dims], numpy_dtype(kind)))
+        axes = [axis for axis, size in enumerate(dims) if size == 0]
+        zeros = [0] * len(axes)
+        return [
+            helper.make_node("Constant", [], [name + _SUFFIX], value=one),
+            helper.make_node("Slice", [name + _SUFFIX], [name], axes=axes, starts=zeros, ends=zeros),
+        ]
+    shape = numpy_helper.from_array(np.array(list(dims), np.int64))
+    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
+    return [
+        helper.make_node("Constant", [], [name + _SUFFIX], value=shape),
+        helper.make_node("ConstantOfShape", [name + _SUFFIX], [name], value=zero),
+    ]
+
+
+def without_computing(model: ModelProto, kinds: frozenset[int], opset: int) -> list[str]:
+    """Put `nothing` in the place of the nodes that make such results; these nodes.
 
     Parameters
     ----------
     kinds : frozenset of int
-        The element types that ConstantOfShape makes.
+        The element types that it can make.
     """
     undeclared = ModelProto()
     undeclared.CopyFrom(model)
@@ -35,29 +56,27 @@ def without_computing(model: ModelProto, kinds: frozenset[int]) -> list[str]:
     for value, told in zip(typed.output, model.graph.output, strict=True):
         if _is_empty(told.type, kinds):
             value.type.CopyFrom(told.type)
-    return list(_graph(model.graph, typed, {}, kinds))
+    return list(_graph(model.graph, typed, {}, kinds, opset))
 
 
 def _graph(
-    graph: GraphProto, typed: GraphProto, outer: Mapping[str, TypeProto], kinds: frozenset[int]
+    graph: GraphProto, typed: GraphProto, outer: Mapping[str, TypeProto], kinds: frozenset[int], opset: int
 ) -> Iterator[str]:
     types = {**outer, **{v.name: v.type for v in (*typed.value_info, *typed.input, *typed.output)}}
     nodes: list[NodeProto] = []
     count = 0
     for node, known in zip(graph.node, typed.node, strict=True):
         wanted = [name for name in node.output if name]
-        if node.op_type in _MADE or not wanted or not all(_is_empty(types.get(name), kinds) for name in wanted):
+        own = node.op_type in _MADE or (node.op_type == "Slice" and node.input[0].endswith(_SUFFIX))
+        if own or not wanted or not all(_is_empty(types.get(name), kinds) for name in wanted):
             for inner, inner_typed in zip(subgraphs(node), subgraphs(known), strict=True):
-                yield from _graph(inner, inner_typed, types, kinds)
+                yield from _graph(inner, inner_typed, types, kinds, opset)
             nodes.append(node)
             continue
         count += 1
         for name in wanted:
             kind = types[name].tensor_type
-            dims = numpy_helper.from_array(np.array([d.dim_value for d in kind.shape.dim], np.int64))
-            zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind.elem_type)))
-            nodes.append(helper.make_node("Constant", [], [f"{name}/omb_dims"], value=dims))
-            nodes.append(helper.make_node("ConstantOfShape", [f"{name}/omb_dims"], [name], value=zero))
+            nodes += nothing(name, [d.dim_value for d in kind.shape.dim], kind.elem_type, opset)
         yield f"{node.op_type} {node.name or wanted[0]!r}"
     if count:
         put_back(graph, nodes)

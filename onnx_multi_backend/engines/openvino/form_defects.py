@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
+from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
@@ -145,6 +146,8 @@ def centered(site: Site) -> Defect | None:
 
 def indexed(site: Site) -> Defect | None:
     """Source: measured."""
+    if indexes_eight_bits(site):
+        return Defect("where the greatest is the lowest of the type, its index is that of another window", wrong=True)
     shape = site.shape(site.input(0))
     if site.has_output(1) and site.attribute("auto_pad") in SAME and (shape is None or None in shape[2:]):
         return Defect("with Indices and a shape known only at run time, auto_pad is taken for no padding", wrong=True)
