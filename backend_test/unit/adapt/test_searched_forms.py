@@ -65,6 +65,22 @@ def test_indices_of_a_padded_pool_of_unknown_shape(openvino: type[omb.Preset], h
         openvino.prepare(parsed(graph.format(how=how, stride=2)))
 
 
+@pytest.mark.parametrize("hint", ["LATENCY", "THROUGHPUT"])
+def test_a_branch_of_unknown_shape_whose_run_needs_more_memory(openvino: type[omb.Preset], hint: str) -> None:
+    model = parsed(
+        """(int64[n, 2] a, int64[n, 2] b, bool c, int64[m, k] x) => (float[s, t] y, int64[m, k] z) {
+        w = If (c) <then_branch = t () => (int64[p, q] v) { v = Identity (a) },
+                    else_branch = e () => (int64[p, q] v) { v = Identity (b) }>
+        y = Cast <to = 1> (w) z = Neg (x) }"""
+    )
+    for rows in (1, 2, 1):
+        prepared = openvino.prepare(model, performance_hint=hint)
+        a = np.arange(2 * rows).reshape(rows, 2) + 5
+        for more in (1, 1, 9, 30, 2, 500):
+            made = prepared.run([a, -a, np.array(True), np.ones((4, more), np.int64)])[0]
+            np.testing.assert_array_equal(made, a.astype(np.float32))
+
+
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 @pytest.mark.parametrize("sizes", ["3, 1, 8", "n, 1, w"])
 def test_indices_of_the_lowest_number(openvino: type[omb.Preset], kind: str, sizes: str) -> None:
@@ -98,6 +114,7 @@ def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
     [
         ("y = Celu (x)", [np.nan, np.inf, -1, 0, 1, np.expm1(-1)]),
         ("y = Shrink <lambd = 0.5, bias = 0.25> (x)", [0, np.inf, -np.inf, 0, 0.75, -0.75]),
+        ("y = Mod <fmod = 1> (c, x)", [np.nan, 0.5, 0.5, np.nan, 0.5, 0.5]),
         ("y = Max (x, c)", [np.nan, np.inf, 0.5, 0.5, 1, 0.5]),
         ("y = Min (x, c)", [np.nan, 0.5, -np.inf, 0, 0.5, -1]),
     ],

@@ -24,6 +24,8 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
     places = (1, 2, 4, 5, 6, 7)
     if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
         return
+    if not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
+        return  # the built-in OpenVINO provider ends the process over weights that are scaled at run time
     body = Body(site, site.opsets if site.opset >= _WITH_AXIS else None)
     made = [_one(body, site, site.input(i)) for i in (6, 7)]
     if site.op_type == "QLinearConv":

@@ -220,6 +220,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LpNormalization": form_defects.lp_normalization,
     "MatMulInteger": form_defects.matmul_integer,
     "MaxPool": Several((form_defects.indexed, form_defects.pooled)),
+    "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
     "PRelu": form_defects.prelu,
@@ -258,6 +259,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
     "AveragePool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
+    "Mod": frozenset({"fmod"}),
 }
 
 #: Operators that are right since an opset.

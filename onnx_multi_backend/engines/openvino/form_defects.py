@@ -10,6 +10,7 @@ from onnx import NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
+from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
@@ -78,6 +79,10 @@ def lrn(site: Site) -> Defect | None:
     if site.attribute("size", 1) % 2 == 0:
         return Defect("a window of an even size has one channel too many", wrong=True)
     return None
+
+
+def remainder(site: Site) -> Defect | None:
+    return Defect("the remainder by an infinite number is NaN") if divides_back(site) else None
 
 
 def non_max_suppression(site: Site) -> Defect | None:

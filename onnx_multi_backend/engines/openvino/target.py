@@ -33,6 +33,7 @@ from onnx_multi_backend.engines.openvino import (
     threads,
     tiny,
 )
+from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
 from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
@@ -93,6 +94,8 @@ class OpenvinoTarget(Target):
             proto = payload.adapted.proto
             model, memory, extra = _read(payload)
             extra_properties = tiny.properties(proto, model, self.device, self.properties)
+            if branching := branches(proto, model, payload.shapes):
+                extra_properties = {**extra_properties, **PROPERTIES}
             compiled = None
             if (words := why_not_compiled(proto)) is None:
                 compiled = self._compile(model, payload.shapes, extra_properties)
@@ -107,7 +110,8 @@ class OpenvinoTarget(Target):
                 placement = functools.partial(tuple, placement())
             inputs = frozenset(v.name for v in proto.graph.input)
             names = port_names(compiled, model)
-            session = OpenvinoSession(compiled, names, inputs, outputs, placement, defaults_of(proto.graph), memory)
+            make = BranchingSession if branching else OpenvinoSession
+            session = make(compiled, names, inputs, outputs, placement, defaults_of(proto.graph), memory)
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
             facts = None
