@@ -10,6 +10,7 @@ from onnx_multi_backend.adapt.engine import Trusting, Unasked
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
+from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.adapt.widths import Study, stays_within
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
@@ -35,6 +36,30 @@ def compile_model(target: Target, payload: Payload) -> Built:
     InvalidModelError
         The model is not valid, which is why the engine refused it.
     """
+    try:
+        return _compile_model(target, payload)
+    except UnsupportedModelError as error:
+        built = None if isinstance(error, MisplacedError) else _without_unneeded(target, payload)
+        if built is None:
+            raise
+        return built
+
+
+def _without_unneeded(target: Target, payload: Payload) -> Built | None:
+    """The session of the model without the nodes that no result needs; None where there are none, or it is refused too."""
+    proto = payload.adapted.proto
+    if not payload.lowering or implausible(proto) is not None:
+        return None
+    model, changes = without_unneeded(proto)
+    if not changes:
+        return None
+    try:
+        return _compile_model(target, payload.changed(model, *changes)).after(changes)
+    except OnnxMultiBackendError:
+        return None
+
+
+def _compile_model(target: Target, payload: Payload) -> Built:
     payload = replace(payload, patience=Patience())
     proto = payload.adapted.proto
     plain = implausible(proto) is None and not expands_too_far(proto)

@@ -7,6 +7,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - tensors are concatenated that are of signed integers, or whose zero points differ, and a convolution follows;
 - AveragePool counts zeros around its input, or rounds its means to the scale;
 - Clip, or Min and Max, have bounds that are no multiples of the scale: they are rounded to one;
+- Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time.
 
@@ -142,6 +143,21 @@ def _weights(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mappin
     return None if known and not np.any(numpy_helper.to_array(zero)) else 1  # type: ignore[arg-type]
 
 
+def _unsigned_weights(
+    node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]
+) -> int | None:
+    """Unsigned weights without a zero point, or with one that is zero."""
+    maker = makers.get(node.input[1])
+    if maker is None or maker.op_type != "DequantizeLinear" or not _is_scaled(node, makers):
+        return None
+    weights = constants.get(maker.input[0])
+    if weights is None or weights.data_type != TensorProto.UINT8:
+        return None
+    zero = constants.get(maker.input[2]) if len(maker.input) > 2 and maker.input[2] else None
+    shifted = zero is not None and is_whole(zero) and np.all(numpy_helper.to_array(zero))
+    return None if shifted else 1
+
+
 def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
     before = _kinds_before(node, makers)
     return 0 if "DequantizeLinear" in before and before & _SCALES else None
@@ -154,6 +170,7 @@ _FORMS: Mapping[str, _Form] = {
     "AveragePool": _of_dequantized,
     "Clip": _of_scaled,
     "Concat": _result,
+    "Conv": _unsigned_weights,
     "ConvTranspose": _weights,
     "MatMul": _of_channels,
     "Max": _bounded,

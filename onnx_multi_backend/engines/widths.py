@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from onnx import AttributeProto, TensorProto
 
-from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.single_node import Facts, reads
 from onnx_multi_backend.adapt.values import of_type
 from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
@@ -15,7 +15,7 @@ from onnx_multi_backend.engines.diagnosis import computed_wrongly
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
-from onnx_multi_backend.models.graph_walk import all_nodes, operator_name
+from onnx_multi_backend.models.graph_walk import all_nodes, operator_name, subgraphs
 from onnx_multi_backend.user_warnings import warn
 
 _COMPUTED = WIDE | {TensorProto.INT32}
@@ -71,6 +71,8 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
         return built
     concerned = _concerned(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
+    if refused and not target.runs_alone:
+        refused = _unless_folded(payload, built, refused)
     own = payload.adapted.inserted
     doubles = [c for c in found.doubles if concerned(c.node.op_type) and c.node.name not in own]
     if target.precision_policy == "strict":
@@ -97,6 +99,30 @@ def _concerned(target: Target, built: Built) -> Callable[[str], bool]:
     if narrow:  # what took a node's place need not be of its operator
         others -= {c.node.partition(" ")[0] for c in built.adaptations if c.pass_name != "left_to_cpu"}
     return lambda operator: operator not in others
+
+
+def _unless_folded(payload: Payload, built: Built, refused: list[Concern]) -> list[Concern]:
+    """Without the nodes that ONNX Runtime computes of constants before anything is placed, whose results become outputs alone."""
+    model = payload.adapted.proto
+    if model.functions:
+        return refused
+    known = set(Facts(model).known) - {v.name for v in model.graph.input}
+    placed = {node.op_type for node in built.session.placement()}
+    placed |= {c.node.partition(" ")[0] for c in built.adaptations}  # what took a node's place may be of any operator
+    folded = []
+    computed_with: set[str] = set()
+    for node in model.graph.node:
+        read = reads(node)
+        if node.op_type not in placed and known.issuperset(read) and next(subgraphs(node), None) is None:
+            folded.append(node)
+            known.update(node.output)
+        else:
+            computed_with.update(read)
+    for node in reversed(folded):
+        if not computed_with.isdisjoint(node.output):
+            computed_with.update(node.input)
+    free = {name for node in folded for name in node.output if name} - computed_with
+    return [c for c in refused if free.isdisjoint(c.node.output)]
 
 
 def _tell(target: Target, payload: Payload, doubles: list[Concern]) -> None:

@@ -205,6 +205,25 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[2] x) => (uint64[2] y) <uint64 a = {40}> {
             i = Cast <to = 13> (x) y = BitShift <direction = "LEFT"> (i, a) }""",
         ),
+        "MaxPool with Indices whose padding follows from its input": parsed(
+            18,
+            """(float[1, 1, a, b] x) => (float[1, 1, c, d] y, int64[1, 1, c, d] i) {
+            y, i = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x) }""",
+        ),
+        "MaxPool with Indices of 8 bits": parsed(
+            18,
+            """(float[1, 1, 6] x) => (uint8[1, 1, 3] y, int64[1, 1, 3] i) {
+            q = Cast <to = 2> (x) y, i = MaxPool <kernel_shape = [2], strides = [2]> (q) }""",
+        ),
+        "QLinearConv with scales of channels": parsed(
+            19,
+            """(float[1, 2, 3, 3] x) => (float[1, 2, 2, 2] y) <float s = {0.03}, uint8 z = {7}, float[2] t = {0.01, 0.05},
+            int8[2] v = {0, 0}, int8[2, 2, 2, 2] w = {9, -5, 7, 30, -4, 6, 17, 2, 8, -3, 5, -40, 6, 7, 8, 9}> {
+            q = QuantizeLinear (x, s, z) c = QLinearConv (q, s, z, w, t, v, s, z) y = DequantizeLinear (c, s, z) }""",
+        ),
+        "Unsqueeze of no axes": parsed(
+            18, "(float[2, 3] x) => (float[2, 3] y) <int64[0] axes = {}> { y = Unsqueeze (x, axes) }"
+        ),
         "Unique in the order of occurrence": single("Unique", [(6,)], opset=11, sorted=0),
     },
     "ort": {
@@ -242,6 +261,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "BitShift beyond int32": [[np.float32([1, 3])]],
+    "MaxPool with Indices of 8 bits": [[np.float32([[[0, 0, 0, 0, 0, 3]]])]],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }
 

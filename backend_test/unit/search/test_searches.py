@@ -7,12 +7,15 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+
+from backend_test.search.findings import KNOWN
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the searches fork")
@@ -128,3 +131,9 @@ def test_the_mutator_finds_what_is_planted(tmp_path: Path, fault: str, category:
     found = [e for e in journal(tmp_path, preset) if e["category"] == category]
     assert found
     assert len(journal(tmp_path, preset)) == 25
+
+
+@pytest.mark.parametrize("tool", ["differential", "fuzz"])
+def test_each_known_finding_has_a_reason(tool: str) -> None:
+    entries = tomllib.loads((KNOWN / f"{tool}.toml").read_text(encoding="utf-8"))["finding"]
+    assert all(entry.keys() == {"signature", "reason"} and all(entry.values()) for entry in entries)

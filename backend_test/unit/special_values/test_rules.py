@@ -102,9 +102,8 @@ def ceils(site: Site) -> bool:
 def functions() -> Iterator[Form]:
     """Operators that ONNX defines as functions of others."""
     rule = "expand_function"
-    for name in ("Celu", "Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
+    for name in ("Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
         yield Form(rule, name, (X,))
-    yield Form(rule, "Shrink", (X,), {"bias": 0.5, "lambd": 1.5})
     yield Form(rule, "LeakyRelu", (X,), {"alpha": 0.1})
     yield Form(rule, "Swish", (X,), {"alpha": 0.5})
     # Without it, OpenVINO recognizes the body and takes its own Gelu again, which is NaN for an infinity with AVX-512.
@@ -127,6 +126,7 @@ def guarded() -> Iterator[Form]:
     rule = "special_values"
     for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         x, (a, b), table = vector(FLOATS, dtype), pairs(FLOATS, FEW, dtype), rows(dtype)
+        yield Form(rule, "Celu", (x,))
         yield Form(rule, "Erf", (x,))
         yield Form(rule, "Exp", (x,))
         yield Form(rule, "Relu", (x,))
@@ -175,8 +175,10 @@ def others() -> Iterator[Form]:
     for dtype in (np.float32, np.float16):
         a, b = pairs(FLOATS, FEW, dtype)
         yield Form("floor_mod", "Mod", (a, b), {"fmod": 0}, opset=28, where=lambda s: not s.attribute("fmod"))
+        yield Form("mod_by_more", "Mod", (a, b), {"fmod": 1})
         yield Form("prelu", "PRelu", (a[a != 0], b[a != 0]))
         x = vector(FLOATS, dtype)
+        yield Form("shrink", "Shrink", (x,), {"bias": 0.5, "lambd": 1.5})
         yield Form("zero_attributes", "HardSigmoid", (x,), {"beta": 0.0})
         yield Form("zero_attributes", "Selu", (x,), {"gamma": 0.0})
     for exponent in (-1, 0, 1, 2, 3):
@@ -238,15 +240,23 @@ FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 
 #: ONNX's reference spreads infinities over a whole row, knows no lengths of sequences, and casts NaN to any integer:
 #: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
-TRIED_ELSEWHERE = {"fused_gemm", "resize", "recurrent_lengths", "quantize", "exact_integers", "narrow_integers"}
+TRIED_ELSEWHERE = {
+    "fused_gemm",
+    "resize",
+    "recurrent_lengths",
+    "quantize",
+    "exact_integers",
+    "narrow_integers",
+    "quantized_products",
+}
 
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(
     """
     attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads convert_version
-    expand_to_nothing integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors
-    non_max_suppression non_zero optional_get_element optional_has_element pad_axes pool_pads range_end recurrent_layout
-    run_time_scales scan_captures shrink
+    expand_to_nothing integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors no_axes
+    non_max_suppression non_zero optional_get_element optional_has_element pad_axes pool_indices pool_pads range_end recurrent_layout
+    run_time_scales scan_captures
     slice_axes string_locale top_k_unsigned unique_order
     """.split()
 )

@@ -24,8 +24,9 @@ from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
-from onnx_multi_backend.adapt.rules.mod import floor_mod
+from onnx_multi_backend.adapt.rules.mod import floor_mod, mod_by_more
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
+from onnx_multi_backend.adapt.rules.no_axes import no_axes
 from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
 from onnx_multi_backend.adapt.rules.non_zero import non_zero
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
@@ -33,11 +34,13 @@ from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optio
 from onnx_multi_backend.adapt.rules.pad_axes import pad_axes
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
+from onnx_multi_backend.adapt.rules.pool_indices import pool_indices
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
 from onnx_multi_backend.adapt.rules.pool_windows import pool_windows
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
 from onnx_multi_backend.adapt.rules.quantize import quantize
+from onnx_multi_backend.adapt.rules.quantized_products import quantized_products
 from onnx_multi_backend.adapt.rules.range_end import range_end
 from onnx_multi_backend.adapt.rules.range_type import range_type
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
@@ -88,6 +91,8 @@ RULES: tuple[Rule, ...] = (
     matmul_integer_vectors,
     max_unpool,
     floor_mod,
+    mod_by_more,
+    no_axes,
     non_max_suppression,
     non_zero,
     narrow_integers,
@@ -98,6 +103,7 @@ RULES: tuple[Rule, ...] = (
     optional_has_element,
     pad_wrap,
     pad_axes,
+    pool_indices,
     pool_ceil,
     pool_pads,
     pool_windows,
@@ -113,6 +119,7 @@ RULES: tuple[Rule, ...] = (
     resize,
     roi_samples,
     run_time_scales,
+    quantized_products,
     scan_captures,
     shrink,
     slice_axes,

@@ -92,7 +92,7 @@ def compared_beyond(body: Body, site: Site, kind: int) -> str | None:
         inside = np.array((numbers >= _LOW) & (numbers <= _HIGH), bool)
         if inside.all():
             continue
-        limited = np.clip(numbers, _LOW, _HIGH)
+        limited = np.asarray(np.clip(numbers, _LOW, _HIGH), object)  # of a scalar, numpy makes an int
         always = np.array(holds(numbers, 0) if index == 0 else holds(0, numbers), bool) & ~inside
         names = [site.input(0), site.input(1)]
         names[index] = body.constant(limited.astype(given.dtype))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: Mod of floating-point numbers with the sign of the divisor."""
+"""Rules: Mod of floating-point numbers, with the sign of the divisor or by an infinite one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,26 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+
+
+def divides_back(site: Site) -> bool:
+    """Whether it is a Mod with the sign of the dividend that no rule has guarded."""
+    of_floats = site.elem_type(site.input(0)) in _FLOATS
+    return site.is_("Mod") and bool(site.attribute("fmod", 0)) and of_floats and GUARDED not in site.node.name
+
+
+def mod_by_more(site: Site) -> Iterator[ModelProto]:
+    """Pass on what is less than its divisor, for an engine that divides and multiplies back: by infinity, that makes NaN."""
+    if not divides_back(site):
+        return
+    a, b = site.input(0), site.input(1)
+    body = Body(site, site.opsets)
+    rest = body("Mod", a, b, fmod=1, name=GUARDED)
+    yield body.finish(body("Where", body("Less", body("Abs", a), body("Abs", b)), a, rest))
 
 
 def floor_mod(site: Site) -> Iterator[ModelProto]:
@@ -15,14 +34,13 @@ def floor_mod(site: Site) -> Iterator[ModelProto]:
 
     A zero takes the divisor's sign. Source: Mod's documentation in opset 28.
     """
-    floats = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
     a, b = site.input(0), site.input(1)
     kind = site.elem_type(a)
-    if not site.is_("Mod") or site.attribute("fmod", 0) or kind not in floats:
+    if not site.is_("Mod") or site.attribute("fmod", 0) or kind not in _FLOATS:
         return
     body = Body(site)
     zero = body.constant(0.0, kind)
-    rest = body("Mod", a, b, fmod=1)
+    rest = body("Mod", a, b, fmod=1, name=GUARDED)
     # OpenVINO divides and multiplies back, which makes NaN of an infinite divisor.
     # (A constant infinity of float64 would be the largest float32 there; a number less itself is 0, unless it is infinite.)
     finite = [body("Equal", body("Sub", value, value), zero) for value in (a, b)]

@@ -14,15 +14,17 @@ from onnx_multi_backend.adapt.site import Body, Site
 def pool_pads(site: Site) -> Iterator[ModelProto]:
     """Give the pads that ``auto_pad`` stands for. Source: AveragePool's documentation."""
     shape, kernel, how = site.shape(site.input(0)), site.attribute("kernel_shape", []), site.attribute("auto_pad")
-    if not site.is_(*POOLS) or how not in SAME or shape is None or None in shape[2:]:
+    if not site.is_(*POOLS) or how not in SAME:
         return
     ones = [1] * len(kernel)
     strides, dilations = site.attribute("strides", ones), site.attribute("dilations", ones)
+    sizes = shape[2:] if shape is not None else [None] * len(kernel)
     begins, ends = [], []
-    for size, reach, stride, dilation in zip(shape[2:], kernel, strides, dilations, strict=True):
-        assert size is not None
-        steps = -(-size // stride) - 1
-        total = max(0, steps * stride + (reach - 1) * dilation + 1 - size)
+    for size, reach, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        if size is None and stride > 1:
+            return
+        beyond = 0 if size is None else size - (-(-size // stride) - 1) * stride - 1  # behind the last window's start
+        total = max(0, (reach - 1) * dilation - beyond)
         less, more = total // 2, total - total // 2
         begins.append(less if how == "SAME_UPPER" else more)
         ends.append(more if how == "SAME_UPPER" else less)

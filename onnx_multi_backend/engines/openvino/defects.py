@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
+from onnx_multi_backend.adapt.rules.no_axes import has_no_axes, may_have_no_axes
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
@@ -56,6 +57,11 @@ def _cast(site: Site) -> Defect | None:
     if site.attribute("to") == TensorProto.FLOAT8E8M0:
         return Defect("round_mode is ignored: only powers of two are right")
     return None
+
+
+def _without_axes(site: Site) -> Defect | None:
+    """Source: measured; with Tile, and with Unsqueeze in 2025.4, it is refused."""
+    return Defect("with a list of no axes, an axis is added", wrong=True) if has_no_axes(site) else None
 
 
 def _expand(site: Site) -> Defect | None:
@@ -196,12 +202,13 @@ DEFECTS: Mapping[str, FindDefect] = {
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
     "BitShift": _bit_shift,
     "Cast": _cast,
+    "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, form_defects.centered),
     "Compress": _compress,
     "ConvTranspose": form_defects.conv_transpose,
     "DFT": _fourier,
     "DequantizeLinear": form_defects.scaled,
-    "Expand": _expand,
+    "Expand": Several((Only({"openvino": ">=2026"}, _without_axes), _expand)),
     "GRU": _recurrent,
     "Gather": form_defects.gather,
     "GatherND": _gather_nd,
@@ -212,12 +219,13 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Loop": _loop,
     "LpNormalization": form_defects.lp_normalization,
     "MatMulInteger": form_defects.matmul_integer,
-    "MaxPool": form_defects.pooled,
+    "MaxPool": Several((form_defects.indexed, form_defects.pooled)),
+    "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
     "PRelu": form_defects.prelu,
     "Pad": Several((_pad, Only({"openvino": "<2026"}, form_defects.padded))),
-    "QLinearConv": form_defects.scaled,
+    "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled)),
     "QLinearMatMul": form_defects.scaled,
     "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
     "RNN": _recurrent,
@@ -242,6 +250,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ThresholdedRelu": special_values.find,
     "Tile": _tile,
     "Unique": _unique,
+    "Unsqueeze": Only({"openvino": ">=2026"}, _without_axes),
 }
 
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
@@ -250,6 +259,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
     "AveragePool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
+    "Mod": frozenset({"fmod"}),
 }
 
 #: Operators that are right since an opset.
@@ -268,8 +278,14 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return form_defects.may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
+    if node.op_type == "MaxPool" and len(node.output) > 1:
+        return True
+    if node.op_type == "Unsqueeze":
+        return may_have_no_axes(node, facts)
     if node.op_type == "Compress":
         return len(node.input) > 1 and node.input[1] in facts.known
+    if node.op_type == "QLinearConv" and form_defects.may_scale_channels(node, facts):
+        return True
     if node.op_type in PLACES:
         return form_defects.scales_at_run_time(node, facts)
     if node.op_type == "Cast":

@@ -5,20 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSequence
 
-import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.engines.openvino.empty_results import nothing, without_computing
 from onnx_multi_backend.models.graph_walk import all_tensors, canonical, defaults_of, subgraphs
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 _T = TensorProto
-#: What ConstantOfShape makes in each of its opsets.
+#: What ConstantOfShape makes in each of its opsets, and Slice in those before.
 _TYPES = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
-
-#: The first opset with ConstantOfShape.
-_OLDEST = 9
 
 #: Operators for which an empty input behind the first is one that is left out, or a list of nothing: the frontend knows it.
 _PARAMETERS = frozenset(
@@ -44,54 +40,54 @@ def has_empty_constants(model: ModelProto) -> bool:
 
 
 def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
-    """A copy of the model in which ConstantOfShape makes those whose shape matters, and the record of that."""
+    """A copy of the model in which nodes make those whose shape matters, and the record of that."""
     opset = next((o.version for o in model.opset_import if canonical(o.domain) == ""), 1)
-    if opset < _OLDEST:
-        return model, ()
     copy = ModelProto()
     copy.CopyFrom(model)
-    changes = [*_mend_graph(copy.graph)]
+    changes = [*_mend_graph(copy.graph, opset)]
     for function in copy.functions:
-        changes += _mend_nodes(function.node, frozenset(function.output))
+        changes += _mend_nodes(function.node, frozenset(function.output), opset)
     reason = "OpenVINO's frontend takes a constant without elements for a scalar"
-    made = tuple(Adaptation("empty_constants", name, "made by ConstantOfShape", reason) for name in changes)
-    return (copy, made) if made else (model, ())
+    made = [Adaptation("empty_constants", name, "made while the model is loaded", reason) for name in changes]
+    reason = "its result has no elements"
+    made += [
+        Adaptation("empty_constants", name, "left out", reason)
+        for name in (without_computing(copy, _TYPES, opset) if changes else ())
+    ]
+    return (copy, tuple(made)) if made else (model, ())
 
 
-def _mend_graph(graph: GraphProto) -> Iterator[str]:
+def _mend_graph(graph: GraphProto, opset: int) -> Iterator[str]:
     overridden = defaults_of(graph)
     results = frozenset(value.name for value in graph.output)
     found = [t for t in graph.initializer if _is_empty(t) and t.name not in overridden]
-    yield from _mend_nodes(graph.node, results)
+    yield from _mend_nodes(graph.node, results, opset)
     for tensor in found:
         name = tensor.name
         if name in results or _has_readers(graph.node, name):
             tensor.name = _renamed(name)
-            _put(graph.node, 0, name, tensor)
+            _put(graph.node, 0, name, tensor, opset)
             yield name
 
 
-def _mend_nodes(nodes: MutableSequence[NodeProto], results: frozenset[str]) -> Iterator[str]:
+def _mend_nodes(nodes: MutableSequence[NodeProto], results: frozenset[str], opset: int) -> Iterator[str]:
     for node in list(nodes):
         for graph in subgraphs(node):
-            yield from _mend_graph(graph)
+            yield from _mend_graph(graph, opset)
     for i in reversed(range(len(nodes))):
         tensor = next((t for t in _value(nodes[i]) if _is_empty(t)), None)
         if tensor is not None and (nodes[i].output[0] in results or _has_readers(nodes, nodes[i].output[0])):
             name = nodes[i].output[0]
             nodes[i].output[0] = _renamed(name)
-            _put(nodes, i + 1, name, tensor)
+            _put(nodes, i + 1, name, tensor, opset)
             yield name
 
 
-def _put(nodes: MutableSequence[NodeProto], place: int, name: str, tensor: TensorProto) -> None:
+def _put(nodes: MutableSequence[NodeProto], place: int, name: str, tensor: TensorProto, opset: int) -> None:
     """Make a tensor of this name at a place, and have those read the constant itself that take it for left out."""
     _redirect(nodes, name)
-    dims = numpy_helper.from_array(np.array(list(tensor.dims), np.int64))
-    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(tensor.data_type)))
-    made = helper.make_node("ConstantOfShape", [f"{name}/omb_dims"], [name], value=zero)
-    nodes.insert(place, helper.make_node("Constant", [], [f"{name}/omb_dims"], value=dims))
-    nodes.insert(place + 1, made)
+    for node in reversed(nothing(name, tensor.dims, tensor.data_type, opset)):
+        nodes.insert(place, node)
 
 
 def _redirect(nodes: MutableSequence[NodeProto], name: str) -> None:

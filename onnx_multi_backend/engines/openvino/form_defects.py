@@ -10,10 +10,13 @@ from onnx import NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
+from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
+from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
+from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
@@ -78,6 +81,10 @@ def lrn(site: Site) -> Defect | None:
     return None
 
 
+def remainder(site: Site) -> Defect | None:
+    return Defect("the remainder by an infinite number is NaN") if divides_back(site) else None
+
+
 def non_max_suppression(site: Site) -> Defect | None:
     if GUARDED not in site.node.name and may_be_zero(site):
         return Defect("with iou_threshold 0, boxes that do not overlap are left out", wrong=True)
@@ -139,6 +146,16 @@ def centered(site: Site) -> Defect | None:
     axes, rank = site.attribute("axes"), site.rank(site.input(0))
     if axes and (rank is None or [a % rank if rank else a for a in axes] != list(range(rank))):
         return Defect("axes is ignored where it is padded: the pads are taken for those of the first axes", wrong=True)
+    return None
+
+
+def indexed(site: Site) -> Defect | None:
+    """Source: measured."""
+    if indexes_eight_bits(site):
+        return Defect("where the greatest is the lowest of the type, its index is that of another window", wrong=True)
+    shape = site.shape(site.input(0))
+    if site.has_output(1) and site.attribute("auto_pad") in SAME and (shape is None or None in shape[2:]):
+        return Defect("with Indices and a shape known only at run time, auto_pad is taken for no padding", wrong=True)
     return None
 
 
@@ -211,10 +228,23 @@ def scaled(site: Site) -> Defect | None:
     return None
 
 
+def may_scale_channels(node: NodeProto, facts: Facts) -> bool:
+    """Whether a QLinearConv may have a scale or a zero point for each channel, as far as its constants tell."""
+    found = [facts.constants.get(name) for name in node.input[4:6]]
+    return any(tensor is None or list(tensor.dims) not in ([], [1]) for tensor in found)
+
+
+def quantized_channels(site: Site) -> Defect | None:
+    """Source: measured; where the numbers of channels differ it is refused."""
+    if scales_channels(site):
+        return Defect("scales of the output channels are taken for those of the input channels", wrong=True)
+    return None
+
+
 def shrink(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in INTEGER_BITS:
         return Defect("bias and lambd are rounded to integers", wrong=True)
-    return None
+    return Defect("infinities become NaN")
 
 
 def sliced(site: Site) -> Defect | None:

@@ -218,8 +218,25 @@ def _taken_for_positive(op: Any) -> bool:
     return True
 
 
+def _constant_first(op: Any) -> bool:
+    """NaN is kept where it is in the last operand, and a constant is none."""
+    a, b = op.input_value(0), op.input_value(1)
+    kinds = [value.get_node().get_type_name() for value in (a, b)]
+    if not a.get_element_type().is_real() or kinds[0] == "Constant" or kinds[1] != "Constant":
+        return False
+    op.input(0).replace_source_output(b)
+    op.input(1).replace_source_output(a)
+    return True
+
+
 #: Measured with OpenVINO 2026.4.
 _MENDS = (
+    _Mend(
+        {"Max": "Maximum", "Min": "Minimum"},
+        _constant_first,
+        "given its constant operand first",
+        "a NaN is kept only where it is in the last operand",
+    ),
     _Mend(
         {"TopK": "TopK"},
         _stable,

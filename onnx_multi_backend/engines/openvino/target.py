@@ -33,10 +33,12 @@ from onnx_multi_backend.engines.openvino import (
     threads,
     tiny,
 )
+from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
 from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
+from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_unsafe
@@ -92,6 +94,8 @@ class OpenvinoTarget(Target):
             proto = payload.adapted.proto
             model, memory, extra = _read(payload)
             extra_properties = tiny.properties(proto, model, self.device, self.properties)
+            if branching := branches(proto, model, payload.shapes):
+                extra_properties = {**extra_properties, **PROPERTIES}
             compiled = None
             if (words := why_not_compiled(proto)) is None:
                 compiled = self._compile(model, payload.shapes, extra_properties)
@@ -106,7 +110,8 @@ class OpenvinoTarget(Target):
                 placement = functools.partial(tuple, placement())
             inputs = frozenset(v.name for v in proto.graph.input)
             names = port_names(compiled, model)
-            session = OpenvinoSession(compiled, names, inputs, outputs, placement, defaults_of(proto.graph), memory)
+            make = BranchingSession if branching else OpenvinoSession
+            session = make(compiled, names, inputs, outputs, placement, defaults_of(proto.graph), memory)
             if session.contradicts_declared_types():  # OpenVINO does not read the declared types of outputs
                 checks.check(payload.loaded, full=True)
             facts = None
@@ -249,8 +254,9 @@ def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
                 payload.loaded.whole(model), unsigned_weights.SATURATING_ON_OPENVINO
             )
             changes = (*changes, *more)
+        model, written = written_out(model)
         model, more, _ = around(model)
-        changes = (*changes, *more)
+        changes = (*changes, *written, *more)
     linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
     if payload.path is not None and not changes and not linked:
         made = runtime.core().read_model(payload.path)

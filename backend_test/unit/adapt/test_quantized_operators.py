@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantized operators of ONNX Runtime's domain come out on OpenVINO as ONNX Runtime computes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.engines.openvino.quantized_operators import written_out
+
+GENERATOR = np.random.default_rng(0)
+SHAPE = (1, 4, 8, 8)
+ONE, OTHER, MADE = 0.021, 0.013, 0.017
+ZEROS = {"uint8": (117, 120, 96), "int8": (-11, 8, -32)}
+#: By operator: where its inputs stand, and its attributes. x and o are the operands, c a condition.
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "QLinearAdd": ("x xs xz o os oz ys yz", {}),
+    "QLinearGlobalAveragePool": ("x xs xz ys yz", {}),
+    "QLinearReduceMean": ("x xs xz ys yz", {"axes": [2, 3], "keepdims": 1}),
+    "QLinearAveragePool": ("x xs xz ys yz", {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1}),
+    "QLinearConcat": ("ys yz x xs xz o os oz", {"axis": 1}),
+    "QLinearLeakyRelu": ("x xs xz ys yz", {"alpha": 0.27}),
+    "QLinearMul": ("x xs xz o os oz ys yz", {}),
+    "QLinearSigmoid": ("x xs xz ys yz", {}),
+    "QLinearSoftmax": ("x xs xz ys yz", {"axis": 1, "opset": 13}),
+    "QLinearWhere": ("c x xs xz o os oz ys yz", {}),
+}
+
+
+def quantized(op_type: str, kind: str, sizes: tuple[Any, ...] = SHAPE, **more: Any) -> ModelProto:
+    """Both inputs quantized, the operator twice, and its result scaled back."""
+    places, attributes = FORMS[op_type][0], {**FORMS[op_type][1], **more}
+    zeros = [np.array(zero, kind) for zero in ZEROS[kind]]
+    scales = [np.float32(scale) for scale in (ONE, OTHER, MADE)]
+    if op_type == "QLinearSoftmax":
+        scales[2], zeros[2] = np.float32(1 / 256), np.array(0 if kind == "uint8" else -128, kind)
+    again = places.replace("xs", "ys").replace("xz", "yz").split()
+    nodes = [
+        helper.make_node("QuantizeLinear", ["a", "xs", "xz"], ["x"]),
+        helper.make_node("QuantizeLinear", ["b", "os", "oz"], ["o"]),
+        helper.make_node("Less", ["a", "b"], ["c"]),
+        helper.make_node(op_type, places.split(), ["y"], domain="com.microsoft", **attributes),
+        helper.make_node("DequantizeLinear", ["y", "ys", "yz"], ["first"]),
+    ]
+    if op_type != "QLinearConcat":
+        read = ["y" if name == "x" else name for name in again]
+        nodes += [
+            helper.make_node(op_type, read, ["z"], domain="com.microsoft", **attributes),
+            helper.make_node("DequantizeLinear", ["z", "ys", "yz"], ["second"]),
+        ]
+    else:
+        nodes.append(helper.make_node("Neg", ["first"], ["second"]))
+    return models.model(
+        nodes,
+        [models.tensor("a", list(sizes)), models.tensor("b", list(sizes))],
+        [models.tensor("first", None), models.tensor("second", None)],
+        initializers=dict(zip("xs os ys xz oz yz".split(), (*scales, *zeros), strict=True)),
+        opsets={"": 17, "com.microsoft": 1},
+    )
+
+
+@pytest.mark.parametrize("kind", ZEROS)
+@pytest.mark.parametrize("op_type", FORMS)
+@pytest.mark.parametrize("sizes", [SHAPE, (1, 4, "h", "w")])
+def test_a_quantized_operator(openvino: type[omb.Preset], op_type: str, kind: str, sizes: tuple[Any, ...]) -> None:
+    pytest.importorskip("onnxruntime")
+    model = quantized(op_type, kind, sizes)
+    # ONNX Runtime has no kernel for this one.
+    literal = written_out(model)[0] if op_type == "QLinearReduceMean" else model
+    prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(literal)
+    step = 1 / 256 if op_type == "QLinearSoftmax" else MADE
+    for _ in range(2):
+        feeds = {name: GENERATOR.normal(size=SHAPE).astype(np.float32) for name in "ab"}
+        for made, wanted in zip(prepared.run(feeds), right.run(feeds), strict=True):
+            off = np.abs(made - wanted) / step
+            assert off.max() < 1.01
+            assert np.mean(off > 0.5) < 0.01, (off.max(), np.mean(off > 0.5))
+
+
+def test_scales_of_rank_1_and_zero_points_that_are_left_out(openvino: type[omb.Preset]) -> None:
+    pytest.importorskip("onnxruntime")
+    model = quantized("QLinearLeakyRelu", "uint8")
+    for tensor in model.graph.initializer:
+        if tensor.name in ("xs", "ys"):
+            tensor.dims.append(1)
+    first, second = (node for node in model.graph.node if node.op_type == "QLinearLeakyRelu")
+    first.input[2] = first.input[4] = second.input[2] = second.input[4] = ""
+    for node in model.graph.node:
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            del node.input[2:]
+            node.input[1] = {"xs": "one", "ys": "made", "os": "one"}[node.input[1]]
+    model.graph.initializer.extend(
+        helper.make_tensor(name, TensorProto.FLOAT, [], [value]) for name, value in (("one", ONE), ("made", MADE))
+    )
+    feeds = {name: GENERATOR.normal(size=SHAPE).astype(np.float32) for name in "ab"}
+    right = omb.OrtCpuBackend.prepare(model).run(feeds)
+    for made, wanted in zip(openvino.prepare(model).run(feeds), right, strict=True):
+        assert np.mean(np.abs(made - wanted) > MADE / 2) < 0.01
+
+
+@pytest.mark.parametrize("opset", [12, 13])
+def test_the_opset_of_a_softmax_counts(openvino: type[omb.Preset], opset: int) -> None:
+    pytest.importorskip("onnxruntime")
+    model = quantized("QLinearSoftmax", "uint8", opset=opset)
+    feeds = {name: GENERATOR.normal(size=SHAPE).astype(np.float32) for name in "ab"}
+    right = omb.OrtCpuBackend.prepare(model).run(feeds)
+    for made, wanted in zip(openvino.prepare(model).run(feeds), right, strict=True):
+        assert np.abs(made - wanted).max() < 1.01 / 256
+
+
+def test_a_pool_of_the_last_axes_before_the_channels(openvino: type[omb.Preset]) -> None:
+    pytest.importorskip("onnxruntime")
+    model = quantized("QLinearAveragePool", "int8", channels_last=1)
+    feeds = {name: GENERATOR.normal(size=SHAPE).astype(np.float32) for name in "ab"}
+    right = omb.OrtCpuBackend.prepare(model).run(feeds)
+    for made, wanted in zip(openvino.prepare(model).run(feeds), right, strict=True):
+        assert made.shape == wanted.shape
+        assert np.mean(np.abs(made - wanted) > MADE / 2) < 0.01

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QLinearConv and QLinearMatMul with a scale for each channel, as ONNX Runtime's quantization writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+import onnx_multi_backend as omb
+
+GENERATOR = np.random.default_rng(0)
+LIMITS = {"uint8": (0, 256), "int8": (-128, 128)}
+
+
+def integers(kind: str, *shape: int) -> np.ndarray:
+    return np.asarray(GENERATOR.integers(*LIMITS[kind], shape)).astype(kind)
+
+
+def product(op_type: str, kind: str, weights: str, zero: int | None, *, bias: bool = False) -> ModelProto:
+    """One node of constant weights; `zero` is their zero point for each channel, None one scale for all."""
+    conv = op_type == "QLinearConv"
+    count = 4  # as many output channels as input channels: scales of the one would fit the other
+    shape = (count, 4, 3, 3) if conv else (4, count)
+    per_channel = zero is not None
+    values: dict[str, Any] = {
+        "xs": np.float32(0.03),
+        "xz": np.array(7, kind),
+        "w": integers(weights, *shape),
+        "ws": np.linspace(0.01, 0.03, count, dtype=np.float32) if per_channel else np.float32(0.02),
+        "wz": np.full(count if per_channel else (), zero or 0, weights),
+        "ys": np.float32(1.3 if conv else 0.4),
+        "yz": np.array(9, kind),
+    }
+    if bias:
+        values["b"] = GENERATOR.integers(-1000, 1000, count).astype(np.int32)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    attributes = {"pads": [1] * 4} if conv else {}
+    graph = helper.make_graph(
+        [helper.make_node(op_type, ["x", *values], ["y"], **attributes)],
+        "product",
+        [helper.make_tensor_value_info("x", element, ["n", 4, "h", "w"] if conv else ["n", 4])],
+        [helper.make_tensor_value_info("y", element, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in values.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.parametrize("op_type", ["QLinearConv", "QLinearMatMul"])
+@pytest.mark.parametrize(("kind", "weights"), [("uint8", "uint8"), ("uint8", "int8"), ("int8", "int8")])
+@pytest.mark.parametrize("zero", [None, 0, 3])
+@pytest.mark.parametrize("bias", [False, True])
+def test_scales_of_channels(
+    openvino: type[omb.Preset], op_type: str, kind: str, weights: str, zero: int | None, bias: bool
+) -> None:
+    if zero == 3 and weights == "int8" and op_type == "QLinearConv":
+        pytest.skip("ONNX Runtime takes signed weights of a Conv without zero points alone")
+    if bias and op_type == "QLinearMatMul":
+        pytest.skip("there is no bias")
+    pytest.importorskip("onnxruntime")
+    model = product(op_type, kind, weights, zero, bias=bias)
+    prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(model)
+    for rows in (1, 3):
+        x = integers(kind, rows, 4, 5, 6) if op_type == "QLinearConv" else integers(kind, rows, 4)
+        made, wanted = (p.run(x)[0].astype(int) for p in (prepared, right))
+        assert np.abs(made - wanted).max() <= 1
+        assert np.mean(made != wanted) < 0.01

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms that random graphs showed to come out wrong on OpenVINO, to end the process, or to be refused in vain."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+
+NAN = np.float32([np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0])
+GENERATOR = np.random.default_rng(7)
+
+
+def parsed(graph: str, opset: int = 17) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {graph}')
+
+
+@pytest.mark.parametrize("operator", ["Expand", "Tile", "Unsqueeze"])
+@pytest.mark.parametrize("shape", [(), (1, 2)])
+def test_a_list_of_no_axes_changes_nothing(openvino: type[omb.Preset], operator: str, shape: tuple[int, ...]) -> None:
+    if operator == "Tile" and shape:
+        pytest.skip("Tile has a repeat for each axis")
+    kind = f"float[{','.join(map(str, shape))}]" if shape else "float"
+    model = parsed(f"({kind} x) => (float[] y) <int64[0] none = {{}}> {{ z = Neg (x) y = {operator} (z, none) }}")
+    x = np.ones(shape, np.float32)
+    (made,) = openvino.prepare(model).run(x)
+    assert made.shape == shape
+    np.testing.assert_array_equal(made, -x)
+
+
+def test_one_hot_of_no_indices(openvino: type[omb.Preset]) -> None:
+    """All of it is known before anything runs; OpenVINO ended the process over it."""
+    model = parsed("""() => (float[a, b, c] y) <float[0, 4] i = {}, float depth = {2}, float[2] values = {0, 1}> {
+        y = OneHot (i, depth, values) }""")
+    (made,) = openvino.prepare(model).run([])
+    assert (made.shape, made.dtype) == ((0, 4, 2), np.float32)
+
+
+def test_nothing_is_computed_of_an_empty_constant_that_went_through_a_loop(openvino: type[omb.Preset]) -> None:
+    model = parsed(
+        """() => (float[1, 0] y) <float[0] x = {}, int64 n = {1}, bool go = {1}, int64[2] shape = {1, 0}> {
+        z = Asinh (x)
+        w = Loop (n, go, z) <body = b (int64 i, bool c, float[0] v) => (bool d, float[0] u) {
+            d = Identity (c) u = Identity (z) }>
+        y = Expand (w, shape) }"""
+    )
+    assert openvino.prepare(model).run([])[0].shape == (1, 0)
+
+
+@pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
+def test_indices_of_a_padded_pool_of_unknown_shape(openvino: type[omb.Preset], how: str) -> None:
+    pytest.importorskip("onnxruntime")
+    graph = """(float[n, 2, h, w] x) => (float[n, 2, a, b] y, int64[n, 2, a, b] i) {{
+        y, i = MaxPool <auto_pad = "{how}", kernel_shape = [3, 2], strides = [{stride}, 1]> (x) }}"""
+    model = parsed(graph.format(how=how, stride=1))
+    prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(model)
+    for sizes in ((5, 4), (6, 7)):
+        x = GENERATOR.normal(size=(3, 2, *sizes)).astype(np.float32)
+        for made, wanted in zip(prepared.run(x), right.run(x), strict=True):
+            np.testing.assert_array_equal(made, wanted)
+    with pytest.raises(omb.UnsupportedModelError, match="Indices"):
+        openvino.prepare(parsed(graph.format(how=how, stride=2)))
+
+
+@pytest.mark.parametrize("hint", ["LATENCY", "THROUGHPUT"])
+def test_a_branch_of_unknown_shape_whose_run_needs_more_memory(openvino: type[omb.Preset], hint: str) -> None:
+    model = parsed(
+        """(int64[n, 2] a, int64[n, 2] b, bool c, int64[m, k] x) => (float[s, t] y, int64[m, k] z) {
+        w = If (c) <then_branch = t () => (int64[p, q] v) { v = Identity (a) },
+                    else_branch = e () => (int64[p, q] v) { v = Identity (b) }>
+        y = Cast <to = 1> (w) z = Neg (x) }"""
+    )
+    for rows in (1, 2, 1):
+        prepared = openvino.prepare(model, performance_hint=hint)
+        a = np.arange(2 * rows).reshape(rows, 2) + 5
+        for more in (1, 1, 9, 30, 2, 500):
+            made = prepared.run([a, -a, np.array(True), np.ones((4, more), np.int64)])[0]
+            np.testing.assert_array_equal(made, a.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("sizes", ["3, 1, 8", "n, 1, w"])
+def test_indices_of_the_lowest_number(openvino: type[omb.Preset], kind: str, sizes: str) -> None:
+    pytest.importorskip("onnxruntime")
+    model = parsed(
+        f"""({kind}[{sizes}] x) => ({kind}[a, b, c] y, int64[a, b, c] i) {{
+        y, i = MaxPool <kernel_shape = [2], strides = [2]> (x) }}"""
+    )
+    x = GENERATOR.choice([np.iinfo(kind).min, 5], (3, 1, 8), p=[0.8, 0.2]).astype(kind)
+    for made, wanted in zip(openvino.prepare(model).run(x), omb.OrtCpuBackend.prepare(model).run(x), strict=True):
+        np.testing.assert_array_equal(made, wanted)
+
+
+def test_integers_beside_a_scalar_beyond_int32(openvino: type[omb.Preset]) -> None:
+    model = parsed("(int64[2] x) => (bool[2] y) <int64 c = {-9007199254740993}> { y = LessOrEqual (x, c) }")
+    np.testing.assert_array_equal(openvino.prepare(model).run(np.array([-5, 2**31 - 1]))[0], [False, False])
+
+
+def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
+    graph = """(float[2] x) => (float[2] y, float[n, 2] rows) <int64 n = {0}, bool go = {1}> {
+        y, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w, float[2] r) {
+            d = Identity (c) w = Exp (v) r = Neg (v) }> }"""
+    x = np.float32([1, 2])
+    y, rows = openvino.prepare(parsed(graph, opset=7)).run(x)
+    np.testing.assert_array_equal(y, x)
+    assert rows.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("node", "right"),
+    [
+        ("y = Celu (x)", [np.nan, np.inf, -1, 0, 1, np.expm1(-1)]),
+        ("y = Shrink <lambd = 0.5, bias = 0.25> (x)", [0, np.inf, -np.inf, 0, 0.75, -0.75]),
+        ("y = Mod <fmod = 1> (c, x)", [np.nan, 0.5, 0.5, np.nan, 0.5, 0.5]),
+        ("y = Max (x, c)", [np.nan, np.inf, 0.5, 0.5, 1, 0.5]),
+        ("y = Min (x, c)", [np.nan, 0.5, -np.inf, 0, 0.5, -1]),
+    ],
+)
+@pytest.mark.parametrize("size", ["6", "n"])
+def test_special_values_of_rare_operators(openvino: type[omb.Preset], node: str, right: list[float], size: str) -> None:
+    model = parsed(f"(float[{size}] x) => (float[{size}] y) <float c = {{0.5}}> {{ {node} }}")
+    np.testing.assert_allclose(openvino.prepare(model).run(NAN)[0], np.float32(right), rtol=1e-6)
+
+
+UNNEEDED = {
+    "a node": "(float[3] x) => (float[3] y) { y = Neg (x) m = Mod (c, c) }",
+    "a branch": """(float[3] x, bool b) => (float[3] y) {
+        y = If (b) <then_branch = t () => (float[3] p) { m = Mod (c, c) p = Neg (x) },
+                    else_branch = e () => (float[3] q) { q = Neg (x) }> }""",
+}
+
+
+@pytest.mark.parametrize("place", UNNEEDED)
+def test_a_node_that_no_result_needs_does_not_refuse_the_model(openvino: type[omb.Preset], place: str) -> None:
+    """Its constant is beyond what int32 holds."""
+    model = parsed(UNNEEDED[place].replace(") {", ") <int64[2] c = {9007199254740991, 3}> {", 1))
+    prepared = openvino.prepare(model)
+    assert any(change.pass_name == "unneeded_nodes" for change in prepared.adaptations)
+    feeds = [np.float32([1, -2, 3]), np.array(True)][: len(model.graph.input)]
+    np.testing.assert_array_equal(prepared.run(feeds)[0], np.float32([-1, 2, -3]))
+
+
+LARGE = 2**40
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_what_onnx_runtime_folds_keeps_its_bits(openvino_ep: type[omb.Preset]) -> None:
+    """Where it becomes an output; what reads it on the provider would get it in int32.
+
+    IsNaN runs on the CPU provider: of a model that the OpenVINO provider takes as a whole, it lacks an output that is known.
+    """
+    constant = f"<int64[2] c = {{-{LARGE}, 3}}>"
+    model = parsed(
+        f"""(float[3] x) => (float[3] y, bool[3] b, int64[2] z) {constant} {{
+        v = Neg (x) b = IsNaN (v) y = Exp (v) a = Abs (c) z = Identity (a) }}"""
+    )
+    made = openvino_ep.prepare(model).run(np.float32([1, -2, 3]))
+    np.testing.assert_array_equal(made["z"], [LARGE, 3])
+    read = parsed(
+        f"(int64[2] x) => (int64[2] y) {constant} {{ a = Abs (c) w = Neg (x) v = Max (w, a) y = Min (v, w) }}"
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="beyond what int32 holds"):
+        openvino_ep.prepare(read)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: QLinearConv and QLinearMatMul, written with Q/DQ nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+#: The first opset in which DequantizeLinear has an axis.
+_WITH_AXIS = 13
+
+
+def scales_channels(site: Site) -> bool:
+    """Whether each output channel of a QLinearConv has a scale or a zero point of its own, as far as that is known."""
+    return _is_long(site, 4) or _is_long(site, 5)
+
+
+def quantized_products(site: Site) -> Iterator[ModelProto]:
+    """Scale the operands and the bias, multiply, and quantize the result. Source: the operators' documentation."""
+    places = (1, 2, 4, 5, 6, 7)
+    if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
+        return
+    if not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
+        return  # the built-in OpenVINO provider ends the process over weights that are scaled at run time
+    body = Body(site, site.opsets if site.opset >= _WITH_AXIS else None)
+    made = [_one(body, site, site.input(i)) for i in (6, 7)]
+    if site.op_type == "QLinearConv":
+        product = _convolved(body, site)
+    else:
+        ranks = [site.rank(site.input(i)) for i in (0, 3)]
+        if ranks[0] is None or ranks[1] is None:
+            return
+        a, _ = _dequantized(body, site, 0, max(ranks[0] - 2, 0))
+        b, _ = _dequantized(body, site, 3, ranks[1] - 1)
+        product = body("MatMul", a, b)
+    yield body.finish(body("QuantizeLinear", product, *made))
+
+
+def _convolved(body: Body, site: Site) -> str:
+    x, x_scale = _dequantized(body, site, 0, None)
+    w, w_scale = _dequantized(body, site, 3, 0)
+    if not site.has_input(8):
+        return str(body("Conv", x, w, **site.attributes()))
+    bias = body("Mul", body.cast(site.input(8), TensorProto.FLOAT), body("Mul", x_scale, w_scale))
+    return str(body("Conv", x, w, bias, **site.attributes()))
+
+
+def _dequantized(body: Body, site: Site, place: int, axis: int | None) -> tuple[str, str]:
+    """An operand times its scale, and the scale; those of rank 1 are for an axis."""
+    x, scale, zero = (site.input(place + i) for i in range(3))
+    if axis is None or not (_is_long(site, place + 1) or _is_long(site, place + 2)):
+        scale, zero = _one(body, site, scale), _one(body, site, zero)
+        return str(body("DequantizeLinear", x, scale, zero)), scale
+    if not (_is_long(site, place + 1) and _is_long(site, place + 2)):
+        count = body("Slice", body("Shape", x), body.ints(axis), body.ints(axis + 1))
+        scale, zero = (str(body("Expand", name, count)) for name in (scale, zero))
+    return str(body("DequantizeLinear", x, scale, zero, axis=axis)), scale
+
+
+def _is_long(site: Site, place: int) -> bool:
+    """Whether an input may have more than one element."""
+    shape = site.shape(site.input(place))
+    return shape is None or shape not in ([], [1])
+
+
+def _one(body: Body, site: Site, name: str) -> str:
+    """A scale or zero point as a scalar: of rank 1, it would be taken for those of an axis."""
+    return str(body("Reshape", name, body.constant(np.zeros(0, np.int64)))) if site.rank(name) else name

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that are known to have no elements: nothing has to be computed, and OpenVINO (2026.4) may end the process over some of them.
+
+Seen with OneHot of no indices, which it computes while it loads a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
+
+from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.engines.apart import put_back
+from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.tensors import numpy_dtype
+
+_MADE = frozenset({"Constant", "ConstantOfShape"})
+_SUFFIX = "/omb_dims"
+#: The first opset with ConstantOfShape.
+_OLDEST = 9
+
+
+def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeProto]:
+    """The nodes that make a tensor without elements."""
+    if opset < _OLDEST:
+        one = numpy_helper.from_array(np.zeros([size or 1 for size in dims], numpy_dtype(kind)))
+        axes = [axis for axis, size in enumerate(dims) if size == 0]
+        zeros = [0] * len(axes)
+        return [
+            helper.make_node("Constant", [], [name + _SUFFIX], value=one),
+            helper.make_node("Slice", [name + _SUFFIX], [name], axes=axes, starts=zeros, ends=zeros),
+        ]
+    shape = numpy_helper.from_array(np.array(list(dims), np.int64))
+    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
+    return [
+        helper.make_node("Constant", [], [name + _SUFFIX], value=shape),
+        helper.make_node("ConstantOfShape", [name + _SUFFIX], [name], value=zero),
+    ]
+
+
+def without_computing(model: ModelProto, kinds: frozenset[int], opset: int) -> list[str]:
+    """Put `nothing` in the place of the nodes that make such results; these nodes.
+
+    Parameters
+    ----------
+    kinds : frozenset of int
+        The element types that it can make.
+    """
+    undeclared = ModelProto()
+    undeclared.CopyFrom(model)
+    for value in undeclared.graph.output:  # a name that is declared for a size would be kept
+        value.type.tensor_type.ClearField("shape")
+    typed = infer(undeclared).graph
+    for value, told in zip(typed.output, model.graph.output, strict=True):
+        if _is_empty(told.type, kinds):
+            value.type.CopyFrom(told.type)
+    return list(_graph(model.graph, typed, {}, kinds, opset))
+
+
+def _graph(
+    graph: GraphProto, typed: GraphProto, outer: Mapping[str, TypeProto], kinds: frozenset[int], opset: int
+) -> Iterator[str]:
+    types = {**outer, **{v.name: v.type for v in (*typed.value_info, *typed.input, *typed.output)}}
+    nodes: list[NodeProto] = []
+    count = 0
+    for node, known in zip(graph.node, typed.node, strict=True):
+        wanted = [name for name in node.output if name]
+        own = node.op_type in _MADE or (node.op_type == "Slice" and node.input[0].endswith(_SUFFIX))
+        if own or not wanted or not all(_is_empty(types.get(name), kinds) for name in wanted):
+            for inner, inner_typed in zip(subgraphs(node), subgraphs(known), strict=True):
+                yield from _graph(inner, inner_typed, types, kinds, opset)
+            nodes.append(node)
+            continue
+        count += 1
+        for name in wanted:
+            kind = types[name].tensor_type
+            nodes += nothing(name, [d.dim_value for d in kind.shape.dim], kind.elem_type, opset)
+        yield f"{node.op_type} {node.name or wanted[0]!r}"
+    if count:
+        put_back(graph, nodes)
+
+
+def _is_empty(found: TypeProto | None, kinds: frozenset[int]) -> bool:
+    if found is None or found.tensor_type.elem_type not in kinds or not found.tensor_type.HasField("shape"):
+        return False
+    dims = found.tensor_type.shape.dim
+    return all(d.HasField("dim_value") for d in dims) and any(d.dim_value == 0 for d in dims)
