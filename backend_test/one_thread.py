@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime has one thread in the official suite and the tests of rewriting, but with `--whole-suites`.
+"""ONNX Runtime has one thread in the official suite and the tests of rewriting and quantizing, but with `--whole-suites`.
 
 Their models are too small for two. The second waits for work by spinning: half of the processor time of a suite.
 """
@@ -14,7 +14,7 @@ import pytest
 
 from onnx_multi_backend.engines.ort import threads
 
-REWRITING = Path(__file__).parent / "unit" / "adapt"
+FOLDERS = [Path(__file__).parent / "unit" / name for name in ("adapt", "calibration", "special_values")]
 
 
 def one(given: Any) -> dict[str, int]:
@@ -25,7 +25,7 @@ def one(given: Any) -> dict[str, int]:
 
 def is_small(item: pytest.Item) -> bool:
     """Whether a test is one of these."""
-    return hasattr(getattr(item, "obj", None), "onnx_about") or item.path.is_relative_to(REWRITING)
+    return hasattr(getattr(item, "obj", None), "onnx_about") or any(map(item.path.is_relative_to, FOLDERS))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the tests of this folder ONNX Runtime has one thread, but with `--whole-suites`."""
+"""In the tests of this folder, as in those of `one_thread.FOLDERS`, ONNX Runtime has one thread, but with `--whole-suites`."""
 
 from __future__ import annotations
 
