@@ -6,7 +6,12 @@ import signal
 
 from hypothesis import settings
 
-pytest_plugins = ["onnx_multi_backend.conformance.pytest_plugin", "backend_test.sampling"]
+pytest_plugins = [
+    "onnx_multi_backend.conformance.pytest_plugin",
+    "backend_test.sampling",
+    "backend_test.one_thread",
+    "backend_test.long_first",
+]
 
 # The same examples every time: what new ones find is not a fault of the change that is tested (`nox -s nightly` draws them).
 settings.register_profile("fixed", derandomize=True, database=None)

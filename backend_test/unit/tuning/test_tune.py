@@ -18,7 +18,7 @@ from backend_test.unit import models
 from backend_test.unit.calibration import nets
 from onnx_multi_backend.host.surroundings import surroundings
 from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
-from onnx_multi_backend.tuning import Outcome, read_report
+from onnx_multi_backend.tuning import Outcome, contest, read_report
 from onnx_multi_backend.tuning.differences import FLOAT32_NOISE
 
 ODD = '''
@@ -85,6 +85,7 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Prese
 @pytest.fixture(autouse=True)
 def small_space(short_turns: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compared here are words, not times: turns are short, and the space is small."""
+    monkeypatch.setattr(contest, "_PROCESSES", 2)  # the first, and one more
     knobs = OrtCpuBackend.knobs.__func__
     monkeypatch.setattr(OrtCpuBackend, "knobs", classmethod(lambda cls, host: knobs(cls, host)[:2]))
 
