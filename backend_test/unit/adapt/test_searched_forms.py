@@ -164,3 +164,12 @@ def test_what_onnx_runtime_folds_keeps_its_bits(openvino_ep: type[omb.Preset]) -
     )
     with pytest.raises(omb.UnsupportedModelError, match="beyond what int32 holds"):
         openvino_ep.prepare(read)
+
+
+@pytest.mark.parametrize("node", ["CastLike (x, o)", "Cast <to = 6> (x)"])
+def test_integers_that_are_passed_on_by_the_provider(openvino_ep: type[omb.Preset], node: str) -> None:
+    prepared = openvino_ep.prepare(parsed(f"(int32[n] x, int32[m] o) => (int32[k] y) {{ y = {node} }}"))
+    for count in (9, 1, 4, 2):
+        x = np.arange(count, dtype=np.int32) - 3
+        feeds = {"x": x, "o": x}
+        np.testing.assert_array_equal(prepared.run({i.name: feeds[i.name] for i in prepared.get_inputs()})[0], x)

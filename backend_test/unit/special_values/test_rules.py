@@ -102,7 +102,7 @@ def ceils(site: Site) -> bool:
 def functions() -> Iterator[Form]:
     """Operators that ONNX defines as functions of others."""
     rule = "expand_function"
-    for name in ("Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
+    for name in ("Celu", "Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
         yield Form(rule, name, (X,))
     yield Form(rule, "LeakyRelu", (X,), {"alpha": 0.1})
     yield Form(rule, "Swish", (X,), {"alpha": 0.5})
@@ -126,7 +126,6 @@ def guarded() -> Iterator[Form]:
     rule = "special_values"
     for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         x, (a, b), table = vector(FLOATS, dtype), pairs(FLOATS, FEW, dtype), rows(dtype)
-        yield Form(rule, "Celu", (x,))
         yield Form(rule, "Erf", (x,))
         yield Form(rule, "Exp", (x,))
         yield Form(rule, "Relu", (x,))

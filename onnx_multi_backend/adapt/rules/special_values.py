@@ -141,7 +141,6 @@ def _keep_nan(body: Body, x: str, result: str) -> str:
 
 
 _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
-    "Celu": _unless_nan,
     "Clip": _clip,
     "Erf": _unless_nan,
     "Exp": _unless_nan,

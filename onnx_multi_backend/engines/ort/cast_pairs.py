@@ -12,18 +12,24 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.apart import larger, put_back
 from onnx_multi_backend.engines.session import Payload
 
 #: Element types of which Max has always had a form.
 _COMPARABLE = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+#: Since this opset Max takes integers.
+_MAX_OF_INTEGERS = 12
+_NUMBERS = (*_COMPARABLE, *INTEGER_BITS)
+_CASTS = ("Cast", "CastLike")
 
 
 def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with the larger of a value and itself, which is that value, before each such Cast."""
     graph = payload.adapted.proto.graph
     narrow = {v.name for v in graph.output if v.type.tensor_type.elem_type == TensorProto.FLOAT16}
-    if not narrow and not any(node.op_type == "Cast" for node in graph.node):
+    if not narrow and not any(node.op_type in _CASTS for node in graph.node):
         return payload, ()
     sources = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Identity"}
 
@@ -34,7 +40,7 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
     roots = {source(name) for name in narrow}
     casts = {i for i, n in enumerate(graph.node) if _widens(n) and source(n.input[0]) in roots}
-    casts |= _passed_on(graph)
+    casts |= _passed_on(graph, opset_versions(payload.adapted.proto).get("", 1))
     if not casts:
         return payload, ()
     copy = ModelProto()
@@ -62,18 +68,22 @@ def _widens(node: NodeProto) -> bool:
     return node.op_type == "Cast" and any(a.name == "to" and a.i == TensorProto.FLOAT for a in node.attribute)
 
 
-def _passed_on(graph: GraphProto) -> set[int]:
+def _passed_on(graph: GraphProto, opset: int) -> set[int]:
     """The first Casts between an input of unknown shape and an output of its type, with nothing but Casts between them."""
     makers = {name: i for i, node in enumerate(graph.node) for name in node.output}
     inputs = {v.name: v.type.tensor_type for v in graph.input}
     found = set()
     for value in graph.output:
         name, first = value.name, None
-        while (i := makers.get(name)) is not None and graph.node[i].op_type in ("Cast", "Identity"):
-            first = i if graph.node[i].op_type == "Cast" else first
+        while (i := makers.get(name)) is not None and graph.node[i].op_type in (*_CASTS, "Identity"):
+            first = i if graph.node[i].op_type in _CASTS else first
             name = graph.node[i].input[0]
         given = inputs.get(name)
-        if first is None or given is None or given.elem_type not in _COMPARABLE:
+        if (
+            first is None
+            or given is None
+            or given.elem_type not in (_COMPARABLE if opset < _MAX_OF_INTEGERS else _NUMBERS)
+        ):
             continue
         fixed = given.HasField("shape") and all(d.HasField("dim_value") for d in given.shape.dim)
         if given.elem_type == value.type.tensor_type.elem_type and not fixed:
