@@ -32,9 +32,7 @@ from onnx_multi_backend.errors import (
 )
 from onnx_multi_backend.examples import get_example
 from onnx_multi_backend.host.versions import __version__ as __version__
-from onnx_multi_backend.inference_session import InferenceSession
 from onnx_multi_backend.models.tensors import TensorInfo
-from onnx_multi_backend.presets.answers import Availability, Compatibility
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.registry import availability, preset_class, presets
 from onnx_multi_backend.presets.setup import Setup
@@ -55,17 +53,25 @@ if TYPE_CHECKING:
         OrtTensorrtInt8Backend,
         OrtTensorrtInt8QDQBackend,
     )
+    from onnx_multi_backend.inference_session import InferenceSession
+    from onnx_multi_backend.presets.answers import Availability, Compatibility
     from onnx_multi_backend.tuning import bench, tune
 
 
 def __getattr__(name: str) -> Any:
-    """A preset's class, `bench` or `tune`, imported when it is first asked for."""
-    if name in _TUNING:
-        return getattr(importlib.import_module("onnx_multi_backend.tuning"), name)
+    """A preset's class, or what a first run does not need, imported when it is first asked for."""
+    if name in _LATER:
+        return getattr(importlib.import_module(f"onnx_multi_backend.{_LATER[name]}"), name)
     return preset_class(__name__, name)
 
 
-_TUNING = ("bench", "tune")
+_LATER = {
+    "Availability": "presets.answers",
+    "Compatibility": "presets.answers",
+    "InferenceSession": "inference_session",
+    "bench": "tuning",
+    "tune": "tuning",
+}
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError
 from onnx_multi_backend.host.devices import similar
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.registry import get_preset, preset_class
 from onnx_multi_backend.presets.setup import Setup

@@ -11,7 +11,7 @@ import numpy as np
 
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.errors import InputError, OptionError
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel

@@ -17,7 +17,8 @@ from backend_test.unit import models
 NEVER = (
     *("typer", "rich", "jinja2", "tabulate", "pytest", "hypothesis"),
     *("onnx.reference", "onnx.backend.test"),
-    *("packaging.specifiers", "difflib", "xxhash"),
+    *("packaging.specifiers", "difflib", "xxhash", "numpy.ma"),
+    *("onnx_multi_backend.inference_session", "onnx_multi_backend.presets.answers", "onnx_multi_backend.presets.knobs"),
     *("onnx_multi_backend.cli", "onnx_multi_backend.conformance", "onnx_multi_backend.isolation"),
     *("onnx_multi_backend.cache.store", "onnx_multi_backend.cache.fingerprint", "onnx_multi_backend.sessions.caching"),
     *(
@@ -31,6 +32,7 @@ NEVER = (
 
 ORT = (
     *("openvino", "onnx_multi_backend.engines.openvino", "onnx_multi_backend.presets.openvino"),
+    *("onnx_multi_backend.engines.across_nodes", "onnx_multi_backend.engines.ort.lone_reductions"),
     *("onnx_multi_backend.adapt.rules", "onnx_multi_backend.host.processor", "multiprocessing", "concurrent.futures"),
 )
 

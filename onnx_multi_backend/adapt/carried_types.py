@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.errors import InvalidModelError
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
-from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, subgraphs
+from onnx_multi_backend.models.graph_walk import all_tensors, subgraphs
 from onnx_multi_backend.models.tensors import WIDER, element_name, is_whole
 
 _T = TensorProto
@@ -77,7 +78,7 @@ def carried_types(work: Work) -> None:
     """
     kinds = {
         kind
-        for kind, made in _occurring(work.model).items()
+        for kind, made in _occurring(work.contents).items()
         if work.limits.needs_carrier(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
     }
     if not kinds:
@@ -127,15 +128,15 @@ class _Made(enum.IntEnum):
 
 
 #: Operators that take the type they make from another input.
-_LIKE = ("CastLike", "QuantizeLinear")
+_LIKE = frozenset({"CastLike", "QuantizeLinear"})
 
 
-def _occurring(model: ModelProto) -> dict[int, _Made]:
+def _occurring(contents: Contents) -> dict[int, _Made]:
     """The narrow types in a model, and how nodes make values of each from another type."""
-    graph = model.graph
+    graph = contents.model.graph
     found = {v.type.tensor_type.elem_type: _Made.NOT for v in (*graph.input, *graph.output)}
     found.update((t.data_type, _Made.NOT) for t in graph.initializer)
-    for node in all_nodes(model):
+    for node in contents.nodes:
         operator = node.op_type
         if operator not in _MAKERS and operator not in _LIKE:
             continue

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto
 
+from onnx_multi_backend.adapt.ancestors import Declared, with_ancestors, with_constants
 from onnx_multi_backend.adapt.engine import Defect, Engine
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.operation import Values
+from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.single_node import (
-    Facts,
     Scope,
     Typed,
     is_valid,
@@ -20,7 +24,8 @@ from onnx_multi_backend.adapt.single_node import (
 )
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import may_hold_graphs, nodes_in, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far
 
 
@@ -36,51 +41,128 @@ def defective_nodes(
     engine: Engine,
     may_have_defect: Callable[[NodeProto, Facts], bool],
     *,
+    operators: Collection[str] | None = None,
     integers: bool = False,
     typed: Typed | None = None,
+    facts: Facts | None = None,
 ) -> list[DefectiveNode]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
     Parameters
     ----------
     may_have_defect : callable
-        Tells from a node, and what a model says by itself, whether it can be meant: nothing is inferred for a model without any such node.
+        Tells from a node, and what a model says by itself, whether it can be meant: types are inferred for such nodes alone, and
+        those that they are computed from.
+    operators : collection of str, optional
+        Those of which that may be true.
     integers : bool
         Whether there are nodes that `Engine.may_have_integer_defect` means.
     typed : Typed, optional
         Of the model, to be used again.
+    facts : Facts, optional
+        The same.
     """
-    facts = Facts(model)
-    if not integers and not any(may_have_defect(node, facts) for node in all_nodes(model)):
+    facts = facts or Facts(model)
+    contents = facts.contents
+    nodes = contents.nodes if operators is None else contents.of(*operators)
+    if not integers and not any(may_have_defect(node, facts) for node in nodes):
         return []
     if expands_too_far(model):
-        return _in_functions(model, engine, lambda node: may_have_defect(node, facts))
-    typed = typed or Typed(model)
-    model = typed.flat
-    imports = opset_imports(opset_versions(model))
+        return _in_functions(model, engine, [node for node in contents.nodes if may_have_defect(node, facts)])
+    flat = (typed or Typed(model)).flat
 
-    def within(graph: GraphProto, outer: Scope) -> Iterator[DefectiveNode]:
+    def is_meant(node: NodeProto, read: list[Value]) -> bool:
+        by_itself = (operators is None or node.op_type in operators) and may_have_defect(node, facts)
+        return by_itself or (integers and engine.may_have_integer_defect(node, read))
+
+    search = _Search(engine, is_meant, integers=integers)
+    nested = any(_bodies(node) for node in Contents(flat).holding)
+    if integers and nested:  # what subgraphs make of integers may be known with their types only
+        return search.through(_typed(typed, flat))
+    values = ranges(flat.graph) if integers else {}
+    meant = _meant(flat.graph, is_meant, values)
+    declared = Declared(flat.graph) if meant and not nested else None
+    told = [node for node in meant if declared is not None and declared.tells(node)]
+    names = frozenset(name for node in told for name in node.output if name)
+    others = [node for node in meant if names.isdisjoint(node.output)]
+    found = []
+    if told:
+        values = values or ranges(flat.graph)
+        found += search.through(with_constants(flat, told), values)
+    if others:
+        part = with_ancestors(flat, others)
+        found += search.through(_typed(typed, flat) if part is flat else infer(part), values, without=names)
+    return found
+
+
+def _typed(typed: Typed | None, flat: ModelProto) -> ModelProto:
+    return typed.model if typed is not None else infer(flat)
+
+
+class _Search:
+    """Looks through the nodes of a model whose types are known."""
+
+    def __init__(self, engine: Engine, is_meant: Callable[[NodeProto, list[Value]], bool], *, integers: bool) -> None:
+        self._engine = engine
+        self._is_meant = is_meant
+        self._integers = integers
+
+    def through(
+        self, model: ModelProto, values: Values | None = None, without: frozenset[str] = frozenset()
+    ) -> list[DefectiveNode]:
+        """The defective nodes.
+
+        Parameters
+        ----------
+        model : onnx.ModelProto
+        values : mapping of str to Value, optional
+            Of the model, or of a larger one.
+        without : frozenset of str
+            What nodes make that are not looked at.
+        """
+        self._imports = opset_imports(opset_versions(model))
+        self._ir_version = model.ir_version
+        outer = Scope({}, {})
+        if values:
+            outer.nested[id(model.graph)] = model.graph, values
+        return [d for d in self._within(model.graph, outer) if without.isdisjoint(d.node.output)]
+
+    def _within(self, graph: GraphProto, outer: Scope) -> Iterator[DefectiveNode]:
         scope = outer.inside(graph)
         for node in graph.node:
-            for inner in subgraphs(node):
-                yield from within(inner, scope)
-            read = [scope.values.get(name, Value()) for name in node.input if name] if integers else []
-            if may_have_defect(node, facts) or (integers and engine.may_have_integer_defect(node, read)):
-                single = single_node_model(node, scope, imports, model.ir_version, untyped=True)
-                defect = engine.find_defect(Site(single)) if single is not None and is_valid(single) else None
-                if defect is not None:
-                    yield DefectiveNode(node, defect)
+            for inner in _bodies(node):
+                yield from self._within(inner, scope)
+            read = [scope.values.get(name, Value()) for name in node.input if name] if self._integers else []
+            if not self._is_meant(node, read):
+                continue
+            single = single_node_model(node, scope, self._imports, self._ir_version, untyped=True)
+            defect = self._engine.find_defect(Site(single)) if single is not None and is_valid(single) else None
+            if defect is not None:
+                yield DefectiveNode(node, defect)
 
-    return list(within(typed.model.graph, Scope({}, {})))
+
+def _meant(
+    graph: GraphProto, is_meant: Callable[[NodeProto, list[Value]], bool], values: Mapping[str, Value]
+) -> list[NodeProto]:
+    """The nodes of a graph that are meant, or hold one in a subgraph."""
+    found = []
+    for node in graph.node:
+        read = [values.get(name, Value()) for name in node.input if name] if values else []
+        if is_meant(node, read) or any(is_meant(inner, []) for body in _bodies(node) for inner in nodes_in(body.node)):
+            found.append(node)
+    return found
 
 
-def _in_functions(
-    model: ModelProto, engine: Engine, may_have_defect: Callable[[NodeProto], bool]
-) -> list[DefectiveNode]:
+def _bodies(node: NodeProto) -> list[GraphProto]:
+    """The graphs in the attributes of a node; there are no local functions."""
+    return list(subgraphs(node)) if node.domain or may_hold_graphs(node.op_type) else []
+
+
+def _in_functions(model: ModelProto, engine: Engine, nodes: list[NodeProto]) -> list[DefectiveNode]:
     """The same, each function looked at once and without types: its calls are too many to be put in place."""
     imports = opset_imports(opset_versions(model))
     found = []
-    for node in filter(may_have_defect, all_nodes(model)):
+    for node in nodes:
         single = single_node_model(node, Scope({}, {}), imports, model.ir_version, untyped=True)
         defect = engine.find_defect(Site(single)) if single is not None and is_valid(single) else None
         if defect is not None:

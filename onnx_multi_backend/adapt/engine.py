@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from onnx import ModelProto, NodeProto
 
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.limits import Limits
-from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
 

@@ -13,6 +13,7 @@ KNOWN = "omb_known"
 
 #: Few, so that equal nodes stay equal.
 _BITS = (1, 3, 4, 7, 8, 15, 16, 24, 31)
+_SIZE = Value(TensorProto.INT64, -1, SMALL, assumed=True)
 _TYPES = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64})
 
 
@@ -29,13 +30,18 @@ def hint(value: Value | None) -> str:
     return f"{_MARK}{sign}{bits}"
 
 
+def as_hinted(value: Value) -> Value:
+    """What is left of a value that a hint tells, as far as it is wider: the size of a tensor."""
+    return _SIZE._replace(elem_type=value.elem_type) if value.assumed and value.in_int32 else value
+
+
 def read_hint(info: ValueInfoProto) -> Value | None:
     """Undo `hint`; None where there is none."""
     if not info.doc_string.startswith(_MARK):
         return None
     kind, told = info.type.tensor_type.elem_type, info.doc_string.removeprefix(_MARK)
     if told == "size":
-        return Value(kind, -1, SMALL, assumed=True)
+        return _SIZE._replace(elem_type=kind)
     if kind not in _TYPES or told[:1] not in ("s", "u") or not told[1:].isdecimal():
         return None
     bits = int(told[1:])

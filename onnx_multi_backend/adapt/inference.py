@@ -15,6 +15,7 @@ from typing import Any
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend.models.graph_walk import all_nodes, may_hold_graphs
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 
 #: The elements of one value, and of all of them, that onnx may take for shapes.
@@ -37,7 +38,7 @@ _FAILURES = (
 
 def infer(model: ModelProto) -> ModelProto:
     """A copy of the model with the types of its values, as far as onnx can tell; the model itself where it is not to be asked."""
-    if implausible(model) is not None or expands_too_far(model):
+    if implausible(all_nodes(model)) is not None or expands_too_far(model):
         return model
     visible, long = _without_long_constants(model)
     typed = _asked(visible, data_prop=False)
@@ -54,7 +55,7 @@ def is_valid(model: ModelProto) -> bool:
     Types are not looked at: the node may stand in a newer opset's form in an older one that lacks its type. Where one is not
     known, nothing can be found.
     """
-    if implausible(model) is not None:
+    if implausible(all_nodes(model)) is not None:
         return False
     if not all(value.type.WhichOneof("value") for value in model.graph.input):
         return True
@@ -83,7 +84,8 @@ def _with_shapes_followed(model: ModelProto, typed: ModelProto) -> ModelProto:
         if found is None:
             break
         for node in (n for g in _graphs(found.graph) for n in g.node) if hidden else ():
-            node.op_type = node.op_type.removesuffix(_HIDDEN)
+            if (operator := node.op_type).endswith(_HIDDEN):
+                node.op_type = operator.removesuffix(_HIDDEN)
         typed = found
         if not hidden:
             break
@@ -101,7 +103,9 @@ class _Budget:
 
     def takes(self, name: str, size: int | None) -> bool:
         """Whether a value may be followed; None: nobody knows how long it is."""
-        if size is None or size > _LONGEST or size > self.left:
+        if not size:
+            return size is not None
+        if size > _LONGEST or size > self.left:
             return False
         if name not in self.counted:
             self.counted.add(name)
@@ -118,14 +122,23 @@ def _too_long(
     for node in graph.node:
         if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
             constants[node.output[0]] = node.attribute[0].t
-    inner = []
+    inner: list[GraphProto] = []
+    following, lengths = _following(), dict[str, int | None]()
     for node in graph.node:
         budget.node += 1
-        if node.op_type in _following() and not all(
-            budget.takes(name, _length(name, types, constants)) for name in node.input if name
-        ):
+        operator = node.op_type
+        if node.domain or may_hold_graphs(operator):
+            inner += _inner(node)
+        if operator not in following:
+            continue
+        takes = True
+        for name in node.input:
+            if name and takes:
+                if name not in lengths:
+                    lengths[name] = _length(name, types, constants)
+                takes = budget.takes(name, lengths[name])
+        if not takes:
             yield budget.node
-        inner += list(_inner(node))
     for subgraph in inner:
         yield from _too_long(subgraph, types, constants, budget)
 
@@ -222,8 +235,9 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
     """A graph, then the graphs in its nodes' attributes: always in the same order."""
     yield graph
     for node in graph.node:
-        for inner in _inner(node):
-            yield from _graphs(inner)
+        if node.domain or may_hold_graphs(node.op_type):
+            for inner in _inner(node):
+                yield from _graphs(inner)
 
 
 def _inner(node: NodeProto) -> Iterator[GraphProto]:

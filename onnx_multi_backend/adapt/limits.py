@@ -18,10 +18,13 @@ class Limits:
         The engine reads at least this one: below it nothing is asked.
     sure_opsets : mapping of str to int
         The same of opsets, by domain.
+    sorts_nodes : bool
+        The engine takes the nodes of a main graph in any order.
     """
 
     sure_ir_version: int = 0
     sure_opsets: Mapping[str, int] = MappingProxyType({})
+    sorts_nodes: bool = False
 
     def max_ir_version(self) -> int | None:
         """Highest IR version that the engine accepts; None: it accepts any."""

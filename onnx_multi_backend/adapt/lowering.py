@@ -16,6 +16,7 @@ import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Defect, Engine, Trusting, Unasked, answer
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
@@ -26,7 +27,6 @@ from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.rules.widen import widen_types
 from onnx_multi_backend.adapt.same_operator import unchanged
 from onnx_multi_backend.adapt.single_node import (
-    Facts,
     Scope,
     Typed,
     infer,

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.boundary_types import boundary_types
 from onnx_multi_backend.adapt.carried_types import carried_types
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.ir_version import ir_version
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.opset_version import opset_version
 from onnx_multi_backend.adapt.trailing_empties import trailing_empties
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
+from onnx_multi_backend.models.contents import Contents
 
 #: A pass looks at the work, changes it where the engine's limits ask for it, and records every change.
 Pass = Callable[[Work], None]
@@ -36,6 +38,10 @@ class Adapted:
         Only the graph inputs and outputs that the engine knows by another name and type.
     inserted : frozenset of str
         Names of the nodes that were put in.
+    contents : Contents, optional
+        Of `proto`, where it was walked through already; one of another model is not used.
+    facts : Facts
+        What the model says without inference.
     """
 
     proto: ModelProto
@@ -43,14 +49,19 @@ class Adapted:
     inputs: dict[str, BoundaryType]
     outputs: dict[str, BoundaryType]
     inserted: frozenset[str]
+    contents: Contents | None = field(default=None, compare=False, repr=False)
+    facts: Facts = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", Facts(self.proto, self.contents))
 
 
-def untouched(model: ModelProto) -> Adapted:
+def untouched(model: ModelProto, contents: Contents | None = None) -> Adapted:
     """The result for ``adapt=False``."""
-    return Adapted(model, (), {}, {}, frozenset())
+    return Adapted(model, (), {}, {}, frozenset(), contents)
 
 
-def adapt(model: ModelProto, limits: Limits, path: Path | None = None) -> Adapted:
+def adapt(model: ModelProto, limits: Limits, path: Path | None = None, contents: Contents | None = None) -> Adapted:
     """Bring a model within an engine's limits.
 
     Parameters
@@ -61,8 +72,10 @@ def adapt(model: ModelProto, limits: Limits, path: Path | None = None) -> Adapte
         What the engine accepts.
     path : Path, optional
         The model's file, for the few weights that a pass has to read.
+    contents : Contents, optional
+        Of the model, where it was walked through already.
     """
-    work = Work(model, limits, path)
+    work = Work(model, limits, path, contents)
     for apply in PASSES:
         apply(work)
-    return Adapted(work.model, tuple(work.changes), work.inputs, work.outputs, frozenset(work.inserted))
+    return Adapted(work.model, tuple(work.changes), work.inputs, work.outputs, frozenset(work.inserted), work.contents)

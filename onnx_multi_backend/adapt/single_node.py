@@ -4,34 +4,27 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import onnx.checker
-import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
-from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.adapt.facts import SMALL_BYTES
 from onnx_multi_backend.adapt.hints import KNOWN, hint, read_hint
 from onnx_multi_backend.adapt.inference import infer as infer
 from onnx_multi_backend.adapt.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.names import GUARDED, LEFT
-from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
+from onnx_multi_backend.adapt.operation import Values
+from onnx_multi_backend.adapt.ranges import Nested, ranges
 from onnx_multi_backend.adapt.renaming import renamed
-from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.graph_walk import (
     FREE_INITIALIZERS,
-    all_nodes,
-    all_tensors,
     canonical,
     subgraphs,
     tensors_of,
 )
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.tensors import is_whole
-
-#: A tensor above this many bytes is not a constant that a model of one node carries along.
-_SMALL = 4096
 
 
 @dataclass(frozen=True)
@@ -69,14 +62,14 @@ class Scope:
             types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
             if tensor.name in inputs:  # a default
                 continue
-            if tensor.ByteSize() < _SMALL and is_whole(tensor):
+            if tensor.ByteSize() < SMALL_BYTES and is_whole(tensor):
                 constants[tensor.name] = tensor
             else:
                 large.add(tensor.name)
         for node in graph.node:
             if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
                 tensor = node.attribute[0].t
-                if tensor.ByteSize() >= _SMALL or not is_whole(tensor):
+                if tensor.ByteSize() >= SMALL_BYTES or not is_whole(tensor):
                     types[node.output[0]] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
                     large.add(node.output[0])
                 else:
@@ -108,79 +101,12 @@ class Typed:
         return infer(self.flat)
 
 
-class Facts:
-    """What a model says without inference."""
-
-    def __init__(self, model: ModelProto) -> None:
-        self._model = model
-
-    @functools.cached_property
-    def opset(self) -> int:
-        """The opset of the default domain."""
-        return opset_versions(self._model).get("", 1)
-
-    @functools.cached_property
-    def constants(self) -> Mapping[str, TensorProto]:
-        """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
-        return {n: t for n, t in [*((t.name, t) for t in all_tensors(self._model)), *self._made()] if _is_small(t)}
-
-    @functools.cached_property
-    def certain(self) -> Mapping[str, TensorProto]:
-        """The small tensors of which a node reads just this one by its name. None where there are local functions."""
-        if self._model.functions:  # a name means something else in each
-            return {}
-        graphs = [self._model.graph, *(g for node in all_nodes(self._model) for g in subgraphs(node))]
-        named = [*((t.name, t) for graph in graphs for t in graph.initializer), *self._made()]
-        times = Counter([*(name for name, _ in named), *(v.name for graph in graphs for v in graph.input)])
-        return {name: tensor for name, tensor in named if times[name] == 1 and _is_small(tensor)}
-
-    def _made(self) -> Iterator[tuple[str, TensorProto]]:
-        for node in all_nodes(self._model):
-            if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
-                yield node.output[0], node.attribute[0].t
-
-    @functools.cached_property
-    def known(self) -> frozenset[str]:
-        """The values that are known before anything runs, in the graph and its subgraphs, whatever their size."""
-        constants = (node.output[0] for node in all_nodes(self._model) if node.op_type == "Constant")
-        return frozenset([*constants, *(t.name for t in all_tensors(self._model))])
-
-    @functools.cached_property
-    def may_hold_doubles(self) -> bool:
-        """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type.
-
-        What operators of other domains make is not known.
-        """
-        double = TensorProto.DOUBLE
-        if self._model.functions or any(t.data_type == double for t in all_tensors(self._model)):
-            return True
-        kinds = [v.type for v in self._model.graph.input]
-        return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, double) for t in kinds) or any(
-            canonical(node.domain) or any(a.i == double or double in a.ints for a in node.attribute)
-            for node in all_nodes(self._model)
-        )
-
-    @functools.cached_property
-    def floats(self) -> set[str]:
-        """Values that hold floating-point numbers, as far as is seen at a glance. None where there are local functions."""
-        return set() if self._model.functions else float_names(self._model.graph)
-
-    @functools.cached_property
-    def shapes(self) -> frozenset[str]:
-        """The results of Shape."""
-        return frozenset(node.output[0] for node in all_nodes(self._model) if node.op_type == "Shape")
-
-
-def _is_small(tensor: TensorProto) -> bool:
-    return tensor.data_location != TensorProto.EXTERNAL and tensor.ByteSize() < _SMALL
-
-
 def reads(node: NodeProto) -> list[str]:
     """The values that a node reads, each once: its inputs, then what its subgraphs read from outside."""
     captured: dict[str, None] = {}
     for graph in subgraphs(node):
         _captures(graph, frozenset(), captured)
-    return list(dict.fromkeys([*(name for name in node.input if name), *captured]))
+    return list(dict.fromkeys([*filter(None, node.input), *captured]))
 
 
 def needed_in(graph: GraphProto) -> set[str]:
@@ -260,17 +186,3 @@ def opset_versions(model: ModelProto) -> dict[str, int]:
 def opset_imports(versions: Mapping[str, int]) -> list[OperatorSetIdProto]:
     """The imports for these opsets."""
     return [helper.make_opsetid(domain, version) for domain, version in versions.items()]
-
-
-def inlined(model: ModelProto) -> ModelProto:
-    """The model without local functions.
-
-    Raises
-    ------
-    InvalidModelError
-        When a function calls itself, or is called with more than it takes.
-    """
-    try:
-        return onnx.inliner.inline_local_functions(model) if model.functions else model
-    except (onnx.checker.ValidationError, RuntimeError) as error:
-        raise InvalidModelError(f"The model's functions cannot be put in place of their calls: {error}") from error

@@ -14,9 +14,10 @@ import onnx
 from onnx import ModelProto, NodeProto
 from onnx.defs import OpSchema
 
-from onnx_multi_backend.adapt.single_node import inlined, opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.work import Adaptation, Work
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, operator_name
+from onnx_multi_backend.models.inlining import inlined
 
 #: Operators with as many outputs as a graph of theirs has, or as they are told.
 _PLACED = frozenset({"If", "Loop", "Scan", "Split"})
@@ -35,6 +36,8 @@ def trailing_empties(work: Work) -> None:
     such a model are inlined first, if that makes a difference.
     """
     model = work.model
+    if not model.functions and not any(_may_be_meant(node) for node in work.contents.nodes):
+        return
     if model.functions and _omits_an_argument(model):
         flat = inlined(model)
         if next(_meant(flat), None) is not None:
@@ -73,10 +76,15 @@ def _meant(model: ModelProto) -> Iterator[tuple[NodeProto, int, int]]:
         yield from _of(nodes_in(function.node), {canonical(o.domain): o.version for o in function.opset_import})
 
 
+def _may_be_meant(node: NodeProto) -> bool:
+    inputs = node.input
+    return ((inputs and not inputs[-1]) or "" in node.output) and node.op_type not in _RIGHT
+
+
 def _of(nodes: Iterable[NodeProto], opsets: Mapping[str, int]) -> Iterator[tuple[NodeProto, int, int]]:
     for node in nodes:
         inputs, outputs = node.input, node.output
-        if ((inputs and not inputs[-1]) or "" in outputs) and node.op_type not in _RIGHT:
+        if _may_be_meant(node):
             kept = kept_inputs(node, opsets), kept_outputs(node, opsets)
             if kept != (len(inputs), len(outputs)) or _unnamed(node):
                 yield node, *kept

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.single_node import inlined, needed_in
+from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import operator_name, subgraphs
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 

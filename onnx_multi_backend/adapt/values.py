@@ -81,15 +81,23 @@ BOOL = Value(_T.BOOL, 0, 1)
 
 
 @functools.cache
+def bare(elem_type: int) -> Value:
+    """A tensor of a type, its elements unknown; always the same object."""
+    return Value(elem_type)
+
+
+@functools.cache
 def of_type(elem_type: int) -> Value:
     """A tensor of which its type alone is known."""
-    return Value(elem_type, *LIMITS.get(elem_type, (None, None)))
+    return Value(elem_type, *LIMITS[elem_type]) if elem_type in LIMITS else bare(elem_type)
 
 
 def union(values: Iterable[Value]) -> Value:
     """Elements of several tensors."""
     first, *others = values
     for other in others:
+        if other is first:
+            continue
         known = None not in (first.low, other.low)
         first = Value(
             first.elem_type,
@@ -111,10 +119,13 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
         How many elements are summed.
     """
     a = operands[0]
-    sources = frozenset().union(*(v.sources for v in operands))
-    assumed = any(v.assumed for v in operands)
-    if any(v.low is None or v.high is None for v in operands):
-        return Value(a.elem_type, sources=sources, assumed=assumed)
+    sources, assumed, known = a.sources, a.assumed, a.low is not None and a.high is not None
+    for v in operands[1:]:
+        sources |= v.sources
+        assumed = assumed or v.assumed
+        known = known and v.low is not None and v.high is not None
+    if not known:
+        return Value(a.elem_type, sources=sources, assumed=assumed) if sources or assumed else bare(a.elem_type)
     bounds = [(v.low, v.high) for v in operands]
     if sources:  # an input that is added to a size, or multiplied by one
         cap = _SIZE if op_type in ("Mul", "MatMul", "Gemm") else SMALL

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.models.contents import Contents
 
 
 class Adaptation(NamedTuple):
@@ -32,10 +33,21 @@ class BoundaryType(NamedTuple):
 
 
 class Work:
-    """A model and what the passes did to it. The user's ModelProto is copied before the first change, never altered."""
+    """A model and what the passes did to it. The user's ModelProto is copied before the first change, never altered.
 
-    def __init__(self, model: ModelProto, limits: Limits, path: Path | None = None) -> None:
-        self._model = model
+    Attributes
+    ----------
+    model : onnx.ModelProto
+        The model as it stands, for reading.
+    contents : Contents
+        Its nodes and tensors, until `edit` is called again.
+    """
+
+    def __init__(
+        self, model: ModelProto, limits: Limits, path: Path | None = None, contents: Contents | None = None
+    ) -> None:
+        self.model = model
+        self.contents = contents if contents is not None and contents.model is model else Contents(model)
         self._owned = False
         self.path = path
         self.limits = limits
@@ -44,19 +56,15 @@ class Work:
         self.outputs: dict[str, BoundaryType] = {}
         self.inserted: set[str] = set()
 
-    @property
-    def model(self) -> ModelProto:
-        """The model as it stands, for reading."""
-        return self._model
-
     def edit(self) -> ModelProto:
         """The model as it stands, for changing."""
         if not self._owned:
             copy = ModelProto()
-            copy.CopyFrom(self._model)
-            self._model, self._owned = copy, True
-        return self._model
+            copy.CopyFrom(self.model)
+            self.model, self._owned = copy, True
+        self.contents = Contents(self.model)
+        return self.model
 
     def replace(self, model: ModelProto) -> None:
         """Go on with another model, made from this one."""
-        self._model, self._owned = model, True
+        self.model, self.contents, self._owned = model, Contents(model), True

@@ -27,5 +27,5 @@ def fingerprint_model(loaded: LoadedModel, store: Store) -> Fingerprint:
         raise InvalidModelError(
             f"{loaded.label} cannot be read any more: {error.strerror}. Prepare it again."
         ) from error
-    loaded.check_unchanged()
+    loaded.origin.check_unchanged()
     return made

@@ -12,7 +12,7 @@ from onnx_multi_backend.calibration.progress import Progress
 from onnx_multi_backend.calibration.source import read_float
 from onnx_multi_backend.calibration.table import CalibrationTableTensorrt
 from onnx_multi_backend.errors import CalibrationDataError
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 
 
 def calibrate(

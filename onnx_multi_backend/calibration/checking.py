@@ -20,7 +20,8 @@ from onnx_multi_backend.calibration.source import FloatModel
 from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.ort import quantization
 from onnx_multi_backend.errors import OnnxMultiBackendError, UnsupportedModelError
-from onnx_multi_backend.models.loading import ModelLike, load
+from onnx_multi_backend.models.given import ModelLike
+from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.registry import availability, get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.sessions.signature import signature

@@ -23,7 +23,7 @@ from onnx_multi_backend.calibration.targets import QuantizationTarget, quantizat
 from onnx_multi_backend.calibration.writers import NncfWriter, OrtWriter, Writer, nncf_is_installed
 from onnx_multi_backend.errors import InvalidModelError, RunError, UnsupportedModelError
 from onnx_multi_backend.host import processor, versions
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 

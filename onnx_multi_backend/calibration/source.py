@@ -13,8 +13,9 @@ from onnx_multi_backend.engines.ort import qdq, quantization
 from onnx_multi_backend.engines.session import RefusedError
 from onnx_multi_backend.errors import AlreadyQuantizedError, UnsupportedModelError
 from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
-from onnx_multi_backend.models.loading import ModelLike, load
+from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.sessions.signature import Signature, signature
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16)

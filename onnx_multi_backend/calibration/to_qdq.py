@@ -11,7 +11,7 @@ from onnx import ModelProto
 
 from onnx_multi_backend.calibration.source import read_float
 from onnx_multi_backend.engines.ort import calibration_table, qdq
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 
 
 def to_qdq(model: ModelLike, table: str | os.PathLike[str] | Mapping[str, Any]) -> ModelProto:

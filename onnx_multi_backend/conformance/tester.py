@@ -19,8 +19,9 @@ from onnx import ModelProto
 from onnx_multi_backend.conformance.case_facts import DEFAULT_DOMAIN
 from onnx_multi_backend.conformance.foreign import message_of
 from onnx_multi_backend.errors import InvalidModelError, OptionError, RunError
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.models.graph_walk import all_nodes
-from onnx_multi_backend.models.loading import ModelLike, load
+from onnx_multi_backend.models.loading import load
 
 #: Old enough that every backend of today reads it.
 _RELU = '<ir_version: 7, opset_import: ["": 13]> relu (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }'

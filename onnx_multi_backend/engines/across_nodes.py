@@ -3,28 +3,20 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto
-
-from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.low_precision import kept_in_place
+from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.engines.unsigned_activations import unsigned
+from onnx_multi_backend.models.contents import Contents
 
 
-def around(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...], frozenset[str]]:
-    """A copy of the model that OpenVINO computes rightly; the model itself where nothing is known.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-    changes : tuple of Adaptation
-    added : frozenset of str
-        The names of the nodes that are new.
-    """
-    changes: list[Adaptation] = []
-    added: set[str] = set()
+def around(contents: Contents) -> Rewritten | None:
+    """A copy of the model that OpenVINO computes rightly; None where nothing is known."""
+    found: Rewritten | None = None
     for mend in (channels_in_order, unsigned, kept_in_place):
-        model, more, names = mend(model)
-        changes += more
-        added |= names
-    return model, tuple(changes), frozenset(added)
+        made = mend(contents)
+        if made is not None:
+            contents = Contents(made.model)
+            before = found or Rewritten(made.model, ())
+            found = Rewritten(made.model, (*before.changes, *made.changes), before.added | made.added)
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_multi_backend.adapt.widths import Bound
+from onnx_multi_backend.adapt.bounds import Bound
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.errors import InputError

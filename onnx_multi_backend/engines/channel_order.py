@@ -13,11 +13,15 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import Facts, inlined, opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.apart import inner_first, larger, put_back
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -29,24 +33,17 @@ _MAX_OF_INTEGERS = 12
 _REASON = "OpenVINO would order the weights of a convolution behind it by the inverse"
 
 
-def channels_in_order(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...], frozenset[str]]:
-    """A copy of the model in which OpenVINO sees no such order; the model itself where there is none.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-    changes : tuple of Adaptation
-    added : frozenset of str
-        The names of the nodes that are new.
-    """
-    operators = {node.op_type for node in all_nodes(model)}
-    if not operators & _CONVOLUTIONS or not (operators & {"Gather"} or operators >= {"Split", "Concat"}):
-        return model, (), frozenset()
-    if expands_too_far(model):
-        return model, (), frozenset()
-    flat = inlined(model)
-    if not any(_orders(graph) for graph in inner_first(flat.graph)):
-        return model, (), frozenset()
+def channels_in_order(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which OpenVINO sees no such order; None where there is none."""
+    operators = contents.by_operator.keys()
+    if operators.isdisjoint(_CONVOLUTIONS) or not ("Gather" in operators or operators >= {"Split", "Concat"}):
+        return None
+    if expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    graphs = inner_first(flat.graph) if flat is not contents.model or contents.holding else [flat.graph]
+    if not any(_orders(graph) for graph in graphs):
+        return None
     copy = ModelProto()
     copy.CopyFrom(flat)
     opset = opset_versions(copy).get("", 1)
@@ -56,7 +53,7 @@ def channels_in_order(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, 
         _keep(graph, opset, kinds, added)
     told = dict.fromkeys(added.values())
     changes = (Adaptation("channel_order", where, "written in another way", _REASON) for where in told)
-    return (copy, tuple(changes), frozenset(added)) if added else (model, (), frozenset())
+    return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
 
 class _Kinds:
@@ -74,12 +71,15 @@ class _Kinds:
 
 def _orders(graph: GraphProto) -> dict[str, NodeProto]:
     """The nodes that put something in another order, by their result."""
+    candidates = [
+        n for n in graph.node if n.op_type in ("Gather", "Concat") and not canonical(n.domain) and _axis(n) >= 0
+    ]
+    if not candidates:
+        return {}
     tensors = {t.name: t for t in graph.initializer}  # defaults too: what takes the node's place reads its indices
     makers = {name: node for node in graph.node for name in node.output if name}
     found = {}
-    for node in graph.node:
-        if canonical(node.domain) or node.op_type not in ("Gather", "Concat") or _axis(node) < 0:
-            continue
+    for node in candidates:
         order = _gathered(node, tensors, makers) if node.op_type == "Gather" else _joined(node, makers)
         if len(order) > 1 and order != list(range(len(order))) and len(set(order)) == len(order):
             found[node.output[0]] = node

@@ -48,27 +48,26 @@ def compile_model(target: Target, payload: Payload) -> Built:
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
     """The session of the model without the nodes that no result needs; None where there are none, or it is refused too."""
     proto = payload.adapted.proto
-    if not payload.lowering or implausible(proto) is not None:
+    if not payload.lowering or implausible(payload.adapted.facts.contents.nodes) is not None:
         return None
     model, changes = without_unneeded(proto)
     if not changes:
         return None
     try:
-        return _compile_model(target, payload.changed(model, *changes)).after(changes)
+        return _compile_model(target, replace(payload.changed(model, *changes), patience=Patience())).after(changes)
     except OnnxMultiBackendError:
         return None
 
 
 def _compile_model(target: Target, payload: Payload) -> Built:
-    payload = replace(payload, patience=Patience())
     proto = payload.adapted.proto
-    plain = implausible(proto) is None and not expands_too_far(proto)
+    plain = implausible(payload.adapted.facts.contents.nodes) is None and not expands_too_far(proto)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
     built = _compiled(target, payload, plain=plain, integers=found.uncertain, elsewhere=elsewhere)
     try:
-        return widths.held(target, payload, built, found).after(changes)
+        return (built if found.is_clear else widths.held(target, payload, built, found)).after(changes)
     except UnsupportedModelError:
         if plain and found.constants and (other := _with_constants_left(target, payload, found, elsewhere)) is not None:
             return widths.held(target, payload, other, found).after(changes)
@@ -92,15 +91,11 @@ def _compiled(
 ) -> Built:
     """The session; `elsewhere` takes why models are refused that are written rightly, and run where they may not then."""
     proto = payload.adapted.proto
-    if payload.lowering and (deadly := target.deadly(proto)):
+    if payload.lowering and (deadly := target.deadly(payload.adapted.facts)):
         raise ends_the_process(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain
     typed = Typed(proto)
-    found_defects = (
-        defective_nodes(proto, target, target.may_have_defect, integers=integers, typed=typed)
-        if payload.lowering
-        else []
-    )
+    found_defects = _defective(target, payload.adapted, typed, integers=integers) if payload.lowering else []
     if found_defects:
         built = None
         if lowering:
@@ -133,6 +128,18 @@ def _compiled(
     if wrong := _wrong(found_defects, built.session):
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
+
+
+def _defective(target: Target, adapted: Adapted, typed: Typed, *, integers: bool) -> list[DefectiveNode]:
+    return defective_nodes(
+        adapted.proto,
+        target,
+        target.may_have_defect,
+        operators=target.defect_operators,
+        integers=integers,
+        typed=typed,
+        facts=adapted.facts,
+    )
 
 
 def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> UnsupportedModelError:
@@ -184,7 +191,7 @@ def _built(
     What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too.
     """
     changes = lowered.changes[len(payload.adapted.changes) :]
-    if target.deadly(lowered.proto):
+    if target.deadly(lowered.facts):
         return None
     built: Built | None
     try:
@@ -198,9 +205,7 @@ def _built(
     except (RefusedError, OnnxMultiBackendError):
         return None
     typed = Typed(lowered.proto)
-    if _wrong(
-        defective_nodes(lowered.proto, target, target.may_have_defect, integers=True, typed=typed), built.session
-    ):
+    if _wrong(_defective(target, lowered, typed, integers=True), built.session):
         if again:
             return None
         built = _lowered(target, replace(payload, adapted=lowered), typed, taken=False, trusting=True, again=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
 
-from onnx_multi_backend.adapt.single_node import inlined
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.inlining import inlined
 
 #: The constants that a node reads, None where an input is none; the answer is what of it ends the process, or None.
 Deadly = Callable[[NodeProto, "list[np.ndarray | None]"], "str | None"]
@@ -96,7 +97,7 @@ def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.nda
     return one, other
 
 
-def find(model: ModelProto, known: Mapping[str, Iterable[Deadly]]) -> list[tuple[NodeProto, str]]:
+def find(contents: Contents, known: Mapping[str, Iterable[Deadly]]) -> list[tuple[NodeProto, str]]:
     """The nodes that end the process, and why.
 
     Parameters
@@ -104,16 +105,18 @@ def find(model: ModelProto, known: Mapping[str, Iterable[Deadly]]) -> list[tuple
     known : mapping of str to iterable of Deadly
         By operator of the default domain.
     """
-    nodes = [(node, node.op_type) for node in all_nodes(model)]
-    wanted = {name for node, operator in nodes if operator in known for name in node.input}
-    if not any(operator in known for _, operator in nodes):
+    if not contents.has(known):
         return []
+    model = contents.model
+    wanted = {name for node in contents.of(*known) for name in node.input}
     if any(node.op_type in known for function in model.functions for node in function.node):
         model = inlined(model)
         wanted = {name for node in all_nodes(model) if node.op_type in known for name in node.input}
-    elif len(nodes) == len(model.graph.node):  # there are no subgraphs
+    elif len(contents.nodes) == len(model.graph.node):  # there are no subgraphs
         defaults = {value.name for value in model.graph.input}
-        return list(_among(nodes, _initializers(model.graph, wanted - defaults), known, wanted))
+        constants = _initializers(model.graph, wanted - defaults)
+        nodes = [(node, kind) for kind in ("Constant", *known) for node in contents.of(kind)]
+        return list(_among(nodes, constants, known, wanted))
     return list(_within(model.graph, {}, known, wanted))
 
 

@@ -42,6 +42,13 @@ class Several:
         return find(self, site)
 
 
+def may_apply(defect: FindDefect, inside: When | None = None) -> bool:
+    """Whether a defect is one of this release, platform and processor; see `find`."""
+    if isinstance(defect, Only):
+        return applies(defect.when, inside=inside) and may_apply(defect.defect, inside)
+    return not isinstance(defect, Several) or any(may_apply(one, inside) for one in defect.defects)
+
+
 def find(defect: FindDefect, site: Site, inside: When | None = None) -> Defect | None:
     """What goes wrong with a node.
 

@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.single_node import Scope, infer, opset_versions, r
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.errors import UnsupportedModelError
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import (
     all_nodes,
     canonical,
@@ -161,7 +162,7 @@ def _refused_nodes(
                 break
             patience.look()
             words = accepts(adapt(single, limits).proto)
-            answers[key] = _BY_ZERO if words is not None and deadly.find(single, _DIVIDED) else words
+            answers[key] = _BY_ZERO if words is not None and deadly.find(Contents(single), _DIVIDED) else words
         words = answers[key]
         if words is not None:
             found[place] = node, words

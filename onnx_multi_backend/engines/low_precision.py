@@ -22,10 +22,13 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import Facts, inlined
 from onnx_multi_backend.engines.apart import larger, put_back
-from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, canonical, subgraphs
+from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -38,41 +41,32 @@ _SCALES = frozenset({"BatchNormalization", "Div", "Mul"})
 _REASON = "OpenVINO would move scales and zero points behind the operator, and compute it wrongly"
 
 
-def kept_in_place(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...], frozenset[str]]:
-    """A copy of the model in which these operators are kept apart from scales; the model itself where there are none.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-    changes : tuple of Adaptation
-    added : frozenset of str
-        The names of the nodes that are new.
-    """
-    operators = {node.op_type for node in all_nodes(model)}
-    if not operators & _FORMS.keys() or not _is_quantized(model, operators) or expands_too_far(model):
-        return model, (), frozenset()
-    flat = inlined(model)
+def kept_in_place(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these operators are kept apart from scales; None where there are none."""
+    if not contents.has(_FORMS) or not _is_quantized(contents) or expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
     floats = Facts(flat).floats
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}
     _keep(copy.graph, {}, {}, floats, added)
     if not added:
-        return model, (), frozenset()
-    return (
+        return None
+    return Rewritten(
         copy,
         tuple(Adaptation("low_precision", where, "kept in floating point", _REASON) for where in added.values()),
         frozenset(added),
     )
 
 
-def _is_quantized(model: ModelProto, operators: set[str]) -> bool:
+def _is_quantized(contents: Contents) -> bool:
     """Whether something else than weights is quantized, in ONNX's domain or ONNX Runtime's."""
-    if "DequantizeLinear" not in operators or "QuantizeLinear" in operators:
-        return "QuantizeLinear" in operators
-    weights = {tensor.name for tensor in all_tensors(model)}
-    weights.update(node.output[0] for node in all_nodes(model) if node.op_type == "Constant")
-    return any(node.op_type == "DequantizeLinear" and node.input[0] not in weights for node in all_nodes(model))
+    if not contents.has({"DequantizeLinear"}) or contents.has({"QuantizeLinear"}):
+        return contents.has({"QuantizeLinear"})
+    weights = {tensor.name for tensor in contents.tensors}
+    weights.update(node.output[0] for node in contents.of("Constant"))
+    return any(node.input[0] not in weights for node in contents.of("DequantizeLinear"))
 
 
 def _keep(

@@ -187,7 +187,7 @@ class Payload:
     @property
     def path(self) -> str | None:
         """The file to hand to the engine; None when the model must go as bytes."""
-        if self.loaded.path is None or self.adapted.changes or (self.loaded.external and not self.loaded.mapped):
+        if self.loaded.path is None or self.adapted.changes or (self.loaded.beside and not self.loaded.mapped):
             return None
         return str(self.loaded.path)
 

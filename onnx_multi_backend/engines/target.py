@@ -12,8 +12,8 @@ from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation, Limits
 from onnx_multi_backend.adapt.engine import Defect, Engine, answer
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.pipeline import untouched
-from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
@@ -167,6 +167,11 @@ class Target(Engine):
         """Whether `find_defect` may have something to say about a node; told from the node alone, to save its inference."""
         return type(self).find_defect is not Target.find_defect
 
+    @property
+    def defect_operators(self) -> Collection[str] | None:
+        """The operators of which that may be true; None where each node has to be looked at."""
+        return None
+
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
         return False
@@ -180,7 +185,7 @@ class Target(Engine):
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right."""
         return None
 
-    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+    def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the engine's process, as far as constants tell, and why."""
         return []
 

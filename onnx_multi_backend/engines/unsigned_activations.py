@@ -8,13 +8,15 @@ same numbers, and these are right.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
+from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import subgraphs
 
 _NEEDED = frozenset({"QuantizeLinear", "DequantizeLinear", "Concat"})
 _SUFFIX = "/omb_unsigned"
@@ -22,29 +24,36 @@ _SHIFT = 128
 _ZERO = 2
 
 
-def unsigned(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...], frozenset[str]]:
-    """A copy of the model whose int8 activations are uint8; the weights stay int8. The model itself where there is nothing to do.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-    changes : tuple of Adaptation
-    added : frozenset of str
-        No node is new.
-    """
-    if model.functions or not {node.op_type for node in all_nodes(model)} >= _NEEDED:
-        return model, (), frozenset()
+def unsigned(contents: Contents) -> Rewritten | None:
+    """A copy of the model whose int8 activations are uint8; the weights stay int8. None where there is nothing to do."""
+    model = contents.model
+    if model.functions or not contents.by_operator.keys() >= _NEEDED or not any(_signed_pairs(model.graph)):
+        return None
     copy = ModelProto()
     copy.CopyFrom(model)
     count = _shift(copy.graph)
-    if not count:
-        return model, (), frozenset()
     reason = "OpenVINO takes int8 activations for uint8 where a model concatenates tensors"
     change = Adaptation("unsigned_activations", "", f"int8 activations quantized to uint8 ({count})", reason)
-    return copy, (change,), frozenset()
+    return Rewritten(copy, (change,))
 
 
 def _shift(graph: GraphProto) -> int:
+    """Make the pairs unsigned, and count them."""
+    tensors = _constants(graph)
+    made: dict[str, str] = {}
+    pairs = list(_signed_pairs(graph))
+    for pair in pairs:
+        for one in pair:
+            _make_unsigned(one, graph, tensors, made)
+    shifted = {pair[0].output[0] for pair in pairs}
+    for value in graph.value_info:
+        if value.name in shifted:
+            value.type.tensor_type.elem_type = TensorProto.UINT8
+    return len(pairs)
+
+
+def _signed_pairs(graph: GraphProto) -> Iterator[list[NodeProto]]:
+    """Each QuantizeLinear of activations to int8, with the nodes that read it."""
     tensors = _constants(graph)
     known = _known(graph, tensors)
     readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
@@ -53,21 +62,12 @@ def _shift(graph: GraphProto) -> int:
             readers[name].append(node)
     elsewhere = {v.name for v in graph.output}
     elsewhere.update(n for node in graph.node for inner in subgraphs(node) for n in _reads(inner))
-    made: dict[str, str] = {}
-    count = 0
     for node in graph.node:
         if node.op_type != "QuantizeLinear" or node.input[0] in known:
             continue
         pair = [node, *readers[node.output[0]]]
-        if node.output[0] in elsewhere or not all(_is_signed(n, tensors, first=n is node) for n in pair):
-            continue
-        for one in pair:
-            _make_unsigned(one, graph, tensors, made)
-        for value in graph.value_info:
-            if value.name == node.output[0]:
-                value.type.tensor_type.elem_type = TensorProto.UINT8
-        count += 1
-    return count
+        if node.output[0] not in elsewhere and all(_is_signed(n, tensors, first=n is node) for n in pair):
+            yield pair
 
 
 def _reads(graph: GraphProto) -> Iterable[str]:

@@ -9,7 +9,7 @@ DequantizeLinear has a scale for each channel and no zero points.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import byte_products
-from onnx_multi_backend.models.graph_walk import all_tensors, defaults_of, subgraphs
+from onnx_multi_backend.models.graph_walk import defaults_of, subgraphs
 from onnx_multi_backend.models.tensors import is_whole
 
 _SHIFT = 128
@@ -51,9 +51,9 @@ _PLACES: Mapping[str, tuple[_Places, ...]] = {
 SATURATING = _PLACES.keys()
 
 
-def are_needed(model: ModelProto) -> bool:
-    """Whether a model may have weights whose products saturate on this processor."""
-    return not byte_products.are_exact() and bool(byte_products.saturating(all_tensors(model)))
+def are_needed(tensors: Iterable[TensorProto]) -> bool:
+    """Whether some tensors of a model may be weights whose products saturate on this processor."""
+    return not byte_products.are_exact() and bool(byte_products.saturating(tensors))
 
 
 def with_unsigned_weights(model: ModelProto, operators: Collection[str]) -> tuple[ModelProto, tuple[Adaptation, ...]]:

@@ -7,15 +7,17 @@ from collections.abc import Callable
 
 from onnx import AttributeProto, TensorProto
 
-from onnx_multi_backend.adapt.single_node import Facts, reads
+from onnx_multi_backend.adapt.beyond_int32 import WIDE
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.values import of_type
-from onnx_multi_backend.adapt.widths import WIDE, Concern, Study, study
+from onnx_multi_backend.adapt.widths import Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.diagnosis import computed_wrongly
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
-from onnx_multi_backend.models.graph_walk import all_nodes, operator_name, subgraphs
+from onnx_multi_backend.models.graph_walk import operator_name, subgraphs
 from onnx_multi_backend.user_warnings import warn
 
 _COMPUTED = WIDE | {TensorProto.INT32}
@@ -38,24 +40,22 @@ def _has_integers(payload: Payload) -> bool:
         return True
     return any(
         a.type == AttributeProto.INT and a.name == "to" and a.i in _COMPUTED
-        for node in all_nodes(payload.adapted.proto)
-        if node.op_type == "Cast"
+        for node in payload.adapted.facts.contents.of("Cast")
         for a in node.attribute
     )
 
 
 def _may_be_wrong(target: Target, payload: Payload) -> bool:
     """Whether the engine might compute a node wrongly, were its integers as large as their type allows."""
-    model = payload.adapted.proto
+    facts = payload.adapted.facts
     largest = [of_type(kind) for kind in _COMPUTED]
     operators = target.integer_operators
     nodes = [
         node
-        for node in all_nodes(model)
-        if (operators is None or node.op_type in operators)
-        and any(target.may_have_integer_defect(node, [value] * len(node.input)) for value in largest)
+        for node in (facts.contents.nodes if operators is None else facts.contents.of(*operators))
+        if any(target.may_have_integer_defect(node, [value] * len(node.input)) for value in largest)
     ]
-    floats = Facts(model).floats if nodes else set()
+    floats = facts.floats if nodes else set()
     return any(not floats.issuperset(node.input) for node in nodes)
 
 
@@ -67,7 +67,7 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     UnsupportedModelError
         A constant or a result is beyond what the engine computes in; or float64 is, and ``precision_policy`` is strict.
     """
-    if not (found.bounds or found.constants or found.overflows or found.doubles):
+    if found.is_clear:
         return built
     concerned = _concerned(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.sessions.signature import Signature, from_json, to_json
 
@@ -25,7 +25,7 @@ class Facts(NamedTuple):
     provider : str
     providers : tuple of (str, mapping)
         What `set_providers` chose.
-    origin : LoadedModel
+    origin : Origin
         The model's files, by their stamps; see `SessionMaker.origin`.
     """
 
@@ -34,7 +34,7 @@ class Facts(NamedTuple):
     device: str | None
     provider: str
     providers: tuple[tuple[str, Mapping[str, str]], ...]
-    origin: LoadedModel
+    origin: Origin
 
 
 def received(facts: Facts) -> Facts:

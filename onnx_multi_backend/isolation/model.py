@@ -15,7 +15,7 @@ from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError
 from onnx_multi_backend.isolation.host import Host
-from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.running.recipe import Recipe
 
@@ -137,7 +137,7 @@ class _Maker:
         self.signature = host.facts.signature
 
     @property
-    def origin(self) -> LoadedModel:
+    def origin(self) -> Origin:
         return self._host.facts.origin
 
     def __call__(self, target: Target, shapes: Any = None) -> Built:

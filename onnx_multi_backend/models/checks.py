@@ -37,6 +37,22 @@ _UNKNOWN_DOMAIN = "omb.unknown"
 _RELEASED = ("", "ai.onnx.ml")
 
 
+def checked(model: LoadedModel, *, adapts: bool) -> LoadedModel:
+    """Refuse a model that is not valid or too new, and put its nodes in order.
+
+    Parameters
+    ----------
+    adapts : bool
+        Whether the model may be changed: otherwise the engine judges it.
+
+    Raises
+    ------
+    InvalidModelError, UnsupportedModelError
+    """
+    check_versions(model)
+    return model if not adapts or check(model) else model.in_order()
+
+
 def check_versions(model: LoadedModel) -> None:
     """Refuse an IR or opset that the installed onnx does not know: no check and no adaptation could be trusted.
 
@@ -103,10 +119,10 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     """
     if model.proto.functions:
         _check_calls(model)
-    skeleton = skeleton_of(model.proto)
+    skeleton = skeleton_of(model.contents)
     full = full and not _may_not_end(skeleton)
     # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
-    source = str(model.path) if model.external and has_external_data(skeleton) else skeleton
+    source = str(model.path) if model.beside and has_external_data(skeleton) else skeleton
     error = _fault(skeleton, source, full=full)
     ordered = True
     if error is not None and _UNORDERED in str(error) and not has_external_data(skeleton):
@@ -192,7 +208,7 @@ def _check_calls(model: LoadedModel) -> None:
 def _may_not_end(model: ModelProto) -> bool:
     """Whether onnx's inference may crash on a model, or take it for too large a shape."""
     return (
-        implausible(model) is not None
+        implausible(all_nodes(model)) is not None
         or expands_too_far(model)
         or any(t.data_type in _INTEGERS and sum(t.dims) > CHECKED_INITIALIZER_BYTES for t in all_tensors(model))
     )

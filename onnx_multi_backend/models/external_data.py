@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
@@ -67,7 +67,11 @@ def with_values(model: ModelProto, folder: Path, *, copied: bool) -> ModelProto:
 
 def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:
     """Each tensor that lies in another file, and where: ``location``, and it may be ``offset`` and ``length``."""
-    for tensor in all_tensors(model):
+    return _external(all_tensors(model))
+
+
+def _external(tensors: Iterable[TensorProto]) -> Iterator[tuple[TensorProto, dict[str, str]]]:
+    for tensor in tensors:
         if tensor.data_location == TensorProto.EXTERNAL:
             yield tensor, {entry.key: entry.value for entry in tensor.external_data}
 
@@ -98,7 +102,7 @@ def without_links(model: ModelProto, folder: Path) -> tuple[ModelProto, Path]:
     return copy, common
 
 
-def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> tuple[Path, ...]:
+def check_external_data(tensors: Iterable[TensorProto], *, path: Path | None, label: str) -> tuple[Path, ...]:
     """Hold every tensor that lies in another file to what is there.
 
     Returns
@@ -113,7 +117,7 @@ def check_external_data(model: ModelProto, *, path: Path | None, label: str) -> 
     """
     found: dict[Path, None] = {}
     sizes: dict[Path, int] = {}
-    for tensor, fields in external_tensors(model):
+    for tensor, fields in _external(tensors):
         where = f"{label}: external data of tensor {tensor.name!r}"
         if path is not None and is_in(path, tensor):
             if not {"offset", "length"} <= fields.keys():

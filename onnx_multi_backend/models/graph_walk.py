@@ -46,7 +46,7 @@ def _without_functions(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     """The same as `nodes_in` where no local function takes an operator's name: most attributes need not be looked at."""
     for node in nodes:
         yield node
-        if node.domain or _may_hold_graphs(node.op_type):
+        if node.domain or may_hold_graphs(node.op_type):
             for graph in subgraphs(node):
                 yield from _without_functions(graph.node)
 
@@ -56,7 +56,7 @@ WITH_GRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 @functools.cache
-def _may_hold_graphs(op_type: str | bytes) -> bool:
+def may_hold_graphs(op_type: str | bytes) -> bool:
     """Bytes are a name that is not UTF-8."""
     return op_type in WITH_GRAPHS or not isinstance(op_type, str) or not defs.has(op_type)
 

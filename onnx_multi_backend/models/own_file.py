@@ -51,7 +51,8 @@ def without_weights(file: Path, size: int) -> bytes | None:
         return None
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
-            return _model(data, file.name)
+            parts = _model(data, file.name)
+            return b"".join(parts) if parts is not None else None
         except (_UnexpectedError, IndexError):
             return None
 
@@ -87,24 +88,28 @@ def fill(tensor: TensorProto, file: Path) -> None:
     tensor.ClearField("data_location")
 
 
-def _model(data: mmap.mmap, name: str) -> bytes | None:
+#: An encoded message, in pieces that are joined once.
+_Parts = list[bytes]
+
+
+def _model(data: mmap.mmap, name: str) -> _Parts | None:
     if sum(field.number == ModelProto.GRAPH_FIELD_NUMBER for field in _fields(data, 0, len(data))) != 1:
         return None
 
-    def tensor(start: int, end: int) -> bytes | None:
+    def tensor(start: int, end: int) -> _Parts | None:
         return _tensor(data, start, end, name)
 
-    def attribute(start: int, end: int) -> bytes | None:
+    def attribute(start: int, end: int) -> _Parts | None:
         return _rewritten(data, start, end, {AttributeProto.T_FIELD_NUMBER: tensor})
 
-    def constant(start: int, end: int) -> bytes | None:
+    def constant(start: int, end: int) -> _Parts | None:
         operator = [data[f.start : f.end] for f in _fields(data, start, end) if f.number == _OP_TYPE]
         if operator != [b"Constant"]:
             return None
         made = _rewritten(data, start, end, {NodeProto.ATTRIBUTE_FIELD_NUMBER: attribute})
-        return made if made is not None and _is_valid_constant(made) else None
+        return made if made is not None and _is_valid_constant(b"".join(made)) else None
 
-    def graph(start: int, end: int) -> bytes | None:
+    def graph(start: int, end: int) -> _Parts | None:
         parts = {GraphProto.INITIALIZER_FIELD_NUMBER: tensor, GraphProto.NODE_FIELD_NUMBER: constant}
         return _rewritten(data, start, end, parts)
 
@@ -128,20 +133,21 @@ def _is_valid_constant(encoded: bytes) -> bool:
 
 
 def _rewritten(
-    data: mmap.mmap, start: int, end: int, parts: Mapping[int, Callable[[int, int], bytes | None]]
-) -> bytes | None:
+    data: mmap.mmap, start: int, end: int, parts: Mapping[int, Callable[[int, int], _Parts | None]]
+) -> _Parts | None:
     """A message with its large fields of these numbers written anew; None where none of them is."""
-    made, at = bytearray(), start
+    made: _Parts = []
+    at = start
     for field in _large_fields(data, start, end):
         if field.number in parts:
             new = parts[field.number](field.start, field.end)
             if new is not None:
-                made += data[at : field.tag] + _delimited(field.number, new)
+                made += [data[at : field.tag], _head(field.number, sum(map(len, new))), *new]
                 at = field.end
-    return bytes(made + data[at:end]) if at != start else None
+    return [*made, data[at:end]] if at != start else None
 
 
-def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
+def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> _Parts | None:
     """The tensor, its raw data told by their place; None where they are not large, or it tells a place already."""
     raw: _Field | None = None
     rest = bytearray()
@@ -159,7 +165,7 @@ def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes | None:
     place = {"location": name, "offset": str(raw.start), "length": str(raw.end - raw.start)}
     entries = [StringStringEntryProto(key=key, value=value) for key, value in place.items()]
     head = TensorProto(data_location=TensorProto.EXTERNAL, external_data=entries)
-    return bytes(rest) + head.SerializeToString()
+    return [bytes(rest), head.SerializeToString()]
 
 
 def _large_fields(data: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
@@ -226,10 +232,11 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
             raise _UnexpectedError
 
 
-def _delimited(number: int, value: bytes) -> bytes:
-    length, size = bytearray(), len(value)
+def _head(number: int, size: int) -> bytes:
+    """What stands before a field of so many bytes."""
+    length = bytearray()
     while size > 127:
         length.append(size & 127 | 128)
         size >>= 7
     length.append(size)
-    return bytes([number << 3 | 2]) + bytes(length) + value
+    return bytes([number << 3 | 2, *length])

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto
 
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -20,15 +21,19 @@ _COPIED = 4 << 20
 _ALIAS = "ai.onnx"
 
 
-def skeleton_of(proto: ModelProto) -> ModelProto:
+def skeleton_of(contents: Contents) -> ModelProto:
     """The model as the checker can read it, its weights left out.
 
     Large and external initializers, and Constants whose values were not read, become graph inputs of the same type, and
     the default domain goes by one name.
     """
-    heavy = [t for t in proto.graph.initializer if _bytes_of(t) > CHECKED_INITIALIZER_BYTES or t.external_data]
-    constants = {n.output[0]: n.attribute[0].t for n in proto.graph.node if n.op_type == "Constant" and _was_left(n)}
-    aliased = any(o.domain == _ALIAS for o in proto.opset_import) or any(n.domain == _ALIAS for n in all_nodes(proto))
+    proto = contents.model
+    heavy = [t for t in proto.graph.initializer if t.ByteSize() > CHECKED_INITIALIZER_BYTES or t.external_data]
+    constants = {}
+    if contents.has({"Constant"}):
+        left = (n for n in proto.graph.node if n.op_type == "Constant" and _was_left(n))
+        constants = {n.output[0]: n.attribute[0].t for n in left}
+    aliased = any(o.domain == _ALIAS for o in proto.opset_import) or any(n.domain == _ALIAS for n in contents.holding)
     for kind in {tensor.data_type for tensor in (*heavy, *constants.values())}:
         numpy_dtype(kind)  # the checker, which will not see them, would refuse an unknown type
     if not heavy and not constants and not aliased:
@@ -37,9 +42,9 @@ def skeleton_of(proto: ModelProto) -> ModelProto:
     skeleton = ModelProto()
     if proto.ByteSize() < _COPIED:
         skeleton.CopyFrom(proto)
-        _delete(skeleton.graph.initializer, [t.name in dropped for t in skeleton.graph.initializer])
-        left = [n.op_type == "Constant" and n.output[0] in constants for n in skeleton.graph.node] if constants else []
-        _delete(skeleton.graph.node, left)
+        _delete(skeleton.graph.initializer, [t.name in dropped for t in proto.graph.initializer])
+        dropping = [n.op_type == "Constant" and n.output[0] in constants for n in proto.graph.node] if constants else []
+        _delete(skeleton.graph.node, dropping)
     else:
         _copy_without_weights(proto, skeleton, dropped, frozenset(constants))
     declared = {v.name for v in proto.graph.input}
@@ -95,11 +100,3 @@ def _copy_graph_without_initializers(graph: GraphProto, into: GraphProto, consta
             into.node.extend(n for n in value if not (n.op_type == "Constant" and n.output[0] in constants))
         else:
             getattr(into, field.name).extend(value)
-
-
-def _bytes_of(tensor: TensorProto) -> int:
-    if tensor.HasField("raw_data"):
-        return len(tensor.raw_data)
-    return sum(
-        len(getattr(tensor, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
-    )

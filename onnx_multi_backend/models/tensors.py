@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -42,6 +43,8 @@ PACKED_BITS: dict[int, int] = {
 #: The dtype of string tensors.
 OBJECT = np.dtype(object)
 
+_KNOWN = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
+
 Shape = tuple[int | str | None, ...]
 
 
@@ -76,6 +79,7 @@ class TensorInfo:
         return f"{self.name}: {self.onnx_type}[{dims}]"
 
 
+@functools.cache
 def element_name(elem_type: int) -> str:
     """Name of an ONNX element type as it stands in a type string, for example ``float8e4m3fn``."""
     return str(TensorProto.DataType.Name(elem_type)).lower()
@@ -118,9 +122,10 @@ def innermost(proto: TypeProto) -> TypeProto:
     return proto
 
 
+@functools.cache
 def numpy_dtype(elem_type: int) -> np.dtype[Any]:
     """The numpy (or ml_dtypes) dtype of an ONNX element type; ``object`` for strings."""
-    if elem_type not in TensorProto.DataType.values() or elem_type == TensorProto.UNDEFINED:
+    if elem_type not in _KNOWN:
         raise InvalidModelError(f"There is no ONNX element type {elem_type}: the model is damaged. Export it again.")
     return OBJECT if elem_type == TensorProto.STRING else np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
 
@@ -151,7 +156,7 @@ def is_whole(tensor: TensorProto) -> bool:
     """Whether a tensor holds as many values as its shape says, here and not in another file."""
     if tensor.data_location == TensorProto.EXTERNAL or any(d < 0 for d in tensor.dims):
         return False
-    if tensor.data_type not in TensorProto.DataType.values() or tensor.data_type == TensorProto.UNDEFINED:
+    if tensor.data_type not in _KNOWN:
         return False
     count = math.prod(tensor.dims)
     if tensor.data_type == TensorProto.STRING:

@@ -23,17 +23,17 @@ from onnx_multi_backend.errors import (
     PrecisionWarning,
 )
 from onnx_multi_backend.host.devices import Device, DeviceFamily, Problem
-from onnx_multi_backend.models import checks
-from onnx_multi_backend.models.loading import Given, LoadedModel, ModelLike, given, load
-from onnx_multi_backend.presets import node_model
-from onnx_multi_backend.presets.answers import Availability, Compatibility
-from onnx_multi_backend.presets.knobs import Host, Knob, listed
+from onnx_multi_backend.models.checks import checked
+from onnx_multi_backend.models.given import Given, ModelLike, given
+from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.presets.options import COMMON, Check, Option, settle
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.running.recipe import Recipe
 from onnx_multi_backend.sessions.maker import SessionMaker
 
 if TYPE_CHECKING:
+    from onnx_multi_backend.presets.answers import Availability, Compatibility
+    from onnx_multi_backend.presets.knobs import Host, Knob
     from onnx_multi_backend.sessions.caching import CachingSessionMaker
 
 
@@ -161,6 +161,8 @@ class Preset(Backend):
     @classmethod
     def knobs(cls, host: Host) -> tuple[Knob, ...]:
         """What a search for the fastest setup may try; by default each own option that lists its values."""
+        from onnx_multi_backend.presets.knobs import listed
+
         return tuple(listed(cls.options))
 
     # The protocol of onnx.backend.base.
@@ -209,11 +211,7 @@ class Preset(Backend):
 
         def cold(model: Given) -> tuple[Target, SessionMaker]:
             try:
-                loaded = load(model)
-                checks.check_versions(loaded)
-                if settings["adapt"] and not checks.check(loaded):
-                    loaded = loaded.in_order()
-                loaded = cls._handed_over(settings, loaded)
+                loaded = cls._handed_over(settings, checked(load(model), adapts=settings["adapt"]))
                 target = cls.make_target(settings, parsed, loaded)
                 make = SessionMaker(
                     loaded,
@@ -263,6 +261,8 @@ class Preset(Backend):
     @classmethod
     def compatibility(cls, model: ModelLike, device: str | None = None, **options: Any) -> Compatibility:
         """Tell whether the preset can run a model and, where not, why. Never raises on a broken model."""
+        from onnx_multi_backend.presets.answers import Compatibility
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FallbackWarning)
@@ -307,6 +307,8 @@ class Preset(Backend):
         parsed, settings = cls._settle(device, options)
         cls._require(parsed, settings)
         target = cls.make_target(settings, parsed, None)
+        from onnx_multi_backend.presets import node_model
+
         model, feeds = node_model.build(node, inputs, outputs_info, opset_version, target)
         return cls.prepare(model, device, **options).run(feeds)
 
@@ -324,6 +326,8 @@ class Preset(Backend):
     @classmethod
     def availability(cls) -> Availability:
         """Whether the preset can be used here, on which devices, and if not why."""
+        from onnx_multi_backend.presets.answers import Availability
+
         problem = cls.why_unusable(Device(cls.family.default), dict(cls.bound))
         devices = cls.usable_devices() if problem is None else ()
         if problem is None:

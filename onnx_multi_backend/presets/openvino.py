@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.engines.openvino import runtime
@@ -16,9 +16,11 @@ from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.contradiction import Unasked, refuse
-from onnx_multi_backend.presets.knobs import Host, Knob
 from onnx_multi_backend.presets.options import COMMON, Option, anything, one_of
 from onnx_multi_backend.presets.properties import check_property, word
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.presets.knobs import Host, Knob
 
 
 class OpenvinoBackend(Preset):

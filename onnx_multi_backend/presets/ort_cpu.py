@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.host import devices
-from onnx_multi_backend.presets.knobs import Host, Knob, ort_cpu_knobs
 from onnx_multi_backend.presets.options import Option, threads
 from onnx_multi_backend.presets.ort import OrtPreset, thread_options
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.presets.knobs import Host, Knob
 
 
 class OrtCpuBackend(OrtPreset):
@@ -33,4 +35,6 @@ class OrtCpuBackend(OrtPreset):
 
     @classmethod
     def knobs(cls, host: Host) -> tuple[Knob, ...]:
+        from onnx_multi_backend.presets.knobs import ort_cpu_knobs
+
         return ort_cpu_knobs(host)

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import importlib
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.host.devices import similar
-from onnx_multi_backend.presets.answers import Availability
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.user_warnings import warn
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.presets.answers import Availability
 
 ENTRY_POINT_GROUP = "onnx_multi_backend.presets"
 
@@ -102,6 +105,8 @@ def availability() -> dict[str, Availability]:
 
 
 def _availability(name: str, preset: type[Preset]) -> Availability:
+    from onnx_multi_backend.presets.answers import Availability
+
     if name in BUILT_IN:
         return preset.availability()
     try:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -12,8 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from onnx_multi_backend.errors import EnvironmentWarning, OptionError, OptionTypeError
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.models.graph_walk import is_quantized
-from onnx_multi_backend.models.loading import ModelLike, load
+from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.user_warnings import warn
@@ -107,6 +107,8 @@ class Setup:
     @property
     def digest(self) -> str:
         """A hexadecimal number that tells this setup from all others."""
+        import hashlib
+
         return hashlib.sha256(json.dumps([self.preset, self.device, self._text]).encode()).hexdigest()[:32]
 
     def prepare(self, model: ModelLike, **options: Any) -> PreparedModel:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -232,7 +233,7 @@ def _check_shape(array: Any, slot: Slot, where: str) -> None:
 
 
 def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
-    if isinstance(value, np.ma.MaskedArray):
+    if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # it is imported when it is first used
         raise InputError(f"{where}: engines know no masks. Fill the masked elements first (array.filled(value)).")
     if isinstance(value, np.ndarray):
         return value

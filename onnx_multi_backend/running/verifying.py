@@ -14,7 +14,7 @@ from typing import Any
 from onnx_multi_backend.cache.fingerprint import hash_file
 from onnx_multi_backend.engines.session import Feeds, Session
 from onnx_multi_backend.errors import InvalidModelError
-from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.models.stamp import Stamp
 from onnx_multi_backend.running.feeds import Adopt, FeedMaker
 from onnx_multi_backend.sessions.signature import Signature
@@ -44,11 +44,11 @@ class Unchanged:
 
     Parameters
     ----------
-    origin : LoadedModel
+    origin : Origin
         See `SessionMaker.origin`.
     """
 
-    def __init__(self, origin: LoadedModel) -> None:
+    def __init__(self, origin: Origin) -> None:
         self._label = origin.label
         origin.check_unchanged()
         stamped = [(origin.path, origin.stamp), *origin.beside]

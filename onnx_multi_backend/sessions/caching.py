@@ -7,8 +7,6 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from onnx import ModelProto
-
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.key import make_key
@@ -17,7 +15,8 @@ from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Built, Caching, RefusedError
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
-from onnx_multi_backend.models.loading import Given, LoadedModel, label_of
+from onnx_multi_backend.models.given import Given, label_of
+from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.sessions import signature
 from onnx_multi_backend.sessions.maker import SessionMaker
 from onnx_multi_backend.sessions.signature import Signature
@@ -90,15 +89,15 @@ class CachingSessionMaker:
         return self._make(target, shapes) if found is None else found[0]
 
     @property
-    def origin(self) -> LoadedModel:
+    def origin(self) -> Origin:
         """The model's files by their stamps; see `SessionMaker.origin`."""
         if self._cold is not None:
             return self._cold.origin
         files = self._fingerprint.files if self._fingerprint is not None else ()
         if not files:
-            return LoadedModel(ModelProto(), None, b"")
+            return Origin(self.signature.label)
         beside = tuple((file.file, file.stamp) for file in files[1:])
-        return LoadedModel(ModelProto(), files[0].file, None, files[0].stamp, beside)
+        return Origin(self.signature.label, files[0].file, files[0].stamp, beside)
 
     def _identify(self, model: Given) -> Fingerprint:
         if model.path is None:

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from onnx import ModelProto
-
-from onnx_multi_backend.adapt import Adaptation, adapt
+from onnx_multi_backend.adapt import Adaptation, Adapted, adapt
 from onnx_multi_backend.adapt.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import untouched
@@ -19,6 +17,7 @@ from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.models.loading import LoadedModel, load
+from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.sessions.signature import Signature, signature
 
 _IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
@@ -30,11 +29,18 @@ class Maker(Protocol):
     signature: Signature
 
     @property
-    def origin(self) -> LoadedModel:
-        """The model's files by their stamps; it has no graph."""
+    def origin(self) -> Origin:
+        """The model's files by their stamps."""
 
     def __call__(self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Built:
         """Make one, for fixed input shapes where they are given."""
+
+
+class _Ready(NamedTuple):
+    """A model as the user gave it, and as an engine gets it."""
+
+    loaded: LoadedModel
+    adapted: Adapted
 
 
 class SessionMaker:
@@ -59,6 +65,8 @@ class SessionMaker:
     Attributes
     ----------
     signature : Signature
+    origin : Origin
+        The model's files by their stamps.
     external_files : list of str
         Those that hold weights of the model, relative to its folder.
     """
@@ -76,17 +84,12 @@ class SessionMaker:
         self._input_shapes = input_shapes
         self._adapts = adapts
         self._source = loaded.source
-        self._origin = replace(loaded, proto=ModelProto(), data=None)  # enough to tell whether its files are the same
-        self.external_files = loaded.external_files
-        payload = self._make(loaded)
-        self._payload: Payload | None = payload
-        self.signature: Signature = signature(payload.loaded, payload.adapted)
+        self.origin = loaded.origin
+        self.external_files = loaded.external_files if loaded.beside else []
+        ready = self._adapt(loaded)
+        self._ready: _Ready | None = ready
+        self.signature: Signature = signature(*ready)
         self._keep = fixed_shapes and self.signature.dynamic
-
-    @property
-    def origin(self) -> LoadedModel:
-        """The model's files by their stamps: `LoadedModel.check_unchanged` holds them to it. It has no graph."""
-        return self._origin
 
     def __call__(
         self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None, *, keep_in: Path | None = None
@@ -107,32 +110,32 @@ class SessionMaker:
         InvalidModelError
             The model is not valid, or its file was changed meanwhile.
         """
-        payload = self._payload
-        if payload is None:
-            payload = self._make(self._reload())
+        ready = self._ready
+        if ready is None:
+            ready = self._adapt(self._reload())
         elif self._keep:
-            payload.loaded.check_unchanged()
+            self.origin.check_unchanged()
         else:
-            self._payload = None
-        built = compile_model(target, replace(payload, shapes=shapes, keep_in=keep_in))
-        if self._origin.beside:
-            self._origin = self._origin.linked()
-            if self._keep and self._payload is not None:
-                self._payload = replace(self._payload, loaded=self._payload.loaded.linked())
-        return built.after(payload.adapted.changes)
+            self._ready = None
+        loaded, adapted = ready
+        built = compile_model(target, Payload(loaded, adapted, shapes, lowering=self._adapts, keep_in=keep_in))
+        if self.origin.beside:
+            self.origin = self.origin.linked()
+            if self._ready is not None:
+                self._ready = _Ready(loaded.linked(), adapted)
+        return built.after(adapted.changes)
 
-    def _make(self, loaded: LoadedModel) -> Payload:
-        fixed: tuple[Adaptation, ...] = (_IN_ORDER,) if loaded.reordered else ()
+    def _adapt(self, loaded: LoadedModel) -> _Ready:
+        unsorted = loaded.reordered and not (self._limits.sorts_nodes and loaded.is_plain)
+        fixed: tuple[Adaptation, ...] = (_IN_ORDER,) if unsorted else ()
         if self._input_shapes:
             proto, shaped = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
             loaded, fixed = replace(loaded, proto=proto), (*fixed, *shaped)
-        proto = loaded.proto
-        adapted = adapt(proto, self._limits, loaded.path) if self._adapts else untouched(proto)
-        if fixed:
-            adapted = replace(adapted, changes=(*fixed, *adapted.changes))
-        return Payload(loaded, adapted, lowering=self._adapts)
+        proto, contents = loaded.proto, loaded.contents
+        adapted = adapt(proto, self._limits, loaded.path, contents) if self._adapts else untouched(proto, contents)
+        return _Ready(loaded, replace(adapted, changes=(*fixed, *adapted.changes)) if fixed else adapted)
 
     def _reload(self) -> LoadedModel:
         fresh = load(self._source)
-        self._origin.check_unchanged()
-        return fresh.in_order() if self._origin.reordered else fresh
+        self.origin.check_unchanged()
+        return fresh.in_order() if self.origin.reordered else fresh

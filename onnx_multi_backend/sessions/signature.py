@@ -12,7 +12,8 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adapted
 from onnx_multi_backend.adapt.work import BoundaryType
-from onnx_multi_backend.models.loading import LoadedModel, label_of
+from onnx_multi_backend.models.given import label_of
+from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.models.tensors import TensorInfo, dtype_of, tensor_info
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from onnx_multi_backend.errors import DeviceUnavailableError, OptionError, OptionTypeError
+from onnx_multi_backend.models.given import ModelLike, given
 from onnx_multi_backend.models.graph_walk import is_quantized
-from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given, load
+from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning import machine, reference

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import xxhash
 
-from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given
+from onnx_multi_backend.models.given import ModelLike, given
+from onnx_multi_backend.models.loading import LoadedModel
 
 _CHUNK = 1 << 22
 

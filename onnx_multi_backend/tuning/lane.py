@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from onnx_multi_backend.errors import OnnxMultiBackendError, RunError
 from onnx_multi_backend.measuring.clock import WAKE, one_turn, wake
-from onnx_multi_backend.models.loading import ModelLike, load
+from onnx_multi_backend.models.given import ModelLike
+from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.presets.knobs import merged
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.presets.setup import Setup

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.tuning.lane import Lane
 from onnx_multi_backend.tuning.remote import RemoteLane
 from onnx_multi_backend.tuning.trials import AnyLane

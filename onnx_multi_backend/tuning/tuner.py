@@ -10,8 +10,9 @@ from typing import Any
 
 from onnx_multi_backend.errors import OptionError, UnsupportedModelError
 from onnx_multi_backend.host.surroundings import surroundings
+from onnx_multi_backend.models.given import ModelLike, given
 from onnx_multi_backend.models.graph_walk import is_quantized
-from onnx_multi_backend.models.loading import LoadedModel, ModelLike, given, load
+from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.presets.knobs import OBJECTIVES
 from onnx_multi_backend.presets.setup import MODEL
 from onnx_multi_backend.tuning import machine, reference

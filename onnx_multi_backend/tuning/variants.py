@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from onnx_multi_backend.calibration import QuantizedModel, quantize
 from onnx_multi_backend.errors import OnnxMultiBackendError
-from onnx_multi_backend.models.loading import ModelLike
+from onnx_multi_backend.models.given import ModelLike
 
 #: Which presets run the int8 model of a target.
 _RUN_BY = {"ort": ("OrtCpu",), "openvino": ("Openvino", "OrtOpenvino")}

@@ -34,7 +34,7 @@ def data(model: ModelProto, rng: random.Random) -> str:
     tensor = pick(rng, tensors(model))
     if tensor is None:
         return ""
-    if not tensor.HasField("raw_data"):
+    if not tensor.HasField("raw_data") and tensor.data_location != TensorProto.EXTERNAL:
         try:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
         except (ValueError, TypeError):

@@ -6,8 +6,8 @@ from __future__ import annotations
 import onnx.parser
 import pytest
 
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.float_names import float_names
-from onnx_multi_backend.adapt.single_node import Facts
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "other" : 1]>'
 

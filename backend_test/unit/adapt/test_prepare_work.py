@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt import inference, lowering
-from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
@@ -165,3 +165,100 @@ def test_where_nodes_run_is_not_asked_where_it_is_clear(
     with pytest.raises(omb.OnnxMultiBackendError, match="beyond"):
         rep.run(np.int64([1, 2**20, 3]))
     assert asked == []
+
+
+def _net(*nodes: onnx.NodeProto, opset: int = 18, **initializers: Any) -> onnx.ModelProto:
+    return models.model(
+        list(nodes),
+        [models.tensor("x", ["N", 4, "H", "W"])],
+        [models.tensor("y", None)],
+        initializers=initializers,
+        opsets={"": opset},
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(_net(models.node("ReduceMean", ["x", "axes"], ["y"]), axes=np.int64([2, 3])), id="float sums"),
+        pytest.param(
+            _net(models.node("Shape", ["x"], ["s"]), models.node("Expand", ["x", "s"], ["y"])), id="Expand at run time"
+        ),
+        pytest.param(_net(models.node("LRN", ["x"], ["y"], size=5)), id="an odd window"),
+        pytest.param(_net(models.node("Pad", ["x", "pads"], ["y"]), pads=np.int64([0, 0, 1, 1, 0, 0, 1, 1])), id="Pad"),
+        pytest.param(
+            _net(
+                models.node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+                models.node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+                scale=np.float32(0.1),
+                zero=np.uint8(3),
+            ),
+            id="one scale",
+        ),
+        pytest.param(
+            _net(
+                models.node("Shape", ["x"], ["s"]),
+                models.node("Gather", ["s", "first"], ["n"]),
+                models.node("Add", ["n", "two"], ["more"]),
+                models.node("Div", ["more", "two"], ["half"]),
+                models.node("Cast", ["half"], ["y"], to=TensorProto.FLOAT),
+                first=np.int64(2),
+                two=np.int64(2),
+            ),
+            id="half of a size",
+        ),
+    ],
+)
+def test_what_a_node_says_itself_costs_no_inference(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, made: onnx.ModelProto
+) -> None:
+    calls = counted(monkeypatch, inference, "_asked")
+    openvino.prepare(made)
+    assert calls == []
+
+
+def test_types_are_inferred_of_what_a_node_is_computed_from(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    real = inference._asked
+
+    def asked(model: onnx.ModelProto, **options: Any) -> onnx.ModelProto | None:
+        sizes.append(len(model.graph.node))
+        return real(model, **options)
+
+    monkeypatch.setattr(inference, "_asked", asked)
+    relus = [helper.make_node("Relu", [f"r{i - 1}" if i else "g"], [f"r{i}"]) for i in range(30)]
+    nodes = [models.node("Transpose", ["x"], ["t"], perm=[1, 0, 2, 3]), models.node("Gather", ["t", "third"], ["g"])]
+    made = _net(*nodes, *relus, models.node("Relu", ["r29"], ["y"]), third=np.int64(2))
+    x = np.random.default_rng(0).normal(size=(2, 4, 3, 3)).astype(np.float32)
+    np.testing.assert_array_equal(openvino.prepare(made).run(x)[0], np.maximum(x[:, 2], 0))
+    assert sizes
+    assert set(sizes) == {2}
+
+
+def test_declared_types_are_taken(openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _net(models.node("Transpose", ["x"], ["t"]), models.node("Gather", ["t", "third"], ["y"]), third=np.int64(2))
+    made.graph.value_info.append(models.tensor("t", [3, "H", 4, "N"]))
+    calls = counted(monkeypatch, inference, "_asked")
+    openvino.prepare(made)
+    assert calls == []
+
+
+def test_constants_count_beside_declared_types(openvino: type[omb.Preset]) -> None:
+    repeats = onnx.numpy_helper.from_array(np.int64([1, 2, 3, 4]))
+    nodes = [models.node("Constant", [], ["r"], value=repeats), models.node("Tile", ["x", "r"], ["y"])]
+    made = models.model(nodes, [models.tensor("x", [1, 2, 3, 4])], [models.tensor("y", [1, 4, 9, 16])])
+    x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+    np.testing.assert_array_equal(openvino.prepare(made).run(x)[0], np.tile(x, (1, 2, 3, 4)))
+
+
+def test_weights_are_not_read_for_a_constant_that_is_left_out(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onnx_multi_backend.engines.openvino import frontend
+
+    copied = counted(monkeypatch, frontend, "with_shapes")
+    resize = models.node("Resize", ["x", "roi", "scales"], ["y"], mode="nearest")
+    openvino.prepare(_net(resize, roi=np.float32([]), scales=np.float32([1, 1, 2, 2])))
+    assert copied == []

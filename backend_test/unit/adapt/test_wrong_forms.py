@@ -15,8 +15,8 @@ from onnx import ModelProto, TensorProto
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.rules import RULES
-from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.defect import Only, Several, find
 from onnx_multi_backend.engines.openvino import defects

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: Their second input is a list, one number for each axis that they change.

@@ -6,31 +6,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto
 
+from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
-from onnx_multi_backend.adapt.rules.no_axes import has_no_axes, may_have_no_axes
+from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
-from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
-from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
-from onnx_multi_backend.adapt.single_node import Facts, reads
+from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.adapt.widths import WIDE
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.openvino import form_defects, fused, special_values
-from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly, resized
+from onnx_multi_backend.engines.openvino.doubtful import may_be_meant
+from onnx_multi_backend.engines.openvino.resize_defects import resized
 from onnx_multi_backend.host.applies import When
+from onnx_multi_backend.models.graph_walk import canonical
 
-#: A BitShift of an input by a larger constant leaves so few numbers that `adapt.widths` does not hold the input to them.
+#: A BitShift of an input by a larger constant leaves so few numbers that `adapt.bounds` does not hold the input to them.
 _FURTHEST_HELD = 25
 
 
@@ -253,49 +254,17 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Unsqueeze": Only({"openvino": ">=2026"}, _without_axes),
 }
 
-#: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
-_ONLY_WITH: Mapping[str, frozenset[str]] = {
-    "ConvTranspose": frozenset({"auto_pad"}),
-    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
-    "AveragePool": frozenset({"ceil_mode"}),
-    "MaxPool": frozenset({"ceil_mode"}),
-    "Mod": frozenset({"fmod"}),
-}
-
-#: Operators that are right since an opset.
-_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
+#: The operators of which `may_have_defect` may be true.
+OPERATORS = frozenset({fused.FUSED, *DEFECTS})
 
 
-def may_have_defect(node: NodeProto, facts: Facts) -> bool:
+def may_have_defect(node: NodeProto, facts: Facts, inside: When | None = None) -> bool:
     """Whether `find` may know something of a node."""
     if node.op_type == fused.FUSED:
         return True
-    if node.op_type not in DEFECTS or facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
+    if node.op_type not in DEFECTS or canonical(node.domain):
         return False
-    if node.op_type == "Gather":
-        return form_defects.gathers_far(node, facts)
-    if node.op_type == "PRelu":
-        return form_defects.may_have_wrong_slopes(node, facts)
-    if node.op_type == "Slice":
-        return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
-    if node.op_type == "MaxPool" and len(node.output) > 1:
-        return True
-    if node.op_type == "Unsqueeze":
-        return may_have_no_axes(node, facts)
-    if node.op_type == "Compress":
-        return len(node.input) > 1 and node.input[1] in facts.known
-    if node.op_type == "QLinearConv" and form_defects.may_scale_channels(node, facts):
-        return True
-    if node.op_type in PLACES:
-        return form_defects.scales_at_run_time(node, facts)
-    if node.op_type == "Cast":
-        return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
-    if node.op_type in ATTRIBUTES:
-        return has_a_zero_attribute(node)
-    if node.op_type == "Resize":
-        return not grows_plainly(node, facts)
-    wanted = _ONLY_WITH.get(node.op_type)
-    return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
+    return may_be_meant(node, facts) and defect.may_apply(DEFECTS[node.op_type], inside)
 
 
 def find(site: Site, inside: When | None = None) -> Defect | None:

@@ -10,7 +10,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.openvino.empty_results import nothing, without_computing
-from onnx_multi_backend.models.graph_walk import all_tensors, canonical, defaults_of, subgraphs
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical, defaults_of, subgraphs
 
 _T = TensorProto
 #: What ConstantOfShape makes in each of its opsets, and Slice in those before.
@@ -34,9 +35,18 @@ _PARAMETERS = frozenset(
 )
 
 
-def has_empty_constants(model: ModelProto) -> bool:
-    """Whether a tensor that a model holds has no elements, and its shape matters."""
-    return any(_is_empty(tensor) for tensor in all_tensors(model))
+def has_empty_constants(contents: Contents) -> bool:
+    """Whether a tensor that a model holds has no elements, and its shape may matter."""
+    if not any(_is_empty(tensor) for tensor in contents.tensors):
+        return False
+    empty = {tensor.name for tensor in contents.tensors if _is_empty(tensor)}
+    empty.update(n.output[0] for n in contents.of("Constant") if any(_is_empty(tensor) for tensor in _value(n)))
+    bodies = (body for node in contents.holding for body in subgraphs(node))
+    results = {value.name for graph in (contents.model.graph, *bodies) for value in graph.output}
+    results.update(name for function in contents.model.functions for name in function.output)
+    return not results.isdisjoint(empty) or any(
+        name in empty and not _is_parameter(node, i) for node in contents.nodes for i, name in enumerate(node.input)
+    )
 
 
 def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:

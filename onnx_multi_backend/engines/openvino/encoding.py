@@ -7,6 +7,8 @@ where onnx.proto puts them, and takes the same values right from ``raw_data``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
@@ -16,9 +18,9 @@ from onnx_multi_backend.models.tensors import is_whole
 _MISREAD: dict[int, str] = {TensorProto.UINT32: "uint64_data", TensorProto.BFLOAT16: "int32_data"}
 
 
-def misread(model: ModelProto) -> bool:
-    """Whether the model holds a tensor in an encoding that OpenVINO misreads."""
-    return any(_is_misread(tensor) for tensor in all_tensors(model))
+def misread(tensors: Iterable[TensorProto]) -> bool:
+    """Whether one of a model's tensors is in an encoding that OpenVINO misreads."""
+    return any(_is_misread(tensor) for tensor in tensors)
 
 
 def with_raw_data(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from onnx import NodeProto, TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
@@ -19,12 +19,14 @@ from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
-from onnx_multi_backend.adapt.rules.run_time_scales import PLACES, scaled_at_run_time
+from onnx_multi_backend.adapt.rules.run_time_scales import scaled_at_run_time
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
-from onnx_multi_backend.adapt.single_node import Facts, needed_in
+from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.models.graph_walk import subgraphs
+
+_SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
 
 #: The activations of OpenVINO's own layers, which for RNN may be any.
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
@@ -46,15 +48,6 @@ def softmax(site: Site) -> Defect | None:
 def _alone(shape: list[int | None], axis: int) -> bool:
     """Whether there is nothing behind an axis."""
     return None not in shape[axis + 1 :] and math.prod(size or 0 for size in shape[axis + 1 :]) <= 1
-
-
-def gathers_far(node: NodeProto, facts: Facts) -> bool:
-    """Whether a Gather reads more than the first and the last element, by indices that are known; a shape is long enough."""
-    tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
-    if tensor is None or node.input[0] in facts.shapes:
-        return False
-    indices = numpy_helper.to_array(tensor)
-    return bool(((indices > 0) | (indices < -1)).any())
 
 
 def gather(site: Site) -> Defect | None:
@@ -103,12 +96,6 @@ def range_(site: Site) -> Defect | None:
     return None
 
 
-def may_have_wrong_slopes(node: NodeProto, facts: Facts) -> bool:
-    """Whether a PRelu has a single axis of slopes, as far as its constants tell."""
-    tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
-    return tensor is None or (len(tensor.dims) == 1 and tensor.dims[0] != 1)
-
-
 def prelu(site: Site) -> Defect | None:
     """Source: measured for one to four axes; 2026.4 is wrong for three alone."""
     shape, slopes = site.shape(site.input(0)), site.shape(site.input(1))
@@ -121,7 +108,7 @@ def prelu(site: Site) -> Defect | None:
 
 
 def quantize_wide(site: Site) -> Defect | None:
-    if made_type(site) in (TensorProto.INT16, TensorProto.UINT16):
+    if made_type(site) in _SIXTEEN:
         return Defect("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
     return None
 
@@ -213,12 +200,6 @@ def matmul_integer(site: Site) -> Defect | None:
     return None
 
 
-def scales_at_run_time(node: NodeProto, facts: Facts) -> bool:
-    """Whether a node has a scale or a zero point that is not known before anything runs."""
-    places = [i for _, *factors in PLACES[node.op_type] for i in factors]
-    return any(i < len(node.input) and node.input[i] and node.input[i] not in facts.known for i in places)
-
-
 def scaled(site: Site) -> Defect | None:
     """Source: measured; in MatMul, Gemm and Conv behind it alone, and of integers of 16 and 32 bits in none."""
     if site.elem_type(site.input(0)) in (TensorProto.INT16, TensorProto.UINT16, TensorProto.INT32):
@@ -226,12 +207,6 @@ def scaled(site: Site) -> Defect | None:
     if scaled_at_run_time(site):
         return Defect("constant weights with a scale known only at run time are scaled again in every run", wrong=True)
     return None
-
-
-def may_scale_channels(node: NodeProto, facts: Facts) -> bool:
-    """Whether a QLinearConv may have a scale or a zero point for each channel, as far as its constants tell."""
-    found = [facts.constants.get(name) for name in node.input[4:6]]
-    return any(tensor is None or list(tensor.dims) not in ([], [1]) for tensor in found)
 
 
 def quantized_channels(site: Site) -> Defect | None:

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 
 from onnx import NodeProto, TensorProto
 
+from onnx_multi_backend.adapt.beyond_int32 import SATURATES
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.hints import as_hinted
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.values import SMALL, Value, arithmetic
-from onnx_multi_backend.adapt.widths import SATURATES
 from onnx_multi_backend.host.applies import applies
 
 _T = TensorProto
@@ -79,12 +80,16 @@ def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
         to = next((a.i for a in node.attribute if a.name == "to"), like)
         given = read[0].elem_type if read else 0
         return _is_cut(given, to) or (to == _T.BOOL and given == _T.INT32)
+    first = read[1:2] if kind == "Where" else read[:1]  # its type decides in `find`
+    if first and first[0].elem_type in _FLOATS:
+        return False
     if kind in _LIMITED and read and read[0].elem_type in _LIMITED[kind]:
         return True
     if kind in _UNTYPED and any(value.elem_type in _NARROW for value in read):
         return True
     if kind not in _IN_FLOAT:
         return False
+    read = [as_hinted(value) for value in (read[:1] if kind in _SUMS else read)]  # the axes are none of the numbers
     if kind in _COMPARISONS:
         return len(read) == 2 and read[0].elem_type in _WIDE and not _compared_exactly(read)
     exact_if_small = kind not in _SUMS and kind not in _PRODUCTS and kind not in ("Pow", "PRelu")

@@ -24,6 +24,7 @@ class OpenvinoLimits(Limits):
 
     sure_ir_version = 3
     sure_opsets: Mapping[str, int] = MappingProxyType({})
+    sorts_nodes = True
 
     def max_ir_version(self) -> int | None:
         return None

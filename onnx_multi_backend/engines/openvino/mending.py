@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from onnx import ModelProto
-
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino import runtime
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.contents import Contents
 
 
 class _Mend(NamedTuple):
@@ -176,13 +174,15 @@ def _cut_off(op: Any) -> bool:
     if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
         return False
     negative, seen = False, 0
+    constants: list[Any] = []
     todo = [(op, True)]
     while todo:
         node, counts = todo.pop()
         kind = node.get_type_name()
         seen += 1
         if _is_folded(node):
-            negative |= counts and kind == "Constant" and bool((node.get_data() < 0).any())
+            if counts and kind == "Constant":
+                constants.append(node)
             continue
         if seen > _MOST_FOLDED or not node.get_input_size():
             return False
@@ -191,6 +191,7 @@ def _cut_off(op: Any) -> bool:
             (node.input_value(i).get_node(), counts and (i == 0 or kind not in _KEEPS_FIRST))
             for i in range(node.get_input_size())
         ]
+    negative = negative or any((constant.get_data() < 0).any() for constant in constants)
     if negative:
         op.set_attribute("m_pythondiv", False)
     return negative
@@ -305,19 +306,19 @@ _OPERATORS = frozenset(name for m in _MENDS for name in m.operators)
 _BY_TYPE = {name: m for m in _MENDS for name in m.operators.values()}
 
 
-def mend(read: Any, model: ModelProto) -> tuple[Adaptation, ...]:
+def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     """Mend a read model in place.
 
     Parameters
     ----------
     read : openvino.Model
-    model : onnx.ModelProto
-        What it was read from: a model without the operators that matter is not walked through again.
+    contents : Contents
+        Of what it was read from: a model without the operators that matter is not walked through again.
     """
-    if not any(node.op_type in _OPERATORS for node in all_nodes(model)):
+    if not contents.has(_OPERATORS):
         return ()
     changes = []
-    opset = next((i.version for i in model.opset_import if i.domain in ("", "ai.onnx")), 1)
+    opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
     for op in list(_operations(read)):
         found = _BY_TYPE.get(op.get_type_name())
         if found is not None and opset < (found.before or opset + 1) and found.mend(op):

@@ -16,9 +16,11 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import inlined, opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.apart import put_back
-from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -31,7 +33,7 @@ _ONE_AXIS, _AXES_GIVEN = 13, 18
 _KINDS = (_T.INT8, _T.UINT8)
 
 
-def written_out(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
+def written_out(contents: Contents) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     """A copy of the model with DequantizeLinear, the operator on floats and QuantizeLinear; the model itself where there is none.
 
     Returns
@@ -39,7 +41,8 @@ def written_out(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     model : onnx.ModelProto
     changes : tuple of Adaptation
     """
-    if not any(_is_meant(node) for node in all_nodes(model)) or expands_too_far(model):
+    model = contents.model
+    if not any(_is_meant(node) for node in contents.nodes) or expands_too_far(model):
         return model, ()
     flat = inlined(model)
     opset = opset_versions(flat).get("", 1)

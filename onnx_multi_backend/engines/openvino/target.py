@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto
 
-from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.single_node import Facts
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.engines import deadly, unsigned_weights
-from onnx_multi_backend.engines.across_nodes import around
+from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
@@ -27,19 +25,14 @@ from onnx_multi_backend.engines.openvino import (
     folding,
     integers,
     mending,
-    passing,
     runtime,
     special_values,
     threads,
     tiny,
 )
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
-from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
-from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
+from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
-from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
-from onnx_multi_backend.engines.openvino.quantized_operators import written_out
-from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
@@ -49,7 +42,6 @@ from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models import checks
-from onnx_multi_backend.models.external_data import leads_out
 from onnx_multi_backend.models.graph_walk import defaults_of
 from onnx_multi_backend.models.tensors import dtype_of, onnx_type_string, tensor_info
 from onnx_multi_backend.user_warnings import warn
@@ -92,7 +84,7 @@ class OpenvinoTarget(Target):
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
-            model, memory, extra = _read(payload)
+            model, memory, extra = read_model(payload)
             extra_properties = tiny.properties(proto, model, self.device, self.properties)
             if branching := branches(proto, model, payload.shapes):
                 extra_properties = {**extra_properties, **PROPERTIES}
@@ -191,9 +183,14 @@ class OpenvinoTarget(Target):
         """Whether `find_defect` may have something to say about a node."""
         return node.op_type not in mending.MENDED and defects.may_have_defect(node, facts)
 
-    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+    @property
+    def defect_operators(self) -> frozenset[str]:
+        """The operators of which that may be true."""
+        return defects.OPERATORS - mending.MENDED
+
+    def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell."""
-        return deadly.find(model, DEADLY)
+        return deadly.find(facts.contents, DEADLY)
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
@@ -214,9 +211,8 @@ class OpenvinoTarget(Target):
         if (words := why_not_compiled(model)) is not None:
             return words
         try:
-            if has_empty_constants(model):
-                model, _ = with_shapes(model)
-            return why_unsafe(self._compile(runtime.core().read_model(model.SerializeToString()), None))
+            read = runtime.core().read_model(readable(model).SerializeToString())
+            return why_unsafe(self._compile(read, None))
         except runtime.all_errors() as error:
             words = runtime.first_line(error)
             return None if _UNKNOWN_RANK in words else words  # in its place, the node may get a rank
@@ -235,39 +231,6 @@ class OpenvinoTarget(Target):
             read.reshape({name: list(shape) for name, shape in shapes.items() if name in names})
         properties = {**(extra or {}), **threads.with_threads(self.device, self.properties)}
         return runtime.core().compile_model(read, self.device.text, properties)
-
-
-def _read(payload: Payload) -> tuple[Any, object, tuple[Adaptation, ...]]:
-    """Read the model, around what OpenVINO's frontend gets wrong; the second is the memory that it lives on."""
-    folder = payload.loaded.path.parent if payload.loaded.path is not None else None
-    model = payload.adapted.proto
-    changes: tuple[Adaptation, ...] = ()
-    memory: object = None
-    if misread(model):
-        model, changes = with_raw_data(payload.loaded.whole(model))
-    if payload.lowering and has_empty_constants(model):
-        model, more = with_shapes(payload.loaded.whole(model))
-        changes = (*changes, *more)
-    if payload.lowering:
-        if unsigned_weights.are_needed(model):
-            model, more = unsigned_weights.with_unsigned_weights(
-                payload.loaded.whole(model), unsigned_weights.SATURATING_ON_OPENVINO
-            )
-            changes = (*changes, *more)
-        model, written = written_out(model)
-        model, more, _ = around(model)
-        changes = (*changes, *written, *more)
-    linked = folder is not None and payload.loaded.mapped and leads_out(model, folder)
-    if payload.path is not None and not changes and not linked:
-        made = runtime.core().read_model(payload.path)
-    else:
-        made, memory = read(payload.loaded.whole(model), folder)
-    if lost_inputs(made, model.graph):
-        model, more = with_identities(payload.loaded.whole(model))
-        made, memory = read(model, folder)
-        changes = (*changes, *more)
-    mended = (*mending.mend(made, model), *passing.keep_apart(made)) if payload.lowering else ()
-    return made, memory, (*changes, *mended)
 
 
 def _placement(compiled: Any, model: ModelProto) -> tuple[NodePlacement, ...]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from onnx import ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.single_node import inlined
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
@@ -24,7 +23,9 @@ from onnx_multi_backend.engines.deadly import (
 )
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads
 from onnx_multi_backend.host.applies import applies
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.inlining import inlined
 
 _ALWAYS: Mapping[str, tuple[Deadly, ...]] = {"GatherND": (negative_batch,)}
 #: By operator, what constants and attributes tell; constants are computed while a session is built.
@@ -51,6 +52,8 @@ OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"Loop": (outer_read
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
+_RECURRENT = ("LSTM", "GRU")
+
 #: Operators that write each output, named or not.
 _WRITE_ALL = frozenset({"Loop", "Split"})
 
@@ -62,11 +65,12 @@ def folded() -> Mapping[str, tuple[Deadly, ...]]:
     return FOLDED_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else FOLDED
 
 
-def empty_layers(model: ModelProto) -> list[tuple[NodeProto, str]]:
+def empty_layers(contents: Contents) -> list[tuple[NodeProto, str]]:
     """Recurrent layers that read a graph input declared without elements: LSTM without a batch, GRU without anything."""
-    layers = [node for node in model.graph.node if node.op_type in ("LSTM", "GRU") and not canonical(node.domain)]
-    if not layers:
+    if not contents.has(_RECURRENT):
         return []
+    model = contents.model
+    layers = [node for node in model.graph.node if node.op_type in _RECURRENT and not canonical(node.domain)]
     empty = {
         value.name: sizes
         for value in (*model.graph.input, *model.graph.value_info)

@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
-from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.ort import integers
+from onnx_multi_backend.models.graph_walk import canonical
 
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
@@ -135,6 +136,8 @@ DEFECTS: Mapping[str, FindDefect] = {
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
+    if canonical(node.domain):
+        return False
     if node.op_type in POOLS:
         return dilates_into_auto_pad(node)
     if node.op_type in ("GRU", "LSTM"):
@@ -160,6 +163,8 @@ class Table(NamedTuple):
     ----------
     may_have_defect : callable
         Whether `find` may know something of a node.
+    operators : collection of str
+        The operators of which that may be true.
     find : callable
         What is wrong with a node's form; None where nothing is known.
     special : callable
@@ -171,6 +176,7 @@ class Table(NamedTuple):
     """
 
     may_have_defect: Callable[[NodeProto, Facts], bool] = lambda node, facts: False
+    operators: Collection[str] = ()
     find: FindDefect = lambda site: None
     special: FindDefect = lambda site: None
     integers: Callable[[NodeProto, list[Value]], bool] = lambda node, read: False
@@ -193,4 +199,4 @@ def _special_of_cpu(site: Site) -> Defect | None:
 
 
 NONE = Table()
-CPU = Table(may_have_defect, find, _special_of_cpu, integers.may_have_defect, integers.OPERATORS)
+CPU = Table(may_have_defect, frozenset(DEFECTS), find, _special_of_cpu, integers.may_have_defect, integers.OPERATORS)

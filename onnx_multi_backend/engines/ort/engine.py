@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.beyond_int32 import reads_beyond
 from onnx_multi_backend.adapt.engine import Defect, Engine, answer, digest_of, kept
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import LEFT
-from onnx_multi_backend.adapt.single_node import Facts
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
-from onnx_multi_backend.adapt.widths import reads_beyond
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
@@ -155,13 +155,18 @@ class OrtEngine(Target):
                 return True
         return False
 
-    def deadly(self, model: ModelProto) -> list[tuple[NodeProto, str]]:
+    @property
+    def defect_operators(self) -> frozenset[str]:
+        """The operators of which that may be true."""
+        return frozenset(defects.CPU.operators).union(*(known.defects.operators for known in self.records))
+
+    def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
         of_providers = {op_type: why for known in self.records for op_type, why in known.deadly.items()}
-        found = deadly.find(model, {**FOLDED_BEFORE_1_31, **of_providers})
+        found = deadly.find(facts.contents, {**FOLDED_BEFORE_1_31, **of_providers})
         if found:  # the release is asked for where it matters alone: that takes a while
-            found = deadly.find(model, {**folded(), **of_providers})
-        return [*found, *empty_layers(model)]
+            found = deadly.find(facts.contents, {**folded(), **of_providers})
+        return [*found, *empty_layers(facts.contents)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
@@ -222,7 +227,7 @@ class OrtEngine(Target):
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
-        if dead := self.deadly(model):
+        if dead := self.deadly(Facts(model)):
             return f"it would end the engine's process: {dead[0][1]}"
         words = self._complaint(model)
         if words is None or not self.loses_empty_inputs:

@@ -14,13 +14,14 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
-from onnx_multi_backend.adapt.single_node import inlined, needed_in
+from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads, reads_outer
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, subgraphs
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _TEXT = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
@@ -105,7 +106,7 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     Where one is left to the CPU, an If ends the process too that holds a loop which reads values from outside.
     """
     model = payload.adapted.proto
-    if not any(node.op_type == "Loop" for node in all_nodes(model)) or expands_too_far(model):
+    if not payload.adapted.facts.contents.has({"Loop"}) or expands_too_far(model):
         return payload, ()
     flat = inlined(model)
     if not any(_is_deadly(node) for node in all_nodes(flat)):

@@ -73,6 +73,7 @@ class OrtLimits(Limits):
     # What the oldest release reads that `runtime.MIN_VERSION` admits.
     sure_ir_version = 11
     sure_opsets: Mapping[str, int] = MappingProxyType({"": 24, "ai.onnx.ml": 5})
+    sorts_nodes = True
 
     def __init__(self, *, packed_outputs: bool = True, inside: Limits | None = None) -> None:
         self._packed_outputs = packed_outputs

@@ -11,13 +11,16 @@ from collections.abc import Iterable
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST, LEFT
-from onnx_multi_backend.adapt.ranges import Nested, Values, ranges
-from onnx_multi_backend.adapt.single_node import Facts, inlined, opset_versions
+from onnx_multi_backend.adapt.operation import Values
+from onnx_multi_backend.adapt.ranges import Nested, ranges
+from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.apart import larger, put_back
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 REDUCTIONS = frozenset(
@@ -33,9 +36,8 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
     Before Max took integers, twice the value without the value is written.
     """
-    model = payload.adapted.proto
-    reductions = [node for node in all_nodes(model) if _reduces(node)]
-    facts = Facts(model)
+    model, facts = payload.adapted.proto, payload.adapted.facts
+    reductions = [node for node in facts.contents.nodes if _reduces(node)]
     if not reductions or (facts.floats | _ranks(facts, reductions)).issuperset(node.output[0] for node in reductions):
         return payload, ()
     if expands_too_far(model):

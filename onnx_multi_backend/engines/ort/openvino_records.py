@@ -28,13 +28,15 @@ def _with_integers(table: Table) -> Table:
     def special(site: Site) -> Defect | None:
         return of_integers.find(site, written=True) or table.special(site)
 
-    return Table(table.may_have_defect, find, special, of_integers.may_have_defect, integer_operators=None)
+    return table._replace(find=find, special=special, integers=of_integers.may_have_defect, integer_operators=None)
 
 
 def _table_of_openvino(release: str) -> Table:
     """OpenVINO's own table, by the release that a provider holds."""
-    find = functools.partial(of_openvino.find, inside={"openvino": release})
-    return Table(of_openvino.may_have_defect, find, special_values.find)
+    inside = {"openvino": release}
+    find = functools.partial(of_openvino.find, inside=inside)
+    may_have_defect = functools.partial(of_openvino.may_have_defect, inside=inside)
+    return Table(may_have_defect, of_openvino.OPERATORS, find, special_values.find)
 
 
 _OPENVINO = Record(

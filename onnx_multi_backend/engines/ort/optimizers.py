@@ -11,25 +11,28 @@ is not the first axis.
 
 from __future__ import annotations
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.host.applies import applies
-from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors
+from onnx_multi_backend.models.contents import Contents
 
 
-def harmful_optimizers(model: ModelProto) -> list[str]:
+def harmful_optimizers(contents: Contents) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""
-    return [*_of_pads(model), *_of_halves(model)]
+    return [*_of_pads(contents), *_of_halves(contents)]
 
 
-def _of_pads(model: ModelProto) -> list[str]:
+def _of_pads(contents: Contents) -> list[str]:
+    if not contents.has({"Pad"}) or not contents.has({"MaxPool", "AveragePool"}):
+        return []
     padded: set[str] = set()
-    for node in all_nodes(model):
+    for node in contents.nodes:
         passes = node.op_type in ("Cast", "Identity") and node.input[0] in padded
         if node.op_type == "Pad" or passes:
             padded.update(node.output[:1])
     # What a local function passes on is not followed.
-    pooled = padded and any(_pools(n) and (model.functions or n.input[0] in padded) for n in all_nodes(model))
+    pools = filter(_pools, contents.of("MaxPool", "AveragePool"))
+    pooled = padded and any(contents.model.functions or node.input[0] in padded for node in pools)
     return ["Pad_Fusion"] if pooled and applies({"onnxruntime": "<1.32"}) else []
 
 
@@ -38,15 +41,12 @@ def _pools(node: NodeProto) -> bool:
     return node.op_type == "MaxPool" or (node.op_type == "AveragePool" and ceils)
 
 
-def _of_halves(model: ModelProto) -> list[str]:
+def _of_halves(contents: Contents) -> list[str]:
     half = TensorProto.FLOAT16
-    if not any(node.op_type == "Transpose" and _moves_first_axis(node) for node in all_nodes(model)):
+    if not any(map(_moves_first_axis, contents.of("Transpose"))):
         return []
-    if any(tensor.data_type == half for tensor in all_tensors(model)) or any(
-        attribute.name == "to" and attribute.i == half
-        for node in all_nodes(model)
-        if node.op_type == "Cast"
-        for attribute in node.attribute
+    if any(tensor.data_type == half for tensor in contents.tensors) or any(
+        attribute.name == "to" and attribute.i == half for node in contents.of("Cast") for attribute in node.attribute
     ):
         return ["MatmulTransposeFusion"]
     return []

@@ -100,6 +100,11 @@ class Record:
     defects: Table = defects.NONE
     narrows: bool = False
 
+    @property
+    def mends_models(self) -> bool:
+        """Whether it gets something wrong of whole models, as `around_openvino` knows."""
+        return self.miscounts_inputs or self.drops_cast_pairs or self.mixes_reductions or self.mixes_nodes
+
 
 #: Of the providers in ONNX Runtime's wheels.
 _BUILT_IN: Mapping[str, Record] = {

@@ -14,7 +14,7 @@ _OF_ANY_NUMBER = frozenset({"Max", "Min", "Sum"})
 
 def operands_doubled(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with the larger of a value and itself, which is that value, in place of each such node."""
-    if not any(map(_is_lone, all_nodes(payload.adapted.proto))):
+    if not any(map(_is_lone, payload.adapted.facts.contents.nodes)):
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(payload.adapted.proto)

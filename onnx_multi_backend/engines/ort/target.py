@@ -7,22 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from onnx_multi_backend.engines.across_nodes import around
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
-from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
-from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.engine import OrtEngine
-from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
-from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
-from onnx_multi_backend.engines.ort.single_operands import operands_doubled
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
@@ -63,7 +58,11 @@ class OrtTarget(OrtEngine):
         except RefusedError:
             if (built := self._with_reductions(payload)) is not None:
                 return built
-            filled, changes = without_empty_inputs(payload) if self.loses_empty_inputs else (payload, ())
+            if not self.loses_empty_inputs:
+                raise
+            from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
+
+            filled, changes = without_empty_inputs(payload)
             if not changes:
                 raise
             try:
@@ -78,6 +77,8 @@ class OrtTarget(OrtEngine):
         """The session of a model whose reductions were kept apart in vain: the CPU provider computes them."""
         if not payload.lowering or not any(known.mixes_reductions for known in self.records):
             return None
+        from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
+
         if not reduced_alone(payload)[1]:
             return None
         try:
@@ -89,23 +90,15 @@ class OrtTarget(OrtEngine):
         return None if mixed else built
 
     def _build(self, payload: Payload, *, apart: bool = True) -> Built:
-        miscounted = any(known.miscounts_inputs for known in self.records)
-        payload, changes = unused_last(payload) if miscounted else (payload, ())
-        if payload.lowering and are_needed(payload.adapted.proto):
+        changes: tuple[Adaptation, ...] = ()
+        if payload.lowering and are_needed(payload.adapted.facts.contents.tensors):
             operators = SATURATING_ON_OPENVINO if any(known.mixes_nodes for known in self.records) else SATURATING
-            model, more = with_unsigned_weights(payload.loaded.whole(payload.adapted.proto), operators)
-            payload = payload.changed(model, *more) if more else payload
-            changes = (*changes, *more)
-        if payload.lowering and any(known.drops_cast_pairs for known in self.records):
-            for mended in (kept_apart, operands_doubled):
-                payload, more = mended(payload)
-                changes = (*changes, *more)
-        if apart and payload.lowering and any(known.mixes_reductions for known in self.records):
-            payload, more = reduced_alone(payload)
-            changes = (*changes, *more)
-        if payload.lowering and any(known.mixes_nodes for known in self.records):
-            model, more, added = around(payload.adapted.proto)
-            payload = payload.changed(model, *more, inserted=added) if more else payload
+            model, changes = with_unsigned_weights(payload.loaded.whole(payload.adapted.proto), operators)
+            payload = payload.changed(model, *changes) if changes else payload
+        if any(known.mends_models for known in self.records):
+            from onnx_multi_backend.engines.ort.around_openvino import mended
+
+            payload, more = mended(payload, self.records, apart=apart)
             changes = (*changes, *more)
         try:
             session = self._session(payload, self.providers)
@@ -243,8 +236,9 @@ class OrtTarget(OrtEngine):
         return replace(self, session_options={**(options or {}), "intra_op_num_threads": 1})
 
     def _session(self, payload: Payload, wanted: Sequence[tuple[str, Mapping[str, str]]]) -> OrtSession:
-        folder, source = None, payload.path or b""
-        if payload.path is None:
+        path = payload.path
+        folder, source = None, path or b""
+        if path is None:
             folder = payload.loaded.path.parent if payload.loaded.path is not None else None
             if folder is not None and payload.loaded.mapped and leads_out(payload.adapted.proto, folder):
                 proto, folder = without_links(payload.loaded.whole(payload.adapted.proto), folder)
@@ -253,7 +247,7 @@ class OrtTarget(OrtEngine):
                 source = payload.bytes()
         wished = threads.with_threads(self.session_options)
         if payload.lowering and self.requested == (providers.CPU,):
-            wished = weights_alone.with_entries(payload.adapted.proto, wished)
+            wished = weights_alone.with_entries(payload.adapted.facts.contents, wished)
         options = make_session_options(wished, external_data_folder=str(folder) if folder is not None else None)
         if any(name.startswith(providers.OPENVINO) for name, _ in wanted):
             from onnx_multi_backend.engines.ort import openvino_threads
@@ -270,7 +264,7 @@ class OrtTarget(OrtEngine):
         else:
             self.add_providers(options, wanted, payload.shapes)
             given = {}
-        without = harmful_optimizers(payload.adapted.proto)
+        without = harmful_optimizers(payload.adapted.facts.contents)
         native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
         let_go_of_bytes(native)
         held = native.get_providers()

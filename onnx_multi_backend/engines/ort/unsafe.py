@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.single_node import Scope, infer, inlined
+from onnx_multi_backend.adapt.single_node import Scope, infer
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, subgraphs
+from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import PACKED_BITS
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx import ModelProto, TensorProto
+from onnx import TensorProto
 
-from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors
+from onnx_multi_backend.models.contents import Contents
 
 _IN_THEIR_TYPE = {"session.qdq_matmulnbits_accuracy_level": "0"}
 _TO_FLOATS = {"session.disable_quant_qdq": "1"}
@@ -20,21 +20,21 @@ _QUANTIZE = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 _BYTES = frozenset({TensorProto.INT8, TensorProto.UINT8})
 
 
-def with_entries(model: ModelProto, given: Any) -> Any:
+def with_entries(contents: Contents, given: Any) -> Any:
     """Session options with what the model needs, unless the user decided it; an ``onnxruntime.SessionOptions`` stays as it is."""
     if not (given is None or isinstance(given, Mapping)):
         return given
-    added = _entries(model)
+    added = _entries(contents)
     decided = any(name in (given or ()) for name in (*_IN_THEIR_TYPE, *_TO_FLOATS))
     return {**added, **(given or {})} if added and not decided else given
 
 
-def _entries(model: ModelProto) -> dict[str, str]:
-    readers = [node for node in all_nodes(model) if node.op_type in _QUANTIZE or node.op_type == "DequantizeLinear"]
-    if all(node.op_type in _QUANTIZE for node in readers):
+def _entries(contents: Contents) -> dict[str, str]:
+    readers = contents.of("DequantizeLinear")
+    if not readers:
         return {}
-    if any(node.op_type in _QUANTIZE for node in readers):
+    if contents.has(_QUANTIZE):
         return _IN_THEIR_TYPE
     read = {node.input[0] for node in readers if node.input}
-    kinds = {tensor.data_type for tensor in all_tensors(model) if tensor.name in read}
+    kinds = {tensor.data_type for tensor in contents.tensors if tensor.name in read}
     return {**_IN_THEIR_TYPE, **_TO_FLOATS} if kinds <= _BYTES else _IN_THEIR_TYPE

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model says without inference."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from onnx import ModelProto, NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+
+#: A tensor above this many bytes is not a constant that a model of one node carries along.
+SMALL_BYTES = 4096
+
+
+class Facts:
+    """What a model says without inference.
+
+    Attributes
+    ----------
+    model : onnx.ModelProto
+    contents : Contents
+    """
+
+    def __init__(self, model: ModelProto, contents: Contents | None = None) -> None:
+        self.model = model
+        self.contents = contents if contents is not None and contents.model is model else Contents(model)
+
+    @functools.cached_property
+    def opset(self) -> int:
+        """The opset of the default domain."""
+        return {canonical(o.domain): o.version for o in self.model.opset_import}.get("", 1)
+
+    @functools.cached_property
+    def constants(self) -> Mapping[str, TensorProto]:
+        """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
+        return {n: t for n, t in [*((t.name, t) for t in self.contents.tensors), *self._made()] if _is_small(t)}
+
+    def may_know(self, node: NodeProto, place: int) -> bool:
+        """Whether an input of a node may be a small constant; what a local function is given may be anything."""
+        given = len(node.input) > place and node.input[place] != ""
+        return given and (bool(self.model.functions) or node.input[place] in self.constants)
+
+    @functools.cached_property
+    def certain(self) -> Mapping[str, TensorProto]:
+        """The small tensors of which a node reads just this one by its name. None where there are local functions."""
+        if self.model.functions:  # a name means something else in each
+            return {}
+        graphs = [self.model.graph, *(g for node in self.contents.holding for g in subgraphs(node))]
+        named = [*((t.name, t) for graph in graphs for t in graph.initializer), *self._made()]
+        times = Counter([*(name for name, _ in named), *(v.name for graph in graphs for v in graph.input)])
+        return {name: tensor for name, tensor in named if times[name] == 1 and _is_small(tensor)}
+
+    def _made(self) -> Iterator[tuple[str, TensorProto]]:
+        for node in self.contents.of("Constant"):
+            if node.attribute and node.attribute[0].HasField("t"):
+                yield node.output[0], node.attribute[0].t
+
+    @functools.cached_property
+    def known(self) -> frozenset[str]:
+        """The values that are known before anything runs, in the graph and its subgraphs, whatever their size."""
+        constants = (node.output[0] for node in self.contents.of("Constant"))
+        return frozenset([*constants, *(t.name for t in self.contents.tensors)])
+
+    def shape(self, name: str) -> list[int | None] | None:
+        """The shape that a value is declared with, or a tensor has; None where there are graphs in graphs, or functions."""
+        return self._shapes.get(name)
+
+    @functools.cached_property
+    def _shapes(self) -> Mapping[str, list[int | None]]:
+        if self.contents.holding or self.model.functions:
+            return {}
+        graph = self.model.graph
+        found = {
+            value.name: [d.dim_value if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim]
+            for value in (*graph.value_info, *graph.output, *graph.input)
+            if value.type.tensor_type.HasField("shape")
+        }
+        return {**found, **{tensor.name: list(tensor.dims) for tensor in graph.initializer}}
+
+    @functools.cached_property
+    def may_hold_doubles(self) -> bool:
+        """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type.
+
+        What operators of other domains make is not known.
+        """
+        double = TensorProto.DOUBLE
+        if self.model.functions or any(t.data_type == double for t in self.contents.tensors):
+            return True
+        kinds = [v.type for v in self.model.graph.input]
+        return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, double) for t in kinds) or any(
+            canonical(node.domain) or any(a.i == double or double in a.ints for a in node.attribute)
+            for node in self.contents.nodes
+        )
+
+    @functools.cached_property
+    def floats(self) -> set[str]:
+        """Values that hold floating-point numbers, as far as is seen at a glance. None where there are local functions."""
+        return set() if self.model.functions else float_names(self.model.graph)
+
+    @functools.cached_property
+    def shapes(self) -> frozenset[str]:
+        """The results of Shape."""
+        return frozenset(node.output[0] for node in self.contents.of("Shape"))
+
+
+def _is_small(tensor: TensorProto) -> bool:
+    return tensor.data_location != TensorProto.EXTERNAL and tensor.ByteSize() < SMALL_BYTES

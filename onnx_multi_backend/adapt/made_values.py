@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the elements that a node makes lie between, by its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onnx import TensorProto
+
+from onnx_multi_backend.adapt.constant_values import of_constant, of_tensor
+from onnx_multi_backend.adapt.operation import Made, Operation, by_schema, unknown
+from onnx_multi_backend.adapt.values import (
+    BOOL,
+    INDEX,
+    LIMITS,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    Value,
+    arithmetic,
+    bare,
+    of_type,
+    union,
+)
+
+_T = TensorProto
+
+#: Operators whose elements are those of their first input, and of these other ones.
+_MOVED: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice"), (0,)),
+    **dict.fromkeys(("Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), (0,)),
+    **dict.fromkeys(("Compress", "Split", "ReverseSequence", "Dropout", "Unique", "TopK", "MaxPool"), (0,)),
+    **dict.fromkeys(("ReduceMax", "ReduceMin", "Trilu", "Pad"), (0,)),
+    "ScatterElements": (0, 2),
+    "ScatterND": (0, 2),
+    "Scatter": (0, 2),
+    "TensorScatter": (0, 1),
+    "Where": (1, 2),
+    "OneHot": (2,),
+    "Range": (0, 1),
+}
+_WITH_ZERO = frozenset({"Trilu", "Pad"})
+#: Operators that may compute with what they move.
+_REDUCING = frozenset({"ScatterElements", "ScatterND", "Scatter", "TensorScatter"})
+_INDICES = frozenset({"Shape", "Size", "NonZero", "ArgMax", "ArgMin", "SequenceLength", "NonMaxSuppression"})
+_ARITHMETIC = frozenset({"Add", "Sub", "Sum", "Mul", "Div", "Mod", "Max", "Min", "MatMul"})
+#: The same, of the first operand alone.
+_UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"})
+_ELEMENTWISE = frozenset({"Neg", "Abs", "Relu", "Floor", "Ceil", "Round"})
+_BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
+
+#: The largest amount of a BitShift whose result is told.
+_FURTHEST = 31
+
+_NOTHING = Value()
+
+
+#: None where an operator's schema tells all there is.
+_Rule = Callable[[Operation], "Made | None"]
+
+
+def made_by(done: Operation) -> Made:
+    """The values that a node makes."""
+    rule = _RULES.get(done.kind)
+    made = rule(done) if rule is not None else None
+    return made if made is not None else Made(by_schema(done))
+
+
+def _constant(done: Operation) -> Made:
+    return Made([of_constant(done.node)])
+
+
+def _indices(done: Operation) -> Made:
+    return Made([INDEX] * done.outputs)
+
+
+def _branches(done: Operation) -> Made | None:
+    if len(done.bodies) != 2:
+        return None
+    return Made(
+        [
+            union(found.get(graph.output[i].name, _NOTHING) for graph, found in done.bodies)
+            if all(i < len(graph.output) for graph, _ in done.bodies)
+            else _NOTHING
+            for i in range(done.outputs)
+        ]
+    )
+
+
+def _steps(done: Operation) -> Made | None:
+    if not done.bodies:
+        return None
+    graph, found = done.bodies[0]
+    outputs = list(graph.output)[1 if done.kind == "Loop" else 0 :]
+    types = [found.get(v.name, _NOTHING).elem_type or v.type.tensor_type.elem_type for v in outputs]
+    return Made([unknown(t) for t in types])
+
+
+def _cast(done: Operation) -> Made:
+    if not done.operands:
+        return Made([_NOTHING])
+    if done.kind == "CastLike":
+        elem_type = done.operands[1].elem_type if len(done.operands) > 1 else 0
+    else:
+        elem_type = next((a.i for a in done.node.attribute if a.name == "to"), 0)
+    x, limits = done.operands[0], LIMITS.get(elem_type)
+    if elem_type == _T.BOOL:
+        return Made([BOOL])
+    if limits is None or x.low is None or x.within(*limits):
+        if x.low is None and limits is not None:
+            return Made([unknown(elem_type)._replace(sources=x.sources, assumed=x.assumed)])
+        if x is bare(x.elem_type):
+            return Made([bare(elem_type)])
+        return Made([x._replace(elem_type=elem_type)])
+    return Made([of_type(elem_type)._replace(sources=x.sources, assumed=x.assumed)])
+
+
+def _moved(done: Operation) -> Made | None:
+    if not done.operands:
+        return None
+    read, kind = [done.read[i] for i in _MOVED[done.kind] if i < len(done.read)], done.kind
+    if kind == "Pad" and len(done.read) > 2 and done.node.input[2]:
+        read.append(done.read[2])
+    elif kind in _WITH_ZERO:
+        read.append(Value(read[0].elem_type, 0, 0))
+    data = union(read) if read else _NOTHING
+    if kind in _REDUCING and any(
+        a.name == "reduction" and a.s not in (b"none", b"max", b"min") for a in done.node.attribute
+    ):
+        data = unknown(data.elem_type)._replace(sources=data.sources)
+    count = done.outputs
+    if count == 1:
+        return Made([data])
+    if kind == "Split":
+        return Made([data] * count)
+    return Made([data, *[BOOL if kind == "Dropout" else INDEX] * (count - 1)])
+
+
+def _bitwise(done: Operation) -> Made | None:
+    operands = done.operands
+    if not operands:
+        return None
+    if done.kind == "BitwiseAnd" and (masks := [v for v in operands if v.low is not None and v.low >= 0]):
+        high = min(v.high for v in masks if v.high is not None)
+        sources = frozenset().union(*(v.sources for v in operands))
+        return Made([Value(operands[0].elem_type, 0, high, sources)])
+    return Made([_of_bits(operands)]) if all(v.low is not None for v in operands) else None
+
+
+def _of_bits(operands: list[Value]) -> Value:
+    """As many bits as the widest operand has; none of `BitwiseNot` is unsigned but of its type."""
+    whole = union(operands)
+    low, high = int(whole.low or 0), int(whole.high or 0)
+    bits = max((-low - 1).bit_length() if low < 0 else 0, high.bit_length() if high > 0 else 0)
+    if len(operands) < 2 and whole.elem_type in (_T.UINT32, _T.UINT64):
+        return unknown(whole.elem_type)._replace(sources=whole.sources)
+    negative = low < 0 or len(operands) < 2
+    return whole._replace(low=-(2**bits) if negative else 0, high=2**bits - 1)
+
+
+def _clipped(done: Operation) -> Made | None:
+    if not done.operands:
+        return None
+    x = done.read[0]
+    low, high, sources = x.low, x.high, x.sources
+    for i, bound in enumerate(done.read[1:3]):
+        if bound.low is None or bound.high is None:
+            continue
+        sources |= bound.sources
+        if i == 0:
+            low = max(low, bound.low) if low is not None else None
+            high = max(high, bound.high) if high is not None else None
+        else:
+            low = min(low, bound.low) if low is not None else None
+            high = min(high, bound.high) if high is not None else None
+    return Made([x._replace(low=low, high=high, sources=sources)])
+
+
+def _shifted(done: Operation) -> Made | None:
+    operands = done.operands
+    if len(operands) != 2 or operands[1].sources or not operands[1].within(0, _FURTHEST):
+        return None
+    to_the_left = any(a.name == "direction" and a.s == b"LEFT" for a in done.node.attribute)
+    whole = arithmetic(SHIFT_LEFT if to_the_left else SHIFT_RIGHT, operands)
+    return Made([_limited(whole)], whole)
+
+
+def _computed(done: Operation) -> Made | None:
+    operands = done.operands
+    if not operands:
+        return None
+    first = operands[0]
+    if first is bare(first.elem_type) and all(v is first for v in operands):
+        return Made([first], first)
+    whole = arithmetic(done.kind, operands, done.summed(done.node))
+    return Made([_limited(whole)], whole)
+
+
+def _reduced(done: Operation) -> Made | None:
+    return _computed(done._replace(operands=done.operands[:1])) if done.operands else None
+
+
+def _limited(value: Value) -> Value:
+    """What a type makes of a result that may leave its range."""
+    limits = LIMITS.get(value.elem_type)
+    if limits is None or value.low is None or value.within(*limits):
+        return value
+    if value.elem_type in (_T.UINT32, _T.UINT64) and value.within(LIMITS[_T.INT64][0], limits[1]):
+        return value._replace(wrapped=True)
+    return value._replace(low=limits[0], high=limits[1], wrapped=value.elem_type in (_T.UINT32, _T.UINT64))
+
+
+def _filled(done: Operation) -> Made:
+    tensor = next((a.t for a in done.node.attribute if a.name == "value"), None)
+    return Made([of_tensor(tensor) if tensor is not None else Value(_T.FLOAT, 0, 0)])
+
+
+def _joined(done: Operation) -> Made | None:
+    return Made([union(done.read)]) if done.read else None
+
+
+_RULES: Mapping[str, _Rule] = {
+    **dict.fromkeys(_INDICES, _indices),
+    **dict.fromkeys(_MOVED, _moved),
+    **dict.fromkeys(_BITWISE, _bitwise),
+    **dict.fromkeys(_ARITHMETIC | _ELEMENTWISE, _computed),
+    **dict.fromkeys(_UNARY, _reduced),
+    "BitShift": _shifted,
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Clip": _clipped,
+    "Concat": _joined,
+    "Constant": _constant,
+    "ConstantOfShape": _filled,
+    "If": _branches,
+    "Loop": _steps,
+    "Scan": _steps,
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a node says itself of the forms that OpenVINO computes wrongly, and what constants add: no types are inferred for this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
+from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
+from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
+from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly
+from onnx_multi_backend.models.tensors import is_whole
+
+_SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
+
+#: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
+_ONLY_WITH: Mapping[str, frozenset[str]] = {
+    "ConvTranspose": frozenset({"auto_pad"}),
+    **dict.fromkeys(("ReduceL1", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
+    "ReduceL2": frozenset({"noop_with_empty_axes"}),
+    "AveragePool": frozenset({"ceil_mode"}),
+    "MaxPool": frozenset({"ceil_mode"}),
+    "Mod": frozenset({"fmod"}),
+}
+
+#: The place of the input without which, known before anything runs, nodes are right.
+_ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1, "Expand": 1, "GatherND": 1}
+
+#: Operators that are right since an opset.
+_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
+
+
+def may_be_meant(node: NodeProto, facts: Facts) -> bool:
+    """Whether a node of an operator that `defects` knows leaves room for a defect, on any release."""
+    if facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
+        return False
+    if node.op_type == "Gather":
+        return _gathers_far(node, facts)
+    if node.op_type == "PRelu":
+        return _may_have_wrong_slopes(node, facts)
+    if node.op_type == "Slice":
+        return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
+    if node.op_type == "MaxPool" and len(node.output) > 1:
+        return True
+    if node.op_type == "Unsqueeze":
+        return may_have_no_axes(node, facts)
+    if node.op_type in _ONLY_WITH_CONSTANT:
+        return facts.may_know(node, _ONLY_WITH_CONSTANT[node.op_type])
+    if node.op_type == "LRN":
+        return _has_an_even_window(node)
+    if node.op_type == "Pad":
+        return _may_crop(node, facts)
+    if node.op_type == "QuantizeLinear":
+        return _may_be_quantized_wrongly(node, facts)
+    if node.op_type == "QLinearConv" and _may_scale_channels(node, facts):
+        return True
+    if node.op_type in PLACES:
+        return _scales_at_run_time(node, facts)
+    if node.op_type == "Cast":
+        return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
+    if node.op_type in ATTRIBUTES:
+        return has_a_zero_attribute(node)
+    if node.op_type == "Resize":
+        return not grows_plainly(node, facts)
+    wanted = _ONLY_WITH.get(node.op_type)
+    return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
+
+
+def _gathers_far(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Gather reads more than the first and the last element, by indices that are known; a shape is long enough."""
+    tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
+    if tensor is None or node.input[0] in facts.shapes:
+        return False
+    indices = numpy_helper.to_array(tensor)
+    if not ((indices > 0) | (indices < -1)).any():
+        return False
+    shape, axis = facts.shape(node.input[0]), next((a.i for a in node.attribute if a.name == "axis"), 0)
+    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    return size is None or not ((indices < size) & (indices >= -size)).all()
+
+
+def _has_an_even_window(node: NodeProto) -> bool:
+    """Whether an LRN sums an even number of channels; one that a local function's caller gives counts as even."""
+    return any(a.name == "size" and a.i % 2 == 0 for a in node.attribute)
+
+
+def _may_have_wrong_slopes(node: NodeProto, facts: Facts) -> bool:
+    """Whether a PRelu has a single axis of slopes, as far as its constants tell."""
+    tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
+    return tensor is None or (len(tensor.dims) == 1 and tensor.dims[0] != 1)
+
+
+def _may_crop(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Pad names axes, or has pads that are known and negative."""
+    if facts.model.functions or (len(node.input) > 3 and node.input[3]):
+        return True
+    if any(a.name == "pads" and any(size < 0 for size in a.ints) for a in node.attribute):
+        return True
+    if not facts.may_know(node, 1):
+        return False
+    pads = facts.certain.get(node.input[1])
+    return pads is None or not is_whole(pads) or bool((numpy_helper.to_array(pads) < 0).any())
+
+
+def _may_be_quantized_wrongly(node: NodeProto, facts: Facts) -> bool:
+    """Whether a QuantizeLinear may have more than one scale, or make integers of 16 bits."""
+    scale, zero = (facts.certain.get(name) for name in (*node.input[1:3], "")[:2])
+    if scale is None or list(scale.dims) not in ([], [1]):
+        return True
+    if len(node.input) > 2 and node.input[2]:
+        return zero is None or zero.data_type in _SIXTEEN
+    return any(a.name == "output_dtype" and a.i in _SIXTEEN for a in node.attribute)
+
+
+def _scales_at_run_time(node: NodeProto, facts: Facts) -> bool:
+    """Whether a node has a scale or a zero point that is not known before anything runs."""
+    places = [i for _, *factors in PLACES[node.op_type] for i in factors]
+    return any(i < len(node.input) and node.input[i] and node.input[i] not in facts.known for i in places)
+
+
+def _may_scale_channels(node: NodeProto, facts: Facts) -> bool:
+    """Whether a QLinearConv may have a scale or a zero point for each channel, as far as its constants tell."""
+    found = [facts.constants.get(name) for name in node.input[4:6]]
+    return any(tensor is None or list(tensor.dims) not in ([], [1]) for tensor in found)

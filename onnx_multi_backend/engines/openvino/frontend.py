@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Having OpenVINO's frontend read a model, around what it gets wrong."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines import unsigned_weights
+from onnx_multi_backend.engines.across_nodes import around
+from onnx_multi_backend.engines.openvino import mending, passing, runtime
+from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
+from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
+from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
+from onnx_multi_backend.engines.openvino.quantized_operators import written_out
+from onnx_multi_backend.engines.openvino.reading import read
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.external_data import leads_out
+
+
+class Read(NamedTuple):
+    """A model as OpenVINO has it.
+
+    Attributes
+    ----------
+    model : openvino.Model
+    memory : object
+        What it lives on.
+    changes : tuple of Adaptation
+    """
+
+    model: Any
+    memory: object
+    changes: tuple[Adaptation, ...]
+
+
+def read_model(payload: Payload) -> Read:
+    """Read the model, changed where OpenVINO would read it wrongly."""
+    loaded = payload.loaded
+    folder = loaded.path.parent if loaded.path is not None else None
+    contents, changes = _readable(payload)
+    made, memory = None, None
+    if (path := payload.path) is not None and not changes:
+        linked = folder is not None and loaded.mapped and leads_out(contents.model, folder)
+        made = None if linked else runtime.core().read_model(path)
+    if made is None:
+        made, memory = read(loaded.whole(contents.model), folder)
+    if lost_inputs(made, contents.model.graph):
+        model, more = with_identities(loaded.whole(contents.model))
+        made, memory = read(model, folder)
+        contents, changes = Contents(model), (*changes, *more)
+    if payload.lowering:
+        changes = (*changes, *mending.mend(made, contents), *passing.keep_apart(made))
+    return Read(made, memory, changes)
+
+
+def readable(model: ModelProto) -> ModelProto:
+    """A (small) model as OpenVINO reads it rightly."""
+    return with_shapes(model)[0] if has_empty_constants(Contents(model)) else model
+
+
+def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
+    """The model as OpenVINO reads it rightly, and what was changed for that."""
+    contents = payload.adapted.facts.contents
+    changes: tuple[Adaptation, ...] = ()
+    if misread(contents.tensors):
+        model, changes = with_raw_data(payload.loaded.whole(contents.model))
+        contents = Contents(model)
+    if not payload.lowering:
+        return contents, changes
+    if has_empty_constants(contents):
+        model, more = with_shapes(payload.loaded.whole(contents.model))
+        contents, changes = Contents(model), (*changes, *more)
+    if unsigned_weights.are_needed(contents.tensors):
+        whole = payload.loaded.whole(contents.model)
+        model, more = unsigned_weights.with_unsigned_weights(whole, unsigned_weights.SATURATING_ON_OPENVINO)
+        contents, changes = Contents(model), (*changes, *more)
+    model, more = written_out(contents)
+    if more:
+        contents, changes = Contents(model), (*changes, *more)
+    if (rewritten := around(contents)) is not None:
+        contents, changes = Contents(rewritten.model), (*changes, *rewritten.changes)
+    return contents, changes

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model needs before OpenVINO's execution provider gets it. Imported only where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.across_nodes import around
+from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
+from onnx_multi_backend.engines.ort.input_order import unused_last
+from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
+from onnx_multi_backend.engines.ort.records import Record
+from onnx_multi_backend.engines.ort.single_operands import operands_doubled
+from onnx_multi_backend.engines.session import Payload
+
+_Pass = Callable[[Payload], tuple[Payload, Sequence[Adaptation]]]
+
+
+def mended(payload: Payload, records: Sequence[Record], *, apart: bool) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload around what these providers get wrong of whole models, and what was changed for that.
+
+    Parameters
+    ----------
+    apart : bool
+        Whether reductions are kept apart from Casts.
+    """
+    passes: list[_Pass] = []
+    if any(known.miscounts_inputs for known in records):
+        passes.append(unused_last)
+    if payload.lowering and any(known.drops_cast_pairs for known in records):
+        passes += [kept_apart, operands_doubled]
+    if apart and payload.lowering and any(known.mixes_reductions for known in records):
+        passes.append(reduced_alone)
+    if payload.lowering and any(known.mixes_nodes for known in records):
+        passes.append(_across_nodes)
+    changes: tuple[Adaptation, ...] = ()
+    for mend in passes:
+        payload, more = mend(payload)
+        changes = (*changes, *more)
+    return payload, changes
+
+
+def _across_nodes(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
+    made = around(payload.adapted.facts.contents)
+    if made is None:
+        return payload, ()
+    return payload.changed(made.model, *made.changes, inserted=made.added), made.changes
