@@ -12,7 +12,6 @@ from collections.abc import Iterable
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnx_multi_backend.host import processor
 from onnx_multi_backend.models.tensors import is_whole
 
 #: Any of these multiplies bytes and adds four products in 32 bits.
@@ -24,12 +23,24 @@ _NARROW = 64
 
 def are_exact() -> bool:
     """Whether this processor adds products of bytes without saturation."""
+    from onnx_multi_backend.host import processor  # asked of few models, and imported for these alone
+
     return bool(_EXACT & processor.current().instruction_sets)
+
+
+def may_saturate(tensors: Iterable[TensorProto]) -> bool:
+    """Whether products of some int8 weights saturate on this processor."""
+    weights = [t for t in tensors if _is_weight(t)]
+    return bool(weights) and not are_exact() and bool(saturating(weights))
 
 
 def saturating(tensors: Iterable[TensorProto]) -> list[TensorProto]:
     """The int8 weights among tensors whose products may saturate; those too that were not read."""
-    return [t for t in tensors if t.data_type == TensorProto.INT8 and len(t.dims) > 1 and _is_wide(t)]
+    return [t for t in tensors if _is_weight(t) and _is_wide(t)]
+
+
+def _is_weight(tensor: TensorProto) -> bool:
+    return tensor.data_type == TensorProto.INT8 and len(tensor.dims) > 1
 
 
 def _is_wide(tensor: TensorProto) -> bool:

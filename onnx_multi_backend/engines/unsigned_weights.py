@@ -9,7 +9,7 @@ DequantizeLinear has a scale for each channel and no zero points.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,11 +49,6 @@ _PLACES: Mapping[str, tuple[_Places, ...]] = {
 }
 
 SATURATING = _PLACES.keys()
-
-
-def are_needed(tensors: Iterable[TensorProto]) -> bool:
-    """Whether some tensors of a model may be weights whose products saturate on this processor."""
-    return not byte_products.are_exact() and bool(byte_products.saturating(tensors))
 
 
 def with_unsigned_weights(model: ModelProto, operators: Collection[str]) -> tuple[ModelProto, tuple[Adaptation, ...]]:

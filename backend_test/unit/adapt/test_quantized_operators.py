@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.engines.openvino.quantized_operators import written_out
+from onnx_multi_backend.models.contents import Contents
 
 GENERATOR = np.random.default_rng(0)
 SHAPE = (1, 4, 8, 8)
@@ -71,7 +72,7 @@ def test_a_quantized_operator(openvino: type[omb.Preset], op_type: str, kind: st
     pytest.importorskip("onnxruntime")
     model = quantized(op_type, kind, sizes)
     # ONNX Runtime has no kernel for this one.
-    literal = written_out(model)[0] if op_type == "QLinearReduceMean" else model
+    literal = written_out(Contents(model))[0] if op_type == "QLinearReduceMean" else model
     prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(literal)
     step = 1 / 256 if op_type == "QLinearSoftmax" else MADE
     for _ in range(2):

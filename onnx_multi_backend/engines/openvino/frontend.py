@@ -10,6 +10,7 @@ from onnx import ModelProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import unsigned_weights
 from onnx_multi_backend.engines.across_nodes import around
+from onnx_multi_backend.engines.byte_products import may_saturate
 from onnx_multi_backend.engines.openvino import mending, passing, runtime
 from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
@@ -74,7 +75,7 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
     if has_empty_constants(contents):
         model, more = with_shapes(payload.loaded.whole(contents.model))
         contents, changes = Contents(model), (*changes, *more)
-    if unsigned_weights.are_needed(contents.tensors):
+    if may_saturate(contents.tensors):
         whole = payload.loaded.whole(contents.model)
         model, more = unsigned_weights.with_unsigned_weights(whole, unsigned_weights.SATURATING_ON_OPENVINO)
         contents, changes = Contents(model), (*changes, *more)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.byte_products import may_saturate
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
@@ -22,12 +23,7 @@ from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
 from onnx_multi_backend.engines.simplest import why_none
-from onnx_multi_backend.engines.unsigned_weights import (
-    SATURATING,
-    SATURATING_ON_OPENVINO,
-    are_needed,
-    with_unsigned_weights,
-)
+from onnx_multi_backend.engines.unsigned_weights import SATURATING, SATURATING_ON_OPENVINO, with_unsigned_weights
 from onnx_multi_backend.errors import (
     CacheWarning,
     DeviceUnavailableError,
@@ -91,7 +87,7 @@ class OrtTarget(OrtEngine):
 
     def _build(self, payload: Payload, *, apart: bool = True) -> Built:
         changes: tuple[Adaptation, ...] = ()
-        if payload.lowering and are_needed(payload.adapted.facts.contents.tensors):
+        if payload.lowering and may_saturate(payload.adapted.facts.contents.tensors):
             operators = SATURATING_ON_OPENVINO if any(known.mixes_nodes for known in self.records) else SATURATING
             model, changes = with_unsigned_weights(payload.loaded.whole(payload.adapted.proto), operators)
             payload = payload.changed(model, *changes) if changes else payload
