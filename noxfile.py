@@ -43,8 +43,6 @@ def without_extras(requirements: list[str]) -> Iterator[str]:
         yield str(requirement)
 
 
-#: One process more than there are CPUs: many tests wait for processes of their own.
-WORKERS = str((os.cpu_count() or 1) + 1)
 
 #: One environment for each ONNX Runtime wheel, because it can hold only one.
 ENGINES = {
@@ -154,7 +152,7 @@ def tests(session: nox.Session, engines: str) -> None:
     # Not loadfile: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
     ignored = [f"--ignore=backend_test/{path}" for path in PROVEN_ELSEWHERE[engines]]
     ignored += [f"--proven-elsewhere={name}" for name in PRESETS_PROVEN_ELSEWHERE[engines]]
-    session.run("pytest", "-n", WORKERS, "--dist", "worksteal", f"--junitxml={report}", *ignored, *session.posargs)
+    session.run("pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}", *ignored, *session.posargs)
 
 
 @nox.session(tags=["tests"])
@@ -196,7 +194,7 @@ def whole(session: nox.Session, engines: str) -> None:
     """Run all tests in an environment, those too that are proven by others, and every suite in full."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
-    session.run("pytest", "-n", WORKERS, "--dist", "worksteal", "--whole-suites", *session.posargs)
+    session.run("pytest", "-n", "2", "--dist", "worksteal", "--whole-suites", *session.posargs)
 
 
 #: The presets that the searches try in each environment, and those of the soak.
