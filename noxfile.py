@@ -43,7 +43,6 @@ def without_extras(requirements: list[str]) -> Iterator[str]:
         yield str(requirement)
 
 
-
 #: One environment for each ONNX Runtime wheel, because it can hold only one.
 ENGINES = {
     "cpu": [*EXTRAS["cpu"], *EXTRAS["int8"]],

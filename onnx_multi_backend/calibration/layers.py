@@ -35,7 +35,7 @@ class Layer:
     group : str
         What it is timed with: its operator, or ``depthwise Conv``.
     sensitivity : float
-        The noise in the model's outputs when this layer alone is quantized, by their signal; the worst output counts.
+        The noise-to-signal ratio of the model's outputs when this layer alone is quantized; the worst output counts.
     """
 
     name: str

@@ -67,7 +67,7 @@ Old = Annotated[
     ),
 ]
 Tolerance = Annotated[
-    float, typer.Option("--tolerance", metavar="SHARE", min=0, help="For --compare: how much slower is no matter.")
+    float, typer.Option("--tolerance", metavar="SHARE", min=0, help="For --compare: the slowdown to tolerate.")
 ]
 
 

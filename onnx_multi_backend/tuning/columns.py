@@ -37,8 +37,8 @@ def _times_best(report: Report, m: Measurement) -> str:
 
 COLUMNS = (
     Column(
-        "p50",
-        "the time that half of the runs do not exceed: the median of the rounds' medians",
+        "Median",
+        "the median of the rounds' medians, of each process first",
         lambda _, m: seconds_text(m.median),
     ),
     Column("Times the best", "by the objective, with an interval of 95 % confidence", _times_best),
@@ -80,6 +80,6 @@ COLUMNS = (
 def columns_of(report: Report, columns: Sequence[Column] = COLUMNS) -> list[Column]:
     """Those that have a figure of some measurement; that of the objective is first."""
     found = [c for c in columns if any(c.cell(report, m) != NONE for m in report.measurements)]
-    first = {"latency": "p50", "throughput": "Runs/s", "memory": "Memory"}[report.objective]
+    first = {"latency": "Median", "throughput": "Runs/s", "memory": "Memory"}[report.objective]
     order = [first, "Times the best"]
     return sorted(found, key=lambda c: order.index(c.name) if c.name in order else len(order))

@@ -168,7 +168,7 @@ class Contest:
             return sorted(trials, key=self.score)
         for trial in trials:
             if trial is not keep:
-                trial.end(Outcome.NOT_BETTER, f"there was no time to time it beside {keep.candidate.name}")
+                trial.end(Outcome.NOT_TIMED, f"there was no time to time it beside {keep.candidate.name}")
                 self._trials.release(trial)
         return [keep]
 

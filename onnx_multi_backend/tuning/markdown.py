@@ -17,7 +17,7 @@ from onnx_multi_backend.tuning.report import Report
 from onnx_multi_backend.tuning.verdicts import HEADERS, comparison_headline, table_of
 
 #: The columns that a reader of an issue looks for.
-_COLUMNS = ("p50", "Times the best", "p99", "Runs/s", "Memory", "Largest error", "Cosine", "Prepare")
+_COLUMNS = ("Median", "Times the best", "p99", "Runs/s", "Memory", "Largest error", "Cosine", "Prepare")
 
 #: Rows of a table; a long search has more.
 _MOST = 20

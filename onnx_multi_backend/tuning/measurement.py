@@ -23,6 +23,8 @@ class Outcome(StrEnum):
     MEASURED = "measured"
     #: Tried, and dropped because another one is faster, or as fast within noise, or needs less memory.
     NOT_BETTER = "not better"
+    #: Prepared and compared, but there was no time to time it beside another.
+    NOT_TIMED = "not timed"
     #: Its results are too far from the reference's.
     INACCURATE = "inaccurate"
     #: Measured, but it asks for what the user has not allowed: less than float32, or shapes that are fixed.

@@ -148,6 +148,12 @@ class Report:
         """Whether the machine was too noisy for the figures to be held to."""
         return self.best is not None and self.best.noise > NOISY
 
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        return f"Report({self.kind!r}, {self.model!r}, {len(self.measurements)} configurations)"
+
     def to_json(self) -> str:
         """All of it; `read_report` is the way back. The chosen setup stands in it as ``setup``."""
         content: dict[str, Any] = {"format": FORMAT}

@@ -32,7 +32,7 @@ _CLOSE, _FINALISTS = 1.05, 5
 _AS_GOOD = 1.03
 
 #: What may have been dropped and yet be measured again.
-_ELIGIBLE = (Outcome.MEASURED, Outcome.NOT_BETTER)
+_ELIGIBLE = (Outcome.MEASURED, Outcome.NOT_BETTER, Outcome.NOT_TIMED)
 
 #: A candidate hangs when it takes so many times what the others took, and so many seconds.
 _PATIENCE, _LEAST_PATIENCE = 20.0, 5.0

@@ -29,6 +29,12 @@ class Tuned:
     report: Report
     int8: ModelProto | None = None
 
+    def __str__(self) -> str:
+        return str(self.report)
+
+    def __repr__(self) -> str:
+        return f"Tuned({self.report.chosen!r})"
+
     @property
     def measurement(self) -> Measurement:
         """What was measured of the setup."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from onnx_multi_backend.errors import OptionError, UnsupportedModelError
 from onnx_multi_backend.host.surroundings import surroundings
+from onnx_multi_backend.measuring.figures import share_text
 from onnx_multi_backend.models.given import ModelLike, given
 from onnx_multi_backend.models.graph_walk import is_quantized
 from onnx_multi_backend.models.loading import LoadedModel, load
@@ -209,7 +210,7 @@ class _Tuning:
     def _report(self, trials: Trials, best: Trial, right: reference.Reference, notes: list[str]) -> Report:
         if best.measurement().noise > NOISY:
             notes.append(
-                f"the machine was noisy: times of the chosen setup differ by {best.measurement().noise:.0%} between rounds, "
+                f"the machine was noisy: times of the chosen setup differ by {share_text(best.measurement().noise)} between rounds, "
                 "processes or parts of the search, so its figures are rough"
             )
         measurements = tuple(trial.measurement(best) for trial in trials.tried)

@@ -113,7 +113,7 @@ def tune(count: int = 40) -> Report:
     outcomes = [
         Outcome.MEASURED,
         Outcome.NOT_BETTER,
-        Outcome.NOT_BETTER,
+        Outcome.NOT_TIMED,
         Outcome.INACCURATE,
         Outcome.NOT_ALLOWED,
         Outcome.FAILED,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import resources
 
 from markupsafe import Markup
@@ -48,6 +49,7 @@ def render_html(report: Report, changes: Changes | None = None, against: str = "
     """
     environment = page_style.environment(__package__, "page")
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters["shell"] = shlex.join
     figures = [
         (t, operator_coverage(report, t.run.name).values(), frequent_reasons(t.results)) for t in tallies(report)
     ]

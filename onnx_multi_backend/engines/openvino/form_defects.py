@@ -92,7 +92,7 @@ def non_zero(site: Site) -> Defect | None:
 
 def range_(site: Site) -> Defect | None:
     if GUARDED not in site.node.name and may_run_backwards(site):
-        return Defect("a range whose end lies behind its start is not empty", wrong=True)
+        return Defect("a range whose end precedes its start is not empty", wrong=True)
     return None
 
 

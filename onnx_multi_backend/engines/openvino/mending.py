@@ -253,8 +253,8 @@ _MENDS = (
     _Mend(
         {"Range": "Range"},
         _stops_at_start,
-        "stops at its start at least",
-        "a range whose end lies behind its start is not empty",
+        "its end is at least its start",
+        "a range whose end precedes its start is not empty",
     ),
     _Mend(
         {"NonZero": "NonZero"},

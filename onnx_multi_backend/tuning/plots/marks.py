@@ -15,11 +15,12 @@ def class_of(outcome: Outcome) -> str:
 
 
 def mark(outcome: Outcome, x: float, y: float, *, title: str = "", best: bool = False, size: float = 5) -> Markup:
-    """Circle: measured; triangle: not better; diamond: inaccurate; square: not allowed; cross: failed. The best has a ring."""
+    """Circle: measured; triangle: not better; small circle: not timed; diamond: inaccurate; square: not allowed; cross: failed. The best has a ring."""
     s = size
     shapes = {
         Outcome.MEASURED: lambda: element("circle", cx=x, cy=y, r=s),
         Outcome.NOT_BETTER: lambda: _polygon((x - s, y - s * 0.8), (x + s, y - s * 0.8), (x, y + s)),
+        Outcome.NOT_TIMED: lambda: element("circle", cx=x, cy=y, r=s * 0.6),
         Outcome.INACCURATE: lambda: _polygon(
             (x, y - s * 1.25), (x + s * 1.25, y), (x, y + s * 1.25), (x - s * 1.25, y)
         ),
