@@ -252,12 +252,7 @@ def _disagreeing(
 def _cause(
     single: ModelProto, given: Mapping[str, Any], right: np.ndarray[Any, Any], step: float, setting: str
 ) -> tuple[str, str]:
-    wide = any(
-        (np.abs(numpy_helper.to_array(t).astype(int)) > 64).any()
-        for t in single.graph.initializer
-        if t.data_type == onnx.TensorProto.INT8
-    )
-    if not wide or byte_products.are_exact():
+    if not byte_products.may_saturate(single.graph.initializer):
         return "", ""
     if not setting.startswith("OrtCpu"):
         return f"probably {_SATURATION}", 'Quantize with target="portable"'

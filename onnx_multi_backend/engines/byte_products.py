@@ -15,7 +15,7 @@ from onnx import TensorProto, numpy_helper
 from onnx_multi_backend.models.tensors import is_whole
 
 #: Any of these multiplies bytes and adds four products in 32 bits.
-_EXACT = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "asimddp", "i8mm"})
+EXACT = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "asimddp", "i8mm"})
 
 #: Weights up to here saturate nowhere: 255 * (64 + 64) < 2**15.
 _NARROW = 64
@@ -25,7 +25,7 @@ def are_exact() -> bool:
     """Whether this processor adds products of bytes without saturation."""
     from onnx_multi_backend.host import processor  # asked of few models, and imported for these alone
 
-    return bool(_EXACT & processor.current().instruction_sets)
+    return bool(EXACT & processor.current().instruction_sets)
 
 
 def may_saturate(tensors: Iterable[TensorProto]) -> bool:

@@ -8,7 +8,7 @@ same numbers, and these are right.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
@@ -16,7 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
 
 _NEEDED = frozenset({"QuantizeLinear", "DequantizeLinear", "Concat"})
 _SUFFIX = "/omb_unsigned"
@@ -39,7 +39,7 @@ def unsigned(contents: Contents) -> Rewritten | None:
 
 def _shift(graph: GraphProto) -> int:
     """Make the pairs unsigned, and count them."""
-    tensors = _constants(graph)
+    tensors = constants_of(graph)
     made: dict[str, str] = {}
     pairs = list(_signed_pairs(graph))
     for pair in pairs:
@@ -54,38 +54,20 @@ def _shift(graph: GraphProto) -> int:
 
 def _signed_pairs(graph: GraphProto) -> Iterator[list[NodeProto]]:
     """Each QuantizeLinear of activations to int8, with the nodes that read it."""
-    tensors = _constants(graph)
+    tensors = constants_of(graph)
     known = _known(graph, tensors)
     readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
     for node in graph.node:
         for name in node.input:
             readers[name].append(node)
     elsewhere = {v.name for v in graph.output}
-    elsewhere.update(n for node in graph.node for inner in subgraphs(node) for n in _reads(inner))
+    elsewhere.update(n for node in graph.node for inner in subgraphs(node) for n in names_read(inner))
     for node in graph.node:
         if node.op_type != "QuantizeLinear" or node.input[0] in known:
             continue
         pair = [node, *readers[node.output[0]]]
         if node.output[0] not in elsewhere and all(_is_signed(n, tensors, first=n is node) for n in pair):
             yield pair
-
-
-def _reads(graph: GraphProto) -> Iterable[str]:
-    for node in graph.node:
-        yield from node.input
-        for inner in subgraphs(node):
-            yield from _reads(inner)
-    yield from (value.name for value in graph.output)
-
-
-def _constants(graph: GraphProto) -> dict[str, TensorProto]:
-    found = {t.name: t for t in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
-            found[node.output[0]] = node.attribute[0].t
-    for value in graph.input:  # an initializer of its name is a default
-        found.pop(value.name, None)
-    return found
 
 
 def _known(graph: GraphProto, tensors: Mapping[str, TensorProto]) -> set[str]:

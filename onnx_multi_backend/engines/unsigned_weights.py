@@ -17,7 +17,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import byte_products
-from onnx_multi_backend.models.graph_walk import defaults_of, subgraphs
+from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
 from onnx_multi_backend.models.tensors import is_whole
 
 _SHIFT = 128
@@ -69,10 +69,7 @@ def with_unsigned_weights(model: ModelProto, operators: Collection[str]) -> tupl
 
 
 def _shift(graph: GraphProto, operators: Collection[str]) -> Sequence[str]:
-    held = {t.name: t for t in graph.initializer if t.name not in defaults_of(graph)}
-    for node in graph.node:
-        if node.op_type == "Constant" and node.attribute[0].HasField("t"):
-            held[node.output[0]] = node.attribute[0].t
+    held = constants_of(graph)
     readers: defaultdict[str, list[tuple[NodeProto, int]]] = defaultdict(list)
     elsewhere = {value.name for value in graph.output}
     done: list[str] = []
@@ -80,11 +77,11 @@ def _shift(graph: GraphProto, operators: Collection[str]) -> Sequence[str]:
         for place, name in enumerate(node.input):
             readers[name].append((node, place))
         for inner in subgraphs(node):
-            elsewhere.update(_reads(inner))
+            elsewhere.update(names_read(inner))
             done += _shift(inner, operators)
-    of_name = {id(tensor): name for name, tensor in held.items()}
-    for tensor in byte_products.saturating(held.values()):
-        name = of_name[id(tensor)]
+    for name, tensor in held.items():
+        if not byte_products.saturating([tensor]):
+            continue
         found = [_zeros(node, place, held) for node, place in readers[name]]
         known = [zeros for zeros in found if zeros is not None]
         others = {node.op_type for node, _ in readers[name]}.difference(operators)
@@ -96,15 +93,6 @@ def _shift(graph: GraphProto, operators: Collection[str]) -> Sequence[str]:
         tensor.CopyFrom(numpy_helper.from_array(shifted.astype(np.uint8), tensor.name))
         done.append(name)
     return done
-
-
-def _reads(graph: GraphProto) -> set[str]:
-    found = {value.name for value in graph.output}
-    for node in graph.node:
-        found.update(node.input)
-        for inner in subgraphs(node):
-            found |= _reads(inner)
-    return found
 
 
 def _zeros(node: NodeProto, place: int, held: Mapping[str, TensorProto]) -> tuple[int, np.ndarray] | None:

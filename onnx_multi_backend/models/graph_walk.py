@@ -147,3 +147,23 @@ def _of_attributes(attributes: Iterable[AttributeProto], *, checked: bool = True
 def is_quantized(model: ModelProto) -> bool:
     """Whether a model has QuantizeLinear nodes."""
     return any(node.op_type == "QuantizeLinear" for node in all_nodes(model))
+
+
+def names_read(graph: GraphProto) -> Iterator[str]:
+    """The values that a graph reads, its subgraphs included, and those that it returns."""
+    for node in graph.node:
+        yield from node.input
+        for inner in subgraphs(node):
+            yield from names_read(inner)
+    yield from (value.name for value in graph.output)
+
+
+def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
+    """The tensors of a graph itself that no caller can replace, by name: initializers that are no defaults, and Constants."""
+    found = {t.name: t for t in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+            found[node.output[0]] = node.attribute[0].t
+    for value in graph.input:  # an initializer of its name is a default
+        found.pop(value.name, None)
+    return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.host import processor
 
@@ -13,7 +14,7 @@ from onnx_multi_backend.host import processor
 _NATIVE = {
     "bf16": {"avx512_bf16", "amx_bf16", "bf16"},
     "fp16": {"avx512_fp16", "amx_fp16", "asimdhp"},
-    "int8": {"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"},
+    "int8": byte_products.EXACT,
 }
 
 #: Limits oneDNN, and OpenVINO's own kernels with it.
