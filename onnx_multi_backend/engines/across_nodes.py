@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.low_precision import kept_in_place
+from onnx_multi_backend.engines.nan_made import nan_kept
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.engines.unsigned_activations import unsigned
 from onnx_multi_backend.models.contents import Contents
@@ -13,7 +14,7 @@ from onnx_multi_backend.models.contents import Contents
 def around(contents: Contents) -> Rewritten | None:
     """A copy of the model that OpenVINO computes rightly; None where nothing is known."""
     found: Rewritten | None = None
-    for mend in (channels_in_order, unsigned, kept_in_place):
+    for mend in (channels_in_order, unsigned, kept_in_place, nan_kept):
         made = mend(contents)
         if made is not None:
             contents = Contents(made.model)

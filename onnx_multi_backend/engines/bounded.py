@@ -1,80 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session that holds integer inputs to what its engine keeps of them."""
+"""Integer inputs, held to what the engine keeps of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from onnx_multi_backend.adapt.bounds import Bound
-from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
+from onnx_multi_backend.engines.checked import CheckedSession
+from onnx_multi_backend.engines.session import Built
 from onnx_multi_backend.errors import InputError
-
-
-class BoundedSession(Session):
-    """Checks the inputs of each run, and hands it to the session behind.
-
-    Only inputs with bounds are looked at, each once: models without them have no such session.
-    """
-
-    def __init__(self, session: Session, bounds: Mapping[str, Bound], label: str) -> None:
-        self._session = session
-        self._run = session.run
-        self._checks = [(name, Check(name, bound, label)) for name, bound in bounds.items()]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    @property
-    def in_flight(self) -> int:
-        return self._session.in_flight
-
-    def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
-        """Check the inputs, and run.
-
-        Raises
-        ------
-        InputError
-            An element is out of bounds.
-        """
-        for name, check in self._checks:
-            check(feeds.get(name))
-        return self._run(feeds, run_options)
-
-    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
-        """As `run`."""
-        for name, check in self._checks:
-            if name in feeds:
-                check(feeds[name])
-        return self._session.run_to_device(feeds, run_options, device)
-
-    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
-        """Make a run that checks the buffers first."""
-        run = self._session.bind(inputs, outputs)
-        checks = [(check, inputs[name]) for name, check in self._checks if name in inputs]
-
-        def bound() -> None:
-            for check, array in checks:
-                check(array)
-            run()
-
-        return bound
-
-    def placement(self) -> tuple[NodePlacement, ...]:
-        return self._session.placement()
-
-    def get_providers(self) -> list[str]:
-        return self._session.get_providers()
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        return self._session.get_provider_options()
-
-    def end_profiling(self) -> str:
-        return self._session.end_profiling()
 
 
 class Check:
@@ -123,6 +61,7 @@ def bounded(built: Built, bounds: Mapping[str, Iterable[Any]], label: str) -> Bu
     """The session, held to bounds where there are any; its facts tell them too."""
     if not bounds:
         return built
-    held = BoundedSession(built.session, {name: Bound(*bound) for name, bound in bounds.items()}, label)
+    checks = [(name, Check(name, Bound(*bound), label)) for name, bound in bounds.items()]
+    held = CheckedSession(built.session, checks)
     facts = None if built.facts is None else {**built.facts, "bounds": dict(bounds)}
     return replace(built, session=held, facts=facts)

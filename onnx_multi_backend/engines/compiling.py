@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.adapt.widths import Study, stays_within
-from onnx_multi_backend.engines import widths
+from onnx_multi_backend.engines import special_inputs, widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
@@ -37,12 +37,13 @@ def compile_model(target: Target, payload: Payload) -> Built:
         The model is not valid, which is why the engine refused it.
     """
     try:
-        return _compile_model(target, payload)
+        built = _compile_model(target, payload)
     except UnsupportedModelError as error:
-        built = None if isinstance(error, MisplacedError) else _without_unneeded(target, payload)
-        if built is None:
+        other = None if isinstance(error, MisplacedError) else _without_unneeded(target, payload)
+        if other is None:
             raise
-        return built
+        built = other
+    return special_inputs.watched(target, payload, built)
 
 
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:

@@ -24,6 +24,9 @@ from onnx_multi_backend.models.loading import LoadedModel
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry
 
+#: By ``"NaN"`` and ``"inf"``, operators that may lose the NaN that ONNX has there, and what they make of it.
+Lost = Mapping[str, Mapping[str, str]]
+
 
 @dataclass(frozen=True)
 class Target(Engine):
@@ -193,6 +196,11 @@ class Target(Engine):
     def narrows(self) -> bool:
         """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
         return False
+
+    @property
+    def values_lost(self) -> Lost:
+        """Operators that may lose NaN, or what ONNX makes of inf, on one of `requested`."""
+        return {}
 
     @property
     def runs_alone(self) -> bool:

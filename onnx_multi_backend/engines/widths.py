@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from onnx import AttributeProto, TensorProto
 
 from onnx_multi_backend.adapt.beyond_int32 import WIDE
@@ -14,6 +12,7 @@ from onnx_multi_backend.adapt.values import of_type
 from onnx_multi_backend.adapt.widths import Concern, Study, study
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.diagnosis import computed_wrongly
+from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
@@ -21,7 +20,6 @@ from onnx_multi_backend.models.graph_walk import operator_name, subgraphs
 from onnx_multi_backend.user_warnings import warn
 
 _COMPUTED = WIDE | {TensorProto.INT32}
-_CPU = "CPUExecutionProvider"
 _MOST_NAMED = 5
 
 
@@ -69,7 +67,7 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     """
     if found.is_clear:
         return built
-    concerned = _concerned(target, built)
+    concerned = runs_on_requested(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
     if refused and not target.runs_alone:
         refused = _unless_folded(payload, built, refused)
@@ -87,18 +85,6 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
         if any(concerned(operator) for operator in found.readers.get(name, ()))
     }
     return bounded(built, bounds, payload.loaded.label)
-
-
-def _concerned(target: Target, built: Built) -> Callable[[str], bool]:
-    """Whether nodes of an operator run where wide types are narrowed; those that were folded or rewritten count too."""
-    if target.runs_alone:
-        return lambda operator: True
-    placed = built.session.placement()
-    narrow = {node.op_type for node in placed if node.provider in target.requested and node.provider != _CPU}
-    others = {node.op_type for node in placed} - narrow
-    if narrow:  # what took a node's place need not be of its operator
-        others -= {c.node.partition(" ")[0] for c in built.adaptations if c.pass_name != "left_to_cpu"}
-    return lambda operator: operator not in others
 
 
 def _unless_folded(payload: Payload, built: Built, refused: list[Concern]) -> list[Concern]:

@@ -14,6 +14,7 @@ from onnx import TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.target import Lost
 
 _T = TensorProto
 _FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16)
@@ -35,6 +36,43 @@ _WRONG: Mapping[str, str] = {
     "Softmax": "a NaN leaves the rest of its row at 0",
     "ThresholdedRelu": "numbers are multiplied by 0 or 1: NaN for -inf and for NaN",
 }
+
+#: Operators of the user's own nodes that may lose NaN, and what becomes of it: no rule writes them, because that would cost
+#: every model time.
+_NAN_LOST: Mapping[str, str] = {
+    "Attention": "0 in its row",
+    "Clip": "the lower limit",
+    "Exp": "inf",
+    "GRU": "what an activation makes of it",
+    "GlobalMaxPool": "the largest of the others",
+    "HardSigmoid": "1",
+    "LRN": "left out of its neighbours' sums",
+    "LSTM": "what an activation makes of it",
+    "LogSoftmax": "-inf in the rest of its row",
+    "Max": "the other operand",
+    "MaxPool": "the largest of the others",
+    "Min": "the other operand",
+    "RNN": "what an activation makes of it",
+    "Relu": "0",
+    "Resize": "left out of its neighbours' sums",
+    "ScatterElements": "left out of a maximum or minimum",
+    "ScatterND": "left out of a maximum or minimum",
+    "Softmax": "0 in the rest of its row",
+    "SoftmaxCrossEntropyLoss": "a number",
+    "TopK": "not among the largest",
+    "Upsample": "left out of its neighbours' sums",
+}
+
+#: Operators that may lose the NaN that ONNX makes of inf.
+_INF_LOST: Mapping[str, str] = {
+    "Attention": "0 in its row",
+    "LogSoftmax": "-inf in the rest of its row",
+    "Softmax": "0 in the rest of its row",
+    "SoftmaxCrossEntropyLoss": "a number",
+}
+
+#: What is told where an input holds such a value.
+LOST: Lost = {"NaN": _NAN_LOST, "inf": _INF_LOST}
 
 
 def find(site: Site) -> Defect | None:

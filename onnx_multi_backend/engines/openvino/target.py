@@ -38,7 +38,7 @@ from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled,
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
-from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models import checks
@@ -201,6 +201,11 @@ class OpenvinoTarget(Target):
         known = defects.find(site) if site.op_type not in mending.MENDED else None
         found = known or integers.find(site, written=written)
         return found or (special_values.find(site) if written else None)
+
+    @property
+    def values_lost(self) -> Lost:
+        """Operators that may lose NaN."""
+        return special_values.LOST
 
     def for_throughput(self) -> OpenvinoTarget:
         """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""

@@ -31,7 +31,7 @@ from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
 from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.tensors import type_from_string
 
@@ -185,6 +185,11 @@ class OrtEngine(Target):
     def narrows(self) -> bool:
         """Whether a requested provider computes wide types in narrower ones."""
         return any(known.narrows for known in self.records)
+
+    @property
+    def values_lost(self) -> Lost:
+        """Operators that may lose NaN on a requested provider."""
+        return next((known.values_lost for known in self.records if known.values_lost), {})
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""

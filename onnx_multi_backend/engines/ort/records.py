@@ -74,6 +74,8 @@ class Record:
         The forms of nodes that it computes wrongly; ONNX Runtime's CPU provider has its own.
     narrows : bool
         Whether it computes wide integers in int32, and float64 in float32.
+    values_lost : mapping
+        Operators that may lose NaN; see `Target.values_lost`.
     """
 
     family: DeviceFamily = devices.ANY
@@ -99,6 +101,7 @@ class Record:
     inside: Limits | None = None
     defects: Table = defects.NONE
     narrows: bool = False
+    values_lost: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def mends_models(self) -> bool:

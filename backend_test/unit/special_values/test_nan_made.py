@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NaN that a model makes of numbers itself comes through the operators in which OpenVINO would lose it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper, parser
+
+import onnx_multi_backend as omb
+
+X = np.array([[1, -1, 2, 3], [1, 2, 3, 4]], np.float32)
+
+
+def net(body: str, opset: int = 17) -> object:
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (float[N,4] x) => (float[N,4] y) {{ {body} }}'
+    )
+
+
+@pytest.mark.parametrize("operator", ["Clip", "Exp", "HardSigmoid", "Relu", "LogSoftmax", "Softmax", "Softmax<axis=0>"])
+@pytest.mark.parametrize("passing", ["Identity", "Neg"])
+def test_what_log_makes_of_a_negative_number_stays(operator: str, passing: str, preset: type[omb.Preset]) -> None:
+    found = preset.prepare(net(f"a = Log(x) b = {passing}(a) y = {operator}(b)")).run([X])[0]
+    nan = np.isnan(found)
+    if operator == "Softmax<axis=0>":
+        np.testing.assert_array_equal(nan, [[False, True, False, False]] * 2)
+    elif "Softmax" in operator:
+        np.testing.assert_array_equal(nan, [[True] * 4, [False] * 4])
+    else:
+        np.testing.assert_array_equal(nan, [[False, True, False, False], [False] * 4])
+
+
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+def test_each_operand_of_an_extreme_is_guarded(operator: str, preset: type[omb.Preset]) -> None:
+    found = preset.prepare(net(f"a = Log(x) n = Neg(x) b = Sqrt(n) y = {operator}(a, x, b)")).run([X - 2.5])[0]
+    assert np.isnan(found).all()
+
+
+def test_inside_a_branch(preset: type[omb.Preset]) -> None:
+    branch = parser.parse_graph("b () => (float[N,4] y) { a = Log(x) y = Relu(a) }")
+    other = parser.parse_graph("c () => (float[N,4] z) { z = Identity(x) }")
+    model = net("p = ReduceSum<keepdims=0>(x) zero = Constant<value_float=0.0>() is = Greater(p, zero) y = Identity(x)")
+    assert hasattr(model, "graph")
+    del model.graph.node[-1]
+    model.graph.node.append(helper.make_node("If", ["is"], ["y"], then_branch=branch, else_branch=other))
+    found = preset.prepare(model).run([X])[0]
+    np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
+
+
+def test_other_models_go_to_the_engine_as_they_are(openvino: type[omb.Preset]) -> None:
+    rep = openvino.prepare(net("s = Sqrt(x) t = Div(x, s) y = Softmax(t)"))
+    assert not [a for a in rep.adaptations if a.pass_name == "nan_kept"]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NaN in an input is told where the engine may lose it, and never changed in silence."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.engines.openvino.special_values import LOST
+
+CLEAN = np.array([1, -1, 2], np.float32)
+HOLDS = np.array([1, np.nan, 2], np.float32)
+
+
+def relu(kind: int = TensorProto.FLOAT) -> ModelProto:
+    return models.model(
+        [models.node("Relu", ["x"], ["y"])], [models.tensor("x", ["N"], kind)], [models.tensor("y", ["N"], kind)]
+    )
+
+
+@pytest.fixture(params=("Openvino", "OrtOpenvino"))
+def losing(request: pytest.FixtureRequest) -> type[omb.Preset]:
+    """The presets that OpenVINO computes."""
+    return request.getfixturevalue("openvino" if request.param == "Openvino" else "openvino_ep")  # type: ignore[no-any-return]
+
+
+def silent(rep: omb.PreparedModel, *inputs: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rep.run(list(inputs))
+
+
+def test_the_first_nan_is_told(losing: type[omb.Preset]) -> None:
+    rep = losing.prepare(relu())
+    silent(rep, CLEAN)
+    silent(rep, CLEAN[:0])
+    with pytest.warns(omb.PrecisionWarning, match=r"input 'x' holds NaN.*Relu: 0"):
+        rep.run([HOLDS])
+    silent(rep, HOLDS)
+
+
+def test_an_infinity_is_told_where_it_is_lost(losing: type[omb.Preset]) -> None:
+    silent(losing.prepare(relu()), np.array([np.inf, -np.inf], np.float32))
+    softmax = models.model(
+        [models.node("Softmax", ["x"], ["y"])], [models.tensor("x", ["N", 3])], [models.tensor("y", ["N", 3])]
+    )
+    rep = losing.prepare(softmax)
+    silent(rep, np.array([[1, -np.inf, 2]], np.float32))
+    with pytest.warns(omb.PrecisionWarning, match=r"input 'x' holds inf.*Softmax"):
+        found = rep.run([np.array([[1, np.inf, 2]], np.float32)])[0]
+    assert not np.isnan(found).all()
+    with pytest.warns(omb.PrecisionWarning, match="input 'x' holds NaN"):
+        rep.run([HOLDS[None]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_every_floating_point_type_is_looked_at(dtype: type, sign: int, openvino: type[omb.Preset]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that float64 is computed in float32
+        rep = openvino.prepare(relu(omb_type(dtype)))
+    silent(rep, np.array([1, -1, np.inf, -np.inf]).astype(dtype))
+    holds = np.copysign(np.array([1, np.nan, 2]), sign).astype(dtype)
+    with pytest.warns(omb.PrecisionWarning, match="input 'x' holds NaN"):
+        rep.run([holds])
+
+
+def omb_type(dtype: type) -> int:
+    names = {np.float64: "DOUBLE", np.float16: "FLOAT16", ml_dtypes.bfloat16: "BFLOAT16", np.float32: "FLOAT"}
+    return int(TensorProto.DataType.Value(names[dtype]))
+
+
+def test_strict_refuses_each_run(losing: type[omb.Preset]) -> None:
+    rep = losing.prepare(relu(), precision_policy="strict")
+    for _ in range(2):
+        with pytest.raises(omb.InputError, match="holds NaN"):
+            rep.run([HOLDS])
+    silent(rep, CLEAN)
+
+
+def test_bound_buffers_are_looked_at(openvino: type[omb.Preset]) -> None:
+    x = CLEAN.copy()
+    bound = openvino.prepare(relu()).bind([x], [np.empty(3, np.float32)])
+    x[:] = HOLDS
+    with pytest.warns(omb.PrecisionWarning, match="holds NaN"):
+        bound.run()
+
+
+def test_a_session_out_of_the_cache_tells_too(openvino: type[omb.Preset], tmp_path: Path) -> None:
+    for _ in range(2):
+        rep = openvino.prepare(relu(), cache_dir=tmp_path)
+        with pytest.warns(omb.PrecisionWarning, match="Relu: 0"):
+            rep.run([HOLDS])
+
+
+def test_nothing_is_told_where_nan_is_kept(preset: type[omb.Preset]) -> None:
+    kept = models.model([models.node("Sqrt", ["x"], ["y"])], [models.tensor("x", ["N"])], [models.tensor("y", ["N"])])
+    rep = preset.prepare(kept)
+    silent(rep, HOLDS)
+    assert np.isnan(rep.run([HOLDS])[0][1])
+
+
+def test_ort_cpu_keeps_nan(ort_cpu: type[omb.Preset]) -> None:
+    rep = ort_cpu.prepare(relu())
+    silent(rep, HOLDS)
+    assert np.isnan(rep.run([HOLDS])[0][1])
+
+
+#: Of the list, those of one floating-point input that a model of one node shows.
+SINGLE = ("Clip", "Exp", "HardSigmoid", "LogSoftmax", "Relu", "Softmax")
+
+
+@pytest.mark.parametrize("operator", SINGLE)
+def test_openvino_still_loses_it(operator: str, openvino: type[omb.Preset]) -> None:
+    assert operator in LOST["NaN"]
+    model = models.model(
+        [models.node(operator, ["x"], ["y"])], [models.tensor("x", [2, 8])], [models.tensor("y", [2, 8])]
+    )
+    x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
+    x[0, 3] = np.nan
+    rep = openvino.prepare(model)
+    with pytest.warns(omb.PrecisionWarning, match=operator):
+        found = rep.run([x])[0]
+    row = operator in ("Softmax", "LogSoftmax")
+    assert not (np.isnan(found[0]).all() if row else np.isnan(found[0, 3]))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NaN that a model itself makes of numbers, such as the logarithm of a negative one, kept from operators that OpenVINO loses it in.
+
+Guarding every such operator would cost each model time. An operator that reads what may make NaN, through no more than what passes
+numbers on, is rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.apart import inner_first, put_back
+from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+#: Operators that have no number for some numbers.
+_MAKERS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sqrt"})
+
+#: Operators that pass the numbers of their first input on, or change their sign.
+_PASSING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+
+#: Operators that lose NaN in an element, and in a row of elements.
+_OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
+_OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
+
+#: Since this opset Equal takes floating-point numbers; since the other ReduceSum takes its axes as an input.
+_OLDEST, _OLDEST_OF_ROWS = 11, 13
+
+_REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
+
+
+def nan_kept(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which such NaN comes through; None where there is nothing to guard."""
+    if not contents.has(_MAKERS) or not contents.has(_OF_ELEMENTS | _OF_ROWS):
+        return None
+    opset = opset_versions(contents.model).get("", 1)
+    if opset < _OLDEST or expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    if not any(_lossy(graph, opset) for graph in inner_first(flat.graph)):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    added: dict[str, str] = {}
+    for graph in inner_first(copy.graph):
+        _guard(graph, opset, added)
+    told = dict.fromkeys(added.values())
+    changes = (Adaptation("nan_kept", where, "guarded against NaN", _REASON) for where in told)
+    return Rewritten(copy, tuple(changes), frozenset(added))
+
+
+def _lossy(graph: GraphProto, opset: int) -> Mapping[str, list[str]]:
+    """Which of its inputs may hold such NaN, by the result of a node that would lose it."""
+    losing = _OF_ELEMENTS | _OF_ROWS if opset >= _OLDEST_OF_ROWS else _OF_ELEMENTS
+    candidates = [n for n in graph.node if n.op_type in losing and not canonical(n.domain)]
+    if not candidates:
+        return {}
+    makers = {name: node for node in graph.node for name in node.output if name}
+    found = {}
+    for node in candidates:
+        read = node.input if node.op_type in ("Max", "Min") else node.input[:1]
+        if made := [name for name in dict.fromkeys(read) if _may_be_nan(name, makers)]:
+            found[node.output[0]] = made
+    return found
+
+
+def _may_be_nan(name: str, makers: Mapping[str, NodeProto]) -> bool:
+    while (maker := makers.get(name)) is not None and not canonical(maker.domain):
+        if maker.op_type in _MAKERS:
+            return True
+        if maker.op_type not in _PASSING:
+            return False
+        name = maker.input[0]
+    return False
+
+
+def _guard(graph: GraphProto, opset: int, added: dict[str, str]) -> None:
+    lossy = _lossy(graph, opset)
+    nodes: list[NodeProto] = []
+    for node in graph.node:
+        nodes.append(node)
+        read = lossy.get(node.output[0]) if node.output else None
+        if read is None:
+            continue
+        behind = list(_kept(node, read, graph))
+        added |= dict.fromkeys((n.name for n in behind), f"{node.op_type} {node.name or behind[-1].output[0]!r}")
+        nodes += behind
+    if lossy:
+        put_back(graph, nodes)
+
+
+def _kept(node: NodeProto, read: list[str], graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes behind a node, which gets another name for its result."""
+    made = node.output[0]
+    node.output[0] = result = f"{made}{CAST}lossy"
+    if node.op_type in _OF_ROWS:  # an element that stays NaN makes the sum of its row NaN
+        axis = next((a.i for a in node.attribute if a.name == "axis"), -1)
+        axes = numpy_helper.from_array(np.array([axis], np.int64), f"{made}{CAST}axes")
+        graph.initializer.append(axes)
+        total = f"{made}{CAST}total"
+        yield helper.make_node("ReduceSum", [result, axes.name], [total], name=total, keepdims=1)
+        read = [total]
+    for place, name in enumerate(read):
+        kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
+        number = f"{made}{CAST}number{place}"
+        yield helper.make_node("Equal", [name, name], [number], name=number)
+        yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
+        result = kept

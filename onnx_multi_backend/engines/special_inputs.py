@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs that hold NaN or inf, where the engine may lose it: one warning at the first of each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_multi_backend.engines.checked import CheckedSession
+from onnx_multi_backend.engines.placed import runs_on_requested
+from onnx_multi_backend.engines.session import Built, Payload
+from onnx_multi_backend.engines.target import Lost, Target
+from onnx_multi_backend.errors import InputError, PrecisionWarning
+from onnx_multi_backend.user_warnings import warn
+
+_T = TensorProto
+_FLOATS = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16})
+
+#: Of types that numpy does not search quickly, the bits of inf: those of NaN are beyond, whatever the sign.
+_INFINITE = {"float16": 0x7C00, "bfloat16": 0x7F80}
+_SIGN = 0x8000
+
+#: Whether the session warns once, or refuses each such run; the user's names of inputs by the engine's; what is lost.
+Kept = tuple[bool, Mapping[str, str], Lost]
+
+
+def watched(target: Target, payload: Payload, built: Built) -> Built:
+    """The session, which tells of NaN and inf in its inputs where an operator of the model may lose them."""
+    if not payload.lowering or not target.values_lost:
+        return built
+    contents = payload.adapted.facts.contents
+    lost = _of(target.values_lost, lambda operator: bool(contents.of(operator)))
+    own = {edge.engine_name: name for name, edge in payload.adapted.inputs.items()}
+    given = payload.adapted.proto.graph.input
+    names = {v.name: own.get(v.name, v.name) for v in given if v.type.tensor_type.elem_type in _FLOATS}
+    if not lost or not names:
+        return built
+
+    def here() -> Lost:
+        return _of(lost, runs_on_requested(target, built))
+
+    notice = Notice(payload.loaded.label, here, refuses=target.precision_policy == "strict")
+    facts = None if built.facts is None else {**built.facts, "special_inputs": (notice.refuses, names, here())}
+    return replace(built, session=_session(built, names, notice), facts=facts)
+
+
+def restored(built: Built, kept: Kept | None, label: str) -> Built:
+    """The session out of a cache, as `watched` made it."""
+    if kept is None:
+        return built
+    refuses, names, lost = kept
+    return replace(built, session=_session(built, names, Notice(label, lambda: lost, refuses=refuses)))
+
+
+def _of(lost: Lost, chosen: Callable[[str], bool]) -> Lost:
+    """What some operators lose."""
+    found = {value: {o: words for o, words in of.items() if chosen(o)} for value, of in lost.items()}
+    return {value: of for value, of in found.items() if of}
+
+
+def _session(built: Built, names: Mapping[str, str], notice: Notice) -> CheckedSession:
+    return CheckedSession(built.session, [(name, functools.partial(notice, own)) for name, own in names.items()])
+
+
+class Notice:
+    """Warns at the first NaN, and at the first inf, in the inputs of a session; or refuses each run that has one.
+
+    Parameters
+    ----------
+    label : str
+        The model's, for the message.
+    lost : callable
+        What is lost by which operators; asked when an input holds such a value.
+    refuses : bool
+    """
+
+    def __init__(self, label: str, lost: Callable[[], Lost], *, refuses: bool) -> None:
+        self._label, self._lost, self.refuses = label, lost, refuses
+        self._told: set[str] = set()
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Look at one input."""
+        if "NaN" in self._told:
+            return
+        if type(value) is np.ndarray and value.size:
+            worst = _worst(value)
+            if worst and worst not in self._told:
+                self._tell(name, worst)
+        elif isinstance(value, (list, tuple)):
+            for part in value:
+                self(name, part)
+
+    def _tell(self, name: str, value: str) -> None:
+        lost = self._lost().get(value)
+        if not lost or not self.refuses:
+            self._told.add(value)
+        if not lost:
+            return
+        what = "; ".join(f"{operator}: {words}" for operator, words in lost.items())
+        words = (
+            f"{self._label}, input {name!r} holds {value}, which OpenVINO may turn into ordinary numbers where ONNX has NaN "
+            f"({what}). Choose an ONNX Runtime preset where NaN has to reach the results"
+        )
+        if self.refuses:
+            raise InputError(f"{words}, or pass precision_policy='warn'.")
+        warn(f"{words}, or pass precision_policy='strict' to refuse such inputs.", PrecisionWarning)
+
+
+def _worst(array: np.ndarray[Any, Any]) -> str:
+    """NaN where an array holds one, else inf, else nothing; of an array with elements.
+
+    argmax finds the first NaN, else the largest number, and is the quickest of numpy's reductions.
+    """
+    infinite = _INFINITE.get(array.dtype.name)
+    if infinite is None:
+        most = array.item(array.argmax())
+        return "NaN" if most != most else "inf" if most == np.inf else ""
+    bits = array.view(np.uint16)
+    if int(bits.item(bits.argmax())) > infinite + _SIGN:  # negative
+        return "NaN"
+    signed = array.view(np.int16)
+    largest = int(signed.item(signed.argmax()))
+    return "NaN" if largest > infinite else "inf" if largest == infinite else ""
