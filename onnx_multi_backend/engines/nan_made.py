@@ -32,8 +32,8 @@ _PASSING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "
 _OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
 _OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
 
-#: Since this opset Equal takes floating-point numbers; since the other ReduceSum takes its axes as an input.
-_OLDEST, _OLDEST_OF_ROWS = 11, 13
+#: The first opsets with Where and IsNaN; in which Equal takes floating-point numbers; in which ReduceSum has its axes as an input.
+_OLDEST, _EQUAL, _OLDEST_OF_ROWS = 9, 11, 13
 
 _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
 
@@ -91,14 +91,14 @@ def _guard(graph: GraphProto, opset: int, added: dict[str, str]) -> None:
         read = lossy.get(node.output[0]) if node.output else None
         if read is None:
             continue
-        behind = list(_kept(node, read, graph))
+        behind = list(_kept(node, read, graph, opset))
         added |= dict.fromkeys((n.name for n in behind), f"{node.op_type} {node.name or behind[-1].output[0]!r}")
         nodes += behind
     if lossy:
         put_back(graph, nodes)
 
 
-def _kept(node: NodeProto, read: list[str], graph: GraphProto) -> Iterator[NodeProto]:
+def _kept(node: NodeProto, read: list[str], graph: GraphProto, opset: int) -> Iterator[NodeProto]:
     """The nodes behind a node, which gets another name for its result."""
     made = node.output[0]
     node.output[0] = result = f"{made}{CAST}lossy"
@@ -112,6 +112,11 @@ def _kept(node: NodeProto, read: list[str], graph: GraphProto) -> Iterator[NodeP
     for place, name in enumerate(read):
         kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
         number = f"{made}{CAST}number{place}"
-        yield helper.make_node("Equal", [name, name], [number], name=number)
-        yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
+        if opset >= _EQUAL:  # of a number; IsNaN would keep OpenVINO from folding what is computed of shapes
+            yield helper.make_node("Equal", [name, name], [number], name=number)
+            chosen = [number, result, name]
+        else:
+            yield helper.make_node("IsNaN", [name], [number], name=number)
+            chosen = [number, name, result]
+        yield helper.make_node("Where", chosen, [kept], name=f"{made}{CAST}where{place}")
         result = kept

@@ -31,6 +31,12 @@ def test_what_log_makes_of_a_negative_number_stays(operator: str, passing: str, 
         np.testing.assert_array_equal(nan, [[False, True, False, False], [False] * 4])
 
 
+@pytest.mark.parametrize("opset", [9, 10, 11])
+def test_older_opsets(opset: int, preset: type[omb.Preset]) -> None:
+    found = preset.prepare(net("a = Log(x) y = Exp(a)", opset)).run([X])[0]
+    np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
+
+
 @pytest.mark.parametrize("operator", ["Max", "Min"])
 def test_each_operand_of_an_extreme_is_guarded(operator: str, preset: type[omb.Preset]) -> None:
     found = preset.prepare(net(f"a = Log(x) n = Neg(x) b = Sqrt(n) y = {operator}(a, x, b)")).run([X - 2.5])[0]
