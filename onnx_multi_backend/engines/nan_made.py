@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
@@ -32,7 +32,7 @@ _PASSING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "
 _OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
 _OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
 
-#: The first opsets with Where and IsNaN; in which Equal takes floating-point numbers; in which ReduceSum has its axes as an input.
+#: The first opsets with Where; in which Equal takes floating-point numbers; in which ReduceSum has its axes as an input.
 _OLDEST, _EQUAL, _OLDEST_OF_ROWS = 9, 11, 13
 
 _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
@@ -112,11 +112,19 @@ def _kept(node: NodeProto, read: list[str], graph: GraphProto, opset: int) -> It
     for place, name in enumerate(read):
         kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
         number = f"{made}{CAST}number{place}"
-        if opset >= _EQUAL:  # of a number; IsNaN would keep OpenVINO from folding what is computed of shapes
-            yield helper.make_node("Equal", [name, name], [number], name=number)
-            chosen = [number, result, name]
-        else:
-            yield helper.make_node("IsNaN", [name], [number], name=number)
-            chosen = [number, name, result]
-        yield helper.make_node("Where", chosen, [kept], name=f"{made}{CAST}where{place}")
+        yield from _is_number(name, number, graph, opset)
+        yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
         result = kept
+
+
+def _is_number(name: str, made: str, graph: GraphProto, opset: int) -> Iterator[NodeProto]:
+    """Whether each element is a number. IsNaN would keep OpenVINO from folding what is computed of shapes, and its provider from more."""
+    if opset >= _EQUAL:
+        yield helper.make_node("Equal", [name, name], [made], name=made)
+        return
+    zero, below, cast = (f"{made}{what}" for what in ("zero", "below", "cast"))
+    graph.initializer.extend(numpy_helper.from_array(np.array(v, np.float32), n) for v, n in ((0, zero), (-1, below)))
+    yield helper.make_node("Cast", [name], [cast], name=cast, to=TensorProto.FLOAT)
+    yield helper.make_node("Less", [cast, zero], [f"{made}left"], name=f"{made}left")
+    yield helper.make_node("Less", [below, cast], [f"{made}right"], name=f"{made}right")
+    yield helper.make_node("Or", [f"{made}left", f"{made}right"], [made], name=made)

@@ -103,7 +103,7 @@ class Notice:
             return
         what = "; ".join(f"{operator}: {words}" for operator, words in lost.items())
         words = (
-            f"{self._label}, input {name!r} holds {value}, which OpenVINO may turn into ordinary numbers where ONNX has NaN "
+            f"{self._label}, input {name!r} holds {value}, and OpenVINO may make something else of it than ONNX asks for "
             f"({what}). Choose an ONNX Runtime preset where NaN has to reach the results"
         )
         if self.refuses:

@@ -130,3 +130,17 @@ def test_openvino_still_loses_it(operator: str, openvino: type[omb.Preset]) -> N
         found = rep.run([x])[0]
     row = operator in ("Softmax", "LogSoftmax")
     assert not (np.isnan(found[0]).all() if row else np.isnan(found[0, 3]))
+
+
+@pytest.mark.parametrize("operator", ["Greater", "GreaterOrEqual"])
+def test_a_comparison_is_right_or_told(operator: str, losing: type[omb.Preset]) -> None:
+    compared = models.model(
+        [models.node(operator, ["x", "x"], ["y"])],
+        [models.tensor("x", ["N"])],
+        [models.tensor("y", ["N"], TensorProto.BOOL)],
+    )
+    rep = losing.prepare(compared, fallback="full") if losing.name == "OrtOpenvino" else losing.prepare(compared)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = rep.run([HOLDS])[0]
+    assert not found[1] or any(operator in str(w.message) for w in caught)

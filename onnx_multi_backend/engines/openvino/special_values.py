@@ -74,6 +74,9 @@ _INF_LOST: Mapping[str, str] = {
 #: What is told where an input holds such a value.
 LOST: Lost = {"NaN": _NAN_LOST, "inf": _INF_LOST}
 
+#: The same for OpenVINO's execution providers, which read the model by themselves.
+LOST_IN_PROVIDER: Lost = {**LOST, "NaN": {**_NAN_LOST, "Greater": "true", "GreaterOrEqual": "true"}}
+
 
 def find(site: Site) -> Defect | None:
     """What is wrong with a node's special values; None where nothing is known, or the node is guarded."""

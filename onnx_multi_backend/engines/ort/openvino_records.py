@@ -46,7 +46,7 @@ _OPENVINO = Record(
     "onnxruntime-ep-openvino",
     mixes_reductions=True,
     mixes_nodes=True,
-    values_lost=special_values.LOST,
+    values_lost=special_values.LOST_IN_PROVIDER,
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.
