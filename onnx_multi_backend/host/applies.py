@@ -87,9 +87,7 @@ def _holds(subject: str, wanted: str, on: Processor, inside: Mapping[str, str]) 
     if subject == "instruction_set":
         flags = [flag.strip() for flag in wanted.split(",")]
         return all((flag.removeprefix("!") in on.instruction_sets) != flag.startswith("!") for flag in flags)
-    from packaging.specifiers import SpecifierSet
-
-    from onnx_multi_backend.host.versions import installed_version
+    from onnx_multi_backend.host.versions import fits, installed_version
 
     version = inside.get(subject) or installed_version(subject)
-    return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)
+    return version is not None and fits(version, wanted)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
-from packaging.version import Version
 
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.options import make_session_options
+from onnx_multi_backend.host.versions import fits
 from onnx_multi_backend.models.graph_walk import nodes_in
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write_into(options: Any, folder: Path, model: ModelProto) -> None:
 @functools.cache
 def _doubles_initializers() -> bool:
     """Whether weights in a file of their own come with those of subgraphs written twice: 1.24.1 does so, 1.31.1 does not."""
-    return Version(runtime.load().__version__) < Version("1.31")
+    return fits(runtime.load().__version__, "<1.31")
 
 
 def _has_subgraphs(model: ModelProto) -> bool:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from packaging.version import Version
-
 from onnx_multi_backend.errors import EngineNotInstalledError, EnvironmentWarning
+from onnx_multi_backend.host.versions import fits
 from onnx_multi_backend.user_warnings import warn
 
 #: Since this version sessions tell which node was assigned to which execution provider.
@@ -81,7 +80,7 @@ def why_missing() -> str | None:
     if importlib.util.find_spec("onnxruntime") is None:
         return "ONNX Runtime is not installed"
     for name, version in installed_wheels().items():
-        if Version(version) < Version(MIN_VERSION):
+        if not fits(version, f">={MIN_VERSION}"):
             return f"{name} {version} is older than {MIN_VERSION}, the first that tells where a node runs"
     return None
 
