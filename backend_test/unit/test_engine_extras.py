@@ -83,6 +83,71 @@ def test_other_nodes_are_adapted_all_the_same(engine: type[omb.Preset]) -> None:
     np.testing.assert_array_equal(z, np.sign(k) if engine.name == "OrtCpu" else k << k)
 
 
+def attention() -> tuple[ModelProto, dict[str, np.ndarray]]:
+    """What onnxruntime-genai's builder writes: grouped queries with a cache."""
+    heads, shared, size, length = 4, 2, 8, 3
+    given = {
+        "q": ([1, length, heads * size], np.float32),
+        "k": ([1, length, shared * size], np.float32),
+        "v": ([1, length, shared * size], np.float32),
+        "past_k": ([1, shared, 0, size], np.float32),
+        "past_v": ([1, shared, 0, size], np.float32),
+    }
+    random = np.random.default_rng(5)
+    feeds: dict[str, np.ndarray] = {name: random.standard_normal(shape).astype(t) for name, (shape, t) in given.items()}
+    model = models.model(
+        [
+            models.node(
+                "GroupQueryAttention",
+                ["q", "k", "v", "past_k", "past_v", "seqlens", "total"],
+                ["y", "present_k", "present_v"],
+                domain=MS,
+                num_heads=heads,
+                kv_num_heads=shared,
+            )
+        ],
+        [models.tensor(name, shape) for name, (shape, _) in given.items()],
+        [
+            models.tensor("y", [1, length, heads * size]),
+            models.tensor("present_k", [1, shared, "t", size]),
+            models.tensor("present_v", [1, shared, "t", size]),
+        ],
+        initializers={"seqlens": np.array([length - 1], np.int32), "total": np.array(length, np.int32)},
+        opsets={"": 14, MS: 1},
+        ir_version=8,
+    )
+    return model, feeds
+
+
+def four_bits() -> tuple[ModelProto, dict[str, np.ndarray]]:
+    """What ONNX Runtime's quantizer of weights writes."""
+    random = np.random.default_rng(6)
+    rows, columns, block = 32, 5, 32
+    model = models.model(
+        [models.node("MatMulNBits", ["x", "w", "s"], ["y"], domain=MS, K=rows, N=columns, bits=4, block_size=block)],
+        [models.tensor("x", [2, rows])],
+        [models.tensor("y", [2, columns])],
+        initializers={
+            "w": random.integers(0, 256, (columns, rows // block, block // 2), np.uint8),
+            "s": random.random((columns * rows // block,), np.float32),
+        },
+        opsets={"": 14, MS: 1},
+        ir_version=8,
+    )
+    return model, {"x": random.standard_normal((2, rows)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("made", [attention, four_bits], ids=["GroupQueryAttention", "MatMulNBits"])
+@pytest.mark.parametrize("adapt", [True, False])
+def test_what_language_models_are_built_of_runs(made: Any, adapt: bool, ort_cpu: type[omb.Preset]) -> None:
+    from onnxruntime import InferenceSession
+
+    model, feeds = made()
+    right = InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    for found, wanted in zip(ort_cpu.prepare(model, adapt=adapt).run(feeds), right, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("level", ["BASIC", "EXTENDED", "ALL"])
 @pytest.mark.parametrize("ir_version", [3, 8])
 def test_what_onnx_runtime_saves_runs_again(
