@@ -24,12 +24,15 @@ from onnx_multi_backend.adapt.values import (
 
 _T = TensorProto
 
-#: Operators whose elements are those of their first input, and of these other ones.
+#: Operators whose elements are those of their first input, and of these other ones; a sequence has those of its tensors.
 _MOVED: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice"), (0,)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), (0,)),
     **dict.fromkeys(("Compress", "Split", "ReverseSequence", "Dropout", "Unique", "TopK", "MaxPool"), (0,)),
     **dict.fromkeys(("ReduceMax", "ReduceMin", "Trilu", "Pad"), (0,)),
+    **dict.fromkeys(("SplitToSequence", "SequenceAt", "SequenceErase", "ConcatFromSequence"), (0,)),
+    **dict.fromkeys(("Optional", "OptionalGetElement"), (0,)),
+    "SequenceInsert": (0, 1),
     "ScatterElements": (0, 2),
     "ScatterND": (0, 2),
     "Scatter": (0, 2),
@@ -234,4 +237,5 @@ _RULES: Mapping[str, _Rule] = {
     "If": _branches,
     "Loop": _steps,
     "Scan": _steps,
+    "SequenceConstruct": _joined,
 }

@@ -174,3 +174,30 @@ def test_integers_that_are_passed_on_by_the_provider(openvino_ep: type[omb.Prese
         x = np.arange(count, dtype=np.int32) - 3
         feeds = {"x": x, "o": x}
         np.testing.assert_array_equal(prepared.run({i.name: feeds[i.name] for i in prepared.get_inputs()})[0], x)
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "axis", "shape"),
+    [
+        ((2, 3), (0,), 0, (0, 3)),
+        ((0, 3), (2,), 1, (0, 2)),
+        ((2, 3, 4), (0, 5), -2, (2, 0, 5, 4)),
+        ((1,), (0,), 0, (0,)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["float", "int64"])
+def test_gathering_nothing(
+    openvino: type[omb.Preset],
+    data: tuple[int, ...],
+    indices: tuple[int, ...],
+    axis: int,
+    shape: tuple[int, ...],
+    kind: str,
+) -> None:
+    """It ended the process."""
+    given = f"{kind}[{','.join(map(str, data))}] x, int64[{','.join(map(str, indices))}] i"
+    made = f"{kind}[{','.join('abcd'[: len(shape)])}] y"
+    prepared = openvino.prepare(parsed(f"({given}) => ({made}) {{ y = Gather <axis = {axis}> (x, i) }}"))
+    x = np.ones(data, {"float": np.float32, "int64": np.int64}[kind])
+    (y,) = prepared.run([x, np.zeros(indices, np.int64)])
+    assert (y.shape, y.dtype) == (shape, x.dtype)

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.fourier import fourier
 from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
+from onnx_multi_backend.adapt.rules.gather_nothing import gather_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -82,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     expand_to_nothing,
     fourier,
     fused_gemm,
+    gather_nothing,
     grid_sample,
     loop_of_no_steps,
     loop_states,

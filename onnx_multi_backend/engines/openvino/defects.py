@@ -211,7 +211,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "DequantizeLinear": form_defects.scaled,
     "Expand": Several((Only({"openvino": ">=2026"}, _without_axes), _expand)),
     "GRU": _recurrent,
-    "Gather": form_defects.gather,
+    "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
     "GatherND": _gather_nd,
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, form_defects.branches),

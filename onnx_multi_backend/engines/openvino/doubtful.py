@@ -38,7 +38,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
     if node.op_type == "Gather":
-        return _gathers_far(node, facts)
+        return facts.may_be_empty or _gathers_far(node, facts)
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":

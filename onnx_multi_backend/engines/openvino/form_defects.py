@@ -10,6 +10,7 @@ from onnx import TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
+from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
@@ -48,6 +49,13 @@ def softmax(site: Site) -> Defect | None:
 def _alone(shape: list[int | None], axis: int) -> bool:
     """Whether there is nothing behind an axis."""
     return None not in shape[axis + 1 :] and math.prod(size or 0 for size in shape[axis + 1 :]) <= 1
+
+
+def gather_empty(site: Site) -> Defect | None:
+    """Source: measured; sizes that are known only at run time may be 0."""
+    if gathers_nothing(site):
+        return Defect("gathering nothing, which is known, ends the process", wrong=True, deadly=True)
+    return None
 
 
 def gather(site: Site) -> Defect | None:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that random graphs showed to come out wrong on OpenVINO, or to be refused in vain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+GENERATOR = np.random.default_rng(11)
+
+
+@pytest.mark.parametrize("made", ["ConvInteger (x, w)", "MatMulInteger (x, v)"])
+def test_sums_of_squares_of_what_integer_products_make(openvino: type[omb.Preset], made: str) -> None:
+    weights = "uint8[1, 1, 1] w = {255}, uint8[1, 1] v = {255}"
+    model = parsed(
+        f"(uint8[n, 1, 1] x) => (int32[a, b, c] y) <{weights}> {{ p = {made} y = ReduceSumSquare (p) }}", opset=18
+    )
+    x = np.uint8([255, 254, 251, 7]).reshape(4, 1, 1)
+    (y,) = openvino.prepare(model).run(x)
+    assert y.item() == ((x.astype(np.int64) * 255) ** 2).sum().astype(np.int32)
+
+
+def test_sums_of_integers_out_of_a_sequence(openvino: type[omb.Preset]) -> None:
+    model = parsed(
+        """(int32[n] a, int32[n] b) => (int32[1] y) <int64 i = {1}> {
+        s = SequenceConstruct (a, b) c = SequenceAt (s, i) y = ReduceSum (c) }"""
+    )
+    x = np.int32([2**24 + 1, 2**25 + 3, 5])
+    assert openvino.prepare(model).run([x, x])[0].item() == x.sum()
+
+
+WIDE = {
+    "int64": [0, 5, -3, 2**31, 2**32, 2**32 + 5, -(2**31) - 1, -(2**63), 2**63 - 1, 2**53 + 1],
+    "uint64": [0, 5, 2**31, 2**32, 2**32 + 5, 2**63, 2**64 - 1],
+    "uint32": [0, 5, 2**31, 2**31 + 5, 2**32 - 1],
+}
+ASKING = {
+    "NonZero (x)": lambda x: np.array(np.nonzero(x)),
+    "Equal (x, c)": lambda x: x == 5,
+    "Less (c, x)": lambda x: x > 5,
+    "GreaterOrEqual (x, c)": lambda x: x >= 5,
+    "LessOrEqual (x, x)": lambda x: x <= x,
+    "Less (x, x)": lambda x: x < x,
+    "Cast <to = 9> (x)": lambda x: x != 0,
+    "Cast <to = 1> (x)": lambda x: x.astype(np.float32),
+    "CastLike (f, x)": lambda x: np.full(x.shape, 1, x.dtype),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("node", ASKING)
+@pytest.mark.parametrize("size", ["fixed", "n"])
+def test_inputs_beyond_int32_of_which_little_is_asked(
+    openvino: type[omb.Preset], kind: str, node: str, size: str
+) -> None:
+    x = np.array(WIDE[kind], kind)
+    right = ASKING[node](x)
+    made = {"b": "bool", "f": "float"}.get(np.dtype(right.dtype).kind, "int64" if "Non" in node else kind)
+    shape = "[a, b]" if "Non" in node else f"[{x.size if size == 'fixed' else size}]"
+    model = parsed(
+        f"""({kind}[{x.size if size == "fixed" else size}] x) => ({made}{shape} y) <{kind} c = {{5}}, float f0 = {{1}}> {{
+        s = Shape (x) f = Expand (f0, s) y = {node} }}""",
+        opset=18,
+    )
+    prepared = openvino.prepare(model)
+    for part in (x, x[::-1].copy()):
+        (y,) = prepared.run([part])
+        np.testing.assert_array_equal(y, ASKING[node](part))
+
+
+@pytest.mark.parametrize("more", ["z = Neg (x)", "z = Identity (x)", "w = Neg (x) z = Add (w, n)"])
+def test_inputs_are_held_to_int32_once_something_else_reads_them(openvino: type[omb.Preset], more: str) -> None:
+    prepared = openvino.prepare(
+        parsed(f"(int64[3] x) => (bool[3] y, int64[3] z) <int64 n = {{1}}> {{ y = Equal (x, n) {more} }}")
+    )
+    np.testing.assert_array_equal(prepared.run([np.array([1, 2, 3])])[0], [True, False, False])
+    with pytest.raises(omb.InputError, match="element"):
+        prepared.run([np.array([1, 2, 2**32 + 1])])
