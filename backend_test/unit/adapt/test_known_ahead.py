@@ -51,6 +51,20 @@ def test_choosing_nothing(openvino: type[omb.Preset], axis: str) -> None:
     check(openvino, parsed(text), [np.ones((2, 3), np.float32)])
 
 
+@pytest.mark.parametrize("axis", ["", "<axis = 1>"])
+def test_choosing_nothing_on_the_execution_provider(openvino_ep: type[omb.Preset], axis: str) -> None:
+    shape = "[2, m]" if axis else "[m]"
+    text = f"""(float[2, n] x) => (float{shape} y, float[2, n] z) <bool[1] c = {{0}}> {{
+        a = Sin (x) b = Tanh (a) z = Exp (b) y = Compress {axis} (b, c)
+    }}"""
+    prepared = openvino_ep.prepare(parsed(text))
+    assert {n.op_type: n.provider for n in prepared.placement()}["Tanh"] == "OpenVINOExecutionProvider"
+    x = np.ones((2, 3), np.float32)
+    for got, wanted in zip(prepared.run([x]), expected(parsed(text), x), strict=True):
+        assert got.shape == wanted.shape
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("window", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 def test_a_window_beside_a_node_that_is_mended(openvino: type[omb.Preset], window: str) -> None:
     text = f"(int64 n, float[2] x) => (float[m] y, float[1] z) {{ y = {window} (n) z = ReduceL2 <axes = [0]> (x) }}"
