@@ -189,9 +189,10 @@ class OrtEngine(Target):
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""
-        of_cpu = None
-        if not self.strict:
-            of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
+        of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
+        if of_cpu is not None and of_cpu.deadly:  # it computes constants, whoever computes the rest
+            return of_cpu
+        of_cpu = None if self.strict else of_cpu
         for name, known in zip(self.requested, self.records, strict=True):
             if known.leaves_text and LEFT in site.node.name:
                 continue
