@@ -96,7 +96,7 @@ def test_a_constant_beyond_int32_is_compared_with(openvino: type[omb.Preset], op
     check(openvino, model, [np.array(numbers)[:, None]])
 
 
-@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceMean", "ReduceSumSquare"])
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_integers_along_axes_known_at_run_time(
@@ -108,6 +108,21 @@ def test_integers_along_axes_known_at_run_time(
     largest = 2**12 if operator == "ReduceSumSquare" else 2**27
     x = np.random.default_rng(4).integers(2 - largest, largest - 2, (3, 4)).astype(kind)
     check(openvino, model, [x, np.array([0])], [x + 1, np.array([-1])])
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("kind", ["int32", "uint32"])
+def test_sums_along_run_time_axes_on_the_execution_provider(
+    openvino_ep: type[omb.Preset], kind: str, keepdims: int
+) -> None:
+    shape = "[k, m, n]" if keepdims else "[k]"
+    text = f"({kind}[2, 3, c] x, int64[2] a) => ({kind}{shape} y) {{ y = ReduceSum <keepdims = {keepdims}> (x, a) }}"
+    x = np.random.default_rng(4).integers(2**26, 2**27, (2, 3, 2)).astype(kind)
+    prepared = openvino_ep.prepare(parsed(text))
+    for values, axes in ((x, (0, 2)), (x[..., :1] + np.ones(1, kind), (-1, 0)), (x, (2, 1))):
+        right = values.sum(axes, keepdims=bool(keepdims), dtype=kind)
+        np.testing.assert_array_equal(prepared.run([values, np.array(axes)])[0], right)
 
 
 @pytest.mark.parametrize("exponents", ["0, 1, 3", "-1, 2, 17"])
