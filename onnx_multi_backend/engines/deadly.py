@@ -78,12 +78,6 @@ def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | N
     return "its blocks have no elements" if blocks is not None and not blocks.all() else None
 
 
-def nothing_chosen(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
-    """Compress with a known condition that chooses nothing."""
-    condition = constants[1] if len(constants) > 1 else None
-    return "its condition selects nothing" if condition is not None and not condition.any() else None
-
-
 def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The two operands where both fit each other, in the other's stead None."""
     if len(constants) != 2:

@@ -121,15 +121,41 @@ def test_the_execution_provider_refuses_them_all(openvino_ep: type[omb.Preset]) 
     pool = models.one_node(
         "MaxPool", [models.tensor("x", (1, 1, 2, 2))], [models.tensor("y", None)], kernel_shape=[1, 1], strides=[0, 0]
     )
-    compress = models.model(
-        [models.node("Compress", ["x", "c"], ["y"])],
-        [models.tensor("x", (2, 2, 2))],
-        [models.tensor("y", None)],
-        initializers={"c": np.array([False])},
-    )
-    for made in (*OF_ORT.values(), ranged(0), pool, compress):
+    for made in (*OF_ORT.values(), ranged(0), pool):
         with pytest.raises((omb.UnsupportedModelError, omb.InvalidModelError)):
             openvino_ep.prepare(made)
+
+
+def marked(shape: tuple[int, ...], axis: int, *, branch: bool = False) -> ModelProto:
+    """OneHot of indices of a fixed shape, in a branch of constant ones."""
+    node = models.node("OneHot", ["x", "depth", "values"], ["y"], axis=axis)
+    constants = {"depth": np.array([5]), "values": np.float32([0, 1])}
+    sizes = [*shape]
+    sizes.insert(axis % (len(shape) + 1), 5)
+    given, made = models.tensor("x", shape, INT64), models.tensor("y", tuple(sizes))
+    if not branch:
+        return models.model([node], [given], [made], initializers=constants)
+    constants["x"] = np.zeros(shape, np.int64)
+    graph = helper.make_graph([node], "branch", [], [made])
+    choice = models.node("If", ["c"], ["y"], then_branch=graph, else_branch=graph)
+    return models.model([choice], [models.tensor("c", (), TensorProto.BOOL)], [made], initializers=constants)
+
+
+@pytest.mark.parametrize("branch", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_marks_of_no_indices(ort_cpu: type[omb.Preset], shape: tuple[int, ...], axis: int, branch: bool) -> None:
+    made = marked(shape, axis, branch=branch)
+    feeds = [np.array(True)] if branch else [np.zeros(shape, np.int64)]
+    (got,) = ort_cpu.prepare(made).run(feeds)
+    assert (got.shape, got.dtype) == (tuple(d.dim_value for d in made.graph.output[0].type.tensor_type.shape.dim), "f4")
+
+
+@pytest.mark.skipif(not applies({"onnxruntime": "<1.31"}), reason="newer releases compute it")
+def test_the_engine_dies_of_marks_of_no_indices(ort_cpu: type[omb.Preset], tmp_path: Path) -> None:
+    onnx.save(marked((2, 0), -1), tmp_path / "model.onnx")
+    command = [sys.executable, "-c", CODE, "OrtCpu", str(tmp_path / "model.onnx")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode < 0
 
 
 @pytest.mark.parametrize("elem_type", [INT32, INT64, models.FLOAT])

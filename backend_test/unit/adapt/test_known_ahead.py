@@ -51,6 +51,20 @@ def test_choosing_nothing(openvino: type[omb.Preset], axis: str) -> None:
     check(openvino, parsed(text), [np.ones((2, 3), np.float32)])
 
 
+@pytest.mark.parametrize("axis", ["", "<axis = 1>"])
+def test_choosing_nothing_on_the_execution_provider(openvino_ep: type[omb.Preset], axis: str) -> None:
+    shape = "[2, m]" if axis else "[m]"
+    text = f"""(float[2, n] x) => (float{shape} y, float[2, n] z) <bool[1] c = {{0}}> {{
+        a = Sin (x) b = Tanh (a) z = Exp (b) y = Compress {axis} (b, c)
+    }}"""
+    prepared = openvino_ep.prepare(parsed(text))
+    assert {n.op_type: n.provider for n in prepared.placement()}["Tanh"] == "OpenVINOExecutionProvider"
+    x = np.ones((2, 3), np.float32)
+    for got, wanted in zip(prepared.run([x]), expected(parsed(text), x), strict=True):
+        assert got.shape == wanted.shape
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("window", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 def test_a_window_beside_a_node_that_is_mended(openvino: type[omb.Preset], window: str) -> None:
     text = f"(int64 n, float[2] x) => (float[m] y, float[1] z) {{ y = {window} (n) z = ReduceL2 <axes = [0]> (x) }}"
@@ -82,7 +96,7 @@ def test_a_constant_beyond_int32_is_compared_with(openvino: type[omb.Preset], op
     check(openvino, model, [np.array(numbers)[:, None]])
 
 
-@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceMean", "ReduceSumSquare"])
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_integers_along_axes_known_at_run_time(
@@ -94,6 +108,21 @@ def test_integers_along_axes_known_at_run_time(
     largest = 2**12 if operator == "ReduceSumSquare" else 2**27
     x = np.random.default_rng(4).integers(2 - largest, largest - 2, (3, 4)).astype(kind)
     check(openvino, model, [x, np.array([0])], [x + 1, np.array([-1])])
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("kind", ["int32", "uint32"])
+def test_sums_along_run_time_axes_on_the_execution_provider(
+    openvino_ep: type[omb.Preset], kind: str, keepdims: int
+) -> None:
+    shape = "[k, m, n]" if keepdims else "[k]"
+    text = f"({kind}[2, 3, c] x, int64[2] a) => ({kind}{shape} y) {{ y = ReduceSum <keepdims = {keepdims}> (x, a) }}"
+    x = np.random.default_rng(4).integers(2**26, 2**27, (2, 3, 2)).astype(kind)
+    prepared = openvino_ep.prepare(parsed(text))
+    for values, axes in ((x, (0, 2)), (x[..., :1] + np.ones(1, kind), (-1, 0)), (x, (2, 1))):
+        right = values.sum(axes, keepdims=bool(keepdims), dtype=kind)
+        np.testing.assert_array_equal(prepared.run([values, np.array(axes)])[0], right)
 
 
 @pytest.mark.parametrize("exponents", ["0, 1, 3", "-1, 2, 17"])

@@ -241,6 +241,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
 DEADLY = {
     "choosing nothing, which is known, ends the process",
     "constant bounds along axes known only at run time end the process",
+    "a OneHot of no indices ends the process",
     "a layer without steps, batch or features ends the process",
     "expanding to nothing is left out, or ends the process",
     "indices beyond the data are read anyway, which may end the process",

@@ -30,6 +30,7 @@ from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
 from onnx_multi_backend.adapt.rules.no_axes import no_axes
 from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
 from onnx_multi_backend.adapt.rules.non_zero import non_zero
+from onnx_multi_backend.adapt.rules.one_hot_of_nothing import one_hot_of_nothing
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pad_axes import pad_axes
@@ -98,6 +99,7 @@ RULES: tuple[Rule, ...] = (
     non_max_suppression,
     non_zero,
     narrow_integers,
+    one_hot_of_nothing,
     adagrad,
     adam,
     momentum,

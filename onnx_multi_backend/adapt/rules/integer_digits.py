@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.rules.integer_division import quotient
@@ -10,39 +11,55 @@ from onnx_multi_backend.adapt.rules.integer_sums import axes_of
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
-_OPERATORS = frozenset({"ReduceL1", "ReduceMean", "ReduceSumSquare"})
+_OPERATORS = frozenset({"ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"})
 #: Up to 2**16 digits of so many bits have a sum that is exact in float32.
 _BITS = 8
 
 
 def summed_in_digits(body: Body, site: Site, kind: int, width: int) -> str | None:
-    """ReduceL1, ReduceMean or ReduceSumSquare of integers that an engine keeps in `width` bits; the result wraps around.
+    """ReduceL1, ReduceMean, ReduceSum or ReduceSumSquare of integers that an engine keeps in `width` bits; the result wraps around.
 
-    None where the shape and the axes are known, and running sums do.
+    None where the shape and the axes are known, and running sums do; or where there may be no axes.
     """
     if site.op_type not in _OPERATORS or kind not in (_T.INT32, _T.INT64) or site.attribute("noop_with_empty_axes", 0):
         return None
     if site.shape(site.input(0)) is not None and axes_of(site) is not None:
         return None
-    x, given = site.input(0), site.attribute("axes")
-    axes = [site.input(1)] if site.has_input(1) else [body.ints(*given)] if given else []
+    x, axes = site.input(0), _axes(body, site)
+    if axes is None:
+        return None
     keepdims = site.attribute("keepdims", 1)
-
-    def summed(value: str) -> str:
-        return body.cast(body("ReduceSum", value, *axes, keepdims=keepdims), kind)
-
     if site.op_type == "ReduceL1":
         x = body("Abs", x)
     elif site.op_type == "ReduceSumSquare":
         x = body("Mul", x, x)
-    total, base, last = "", body.constant(2**_BITS, kind), width // _BITS - 1
-    for place in range(last, -1, -1):
-        bits = -1 if place == last else 2**_BITS - 1  # the last digit is signed
-        masked = body.cast(body("BitwiseAnd", x, body.constant(bits << (_BITS * place), kind)), _T.FLOAT)
-        digits = summed(body("Mul", masked, body.constant(2.0 ** (-_BITS * place), _T.FLOAT)))
-        total = body("Add", body("Mul", total, base), digits) if total else digits
+    # The digits are a last axis: an engine that leaves BitwiseAnd to another does so once, where the rank is known.
+    places = range(width // _BITS)
+    bits = [(2**_BITS - 1) << (_BITS * place) for place in places[:-1]]
+    masks = body.constant(np.array([*bits, -1 << (_BITS * places[-1])], np.int64), kind)  # the last one is signed
+    scales = body.constant([2.0 ** (-_BITS * place) for place in places], _T.FLOAT)
+    masked = body.cast(body("BitwiseAnd", body("Unsqueeze", x, body.ints(-1)), masks), _T.FLOAT)
+    sums = body.cast(body("ReduceSum", body("Mul", masked, scales), axes, keepdims=keepdims), kind)
+    worth = body.constant(np.array([2 ** (_BITS * place) for place in places], np.int64), kind)
+    running = body("CumSum", body("Mul", sums, worth), body.constant(-1, _T.INT64))
+    total = str(body("Gather", running, body.constant(-1, _T.INT64), axis=-1))
     if site.op_type != "ReduceMean":
         return total
     one = body.constant(1, kind)
-    count = summed(body("Expand", body.constant(1.0, _T.FLOAT), body("Shape", x)))
+    ones = body("Expand", body.constant(1.0, _T.FLOAT), body("Shape", x))
+    count = body.cast(body("ReduceSum", ones, axes, keepdims=keepdims), kind)
     return quotient(body, total, body("Where", body("Less", count, one), one, count), kind)
+
+
+def _axes(body: Body, site: Site) -> str | None:
+    """The axes, from 0, one at least; None where there may be none."""
+    known = site.rank(site.input(0))
+    rank = body.constant(known, _T.INT64) if known is not None else body("Size", body("Shape", site.input(0)))
+    given = site.attribute("axes")
+    if given or site.has_input(1):
+        shape = site.shape(site.input(1)) if not given else [len(given)]
+        if not shape or not shape[0]:
+            return None
+        return str(body("Mod", body.ints(*given) if given else site.input(1), rank))
+    zero, one = body.constant(0, _T.INT64), body.constant(1, _T.INT64)
+    return str(body("Range", zero, rank, one))

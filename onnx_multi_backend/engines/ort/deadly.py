@@ -16,7 +16,6 @@ from onnx_multi_backend.engines.deadly import (
     empty_blocks,
     negative_batch,
     no_stride,
-    nothing_chosen,
     overflowing_quotient,
     quotient_by_zero,
     range_without_end,
@@ -43,7 +42,6 @@ FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
 OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
     "Range": (range_without_end,),
     "Col2Im": (empty_blocks,),
-    "Compress": (nothing_chosen,),
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (no_stride,)),
 }
 #: Of the one that ONNX Runtime was built with until 1.24.

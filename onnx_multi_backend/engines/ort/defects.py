@@ -13,13 +13,16 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
+from onnx_multi_backend.adapt.rules.one_hot_of_nothing import marks_nothing
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.ort import integers
+from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
+_BEFORE_1_31: When = {"onnxruntime": "<1.31"}
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
@@ -79,6 +82,13 @@ def _mod_before_28(site: Site) -> Defect | None:
     return _mod(site) if site.opset < 28 else None
 
 
+def _one_hot(site: Site) -> Defect | None:
+    """Source: measured; with 1.32 it is right."""
+    if marks_nothing(site):
+        return Defect("a OneHot of no indices ends the process", wrong=True, deadly=True)
+    return None
+
+
 def _pool(site: Site) -> Defect | None:
     if dilates_into_auto_pad(site.node):
         return Defect("the padding that auto_pad stands for is computed as if there were no dilations", wrong=True)
@@ -116,7 +126,7 @@ def _sign(site: Site) -> Defect | None:
 
 
 DEFECTS: Mapping[str, FindDefect] = {
-    "Attention": Several((Only({"onnxruntime": "<1.31"}, _causal_query), _attention)),
+    "Attention": Several((Only(_BEFORE_1_31, _causal_query), _attention)),
     "AveragePool": _pool,
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
@@ -126,6 +136,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MaxPool": _pool,
     "MaxUnpool": _max_unpool,
     "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
+    "OneHot": Only(_BEFORE_1_31, _one_hot),
     "PRelu": _prelu,
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,
@@ -147,6 +158,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "ConvInteger":
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
         return zero is None or list(zero.dims) not in ([], [1])
+    if node.op_type == "OneHot":
+        return applies(_BEFORE_1_31)
     return node.op_type in DEFECTS
 
 
@@ -190,7 +203,7 @@ def _erf(site: Site) -> Defect | None:
 
 
 #: Of the CPU provider's kernels, in nodes that rules write.
-_SPECIAL: Mapping[str, FindDefect] = {"Erf": Only({"onnxruntime": "<1.31"}, _erf)}
+_SPECIAL: Mapping[str, FindDefect] = {"Erf": Only(_BEFORE_1_31, _erf)}
 
 
 def _special_of_cpu(site: Site) -> Defect | None:

@@ -25,6 +25,7 @@ from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.deadly import FOLDED_BEFORE_1_31, empty_layers, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
+from onnx_multi_backend.engines.ort.optimizers import MERGING
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -193,9 +194,10 @@ class OrtEngine(Target):
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why ONNX Runtime computes a node wrongly, or refuses it only when it runs: that depends on who computes it."""
-        of_cpu = None
-        if not self.strict:
-            of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
+        of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
+        if of_cpu is not None and of_cpu.deadly:  # it computes constants, whoever computes the rest
+            return of_cpu
+        of_cpu = None if self.strict else of_cpu
         for name, known in zip(self.requested, self.records, strict=True):
             if known.leaves_text and LEFT in site.node.name:
                 continue
@@ -246,13 +248,26 @@ class OrtEngine(Target):
             return f"{self.requested[0]} does not take it"
         return shown.complaint
 
+    def apart(self, model: ModelProto, *, bodies: bool) -> tuple[ModelProto, set[str]]:
+        """The model without groups of nodes that wait for themselves, and the names of its new nodes; see `computed_twice`."""
+        joining = [n for n, known in zip(self.requested, self.records, strict=True) if known.joins_lone_nodes]
+        if not joining:
+            return model, set()
+        from onnx_multi_backend.engines.ort.computed_twice import computed_twice
+
+        return computed_twice(model, lambda site: self._takes(joining[0], site), bodies=bodies)
+
     def show(self, model: ModelProto) -> Shown:
         """Build a session for a (small) model."""
+        model, twice = self.apart(model, bodies=True)
         try:
             options = make_session_options(of_custom_operators(self.session_options))
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
-            session = make_session(runtime.session_class()(model.SerializeToString(), options, enable_fallback=0))
+            native = runtime.session_class()(
+                model.SerializeToString(), options, enable_fallback=0, disabled_optimizers=[MERGING] if twice else []
+            )
+            session = make_session(native)
         except errors.all_errors() as error:
             return Shown(errors.first_line(error))
         if (words := self.unsafe(model, session)) is not None:

@@ -16,6 +16,9 @@ from onnx import NodeProto, TensorProto
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 
+#: Makes one node of two that compute the same of the same values.
+MERGING = "CommonSubexpressionElimination"
+
 
 def harmful_optimizers(contents: Contents) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""

@@ -52,6 +52,8 @@ class Record:
         Whether it leaves outputs unwritten: of float16 that are cast to float32 for others, or of nodes that pass an input on.
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
+    joins_lone_nodes : bool
+        Whether it joins a node to others that wait for it in other ways too; see `computed_twice`.
     mixes_nodes : bool
         Whether it computes some nodes wrongly together, as `engines.across_nodes` knows.
     loses_empty_inputs : bool
@@ -90,6 +92,7 @@ class Record:
     miscounts_inputs: bool = False
     drops_cast_pairs: bool = False
     mixes_reductions: bool = False
+    joins_lone_nodes: bool = False
     mixes_nodes: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False
@@ -106,7 +109,8 @@ class Record:
     @property
     def mends_models(self) -> bool:
         """Whether it gets something wrong of whole models, as `around_openvino` knows."""
-        return self.miscounts_inputs or self.drops_cast_pairs or self.mixes_reductions or self.mixes_nodes
+        mixes = self.mixes_reductions or self.mixes_nodes
+        return mixes or self.miscounts_inputs or self.drops_cast_pairs or self.joins_lone_nodes
 
 
 #: Of the providers in ONNX Runtime's wheels.

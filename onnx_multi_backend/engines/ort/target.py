@@ -15,7 +15,7 @@ from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_d
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
-from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
+from onnx_multi_backend.engines.ort.optimizers import MERGING, harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -40,6 +40,11 @@ from onnx_multi_backend.user_warnings import warn
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry
 
+#: What ONNX Runtime says of a graph that goes in a circle.
+_CIRCLE = "not acyclic"
+#: The change that keeps it from one.
+_TWICE = "computed_twice"
+
 
 @dataclass(frozen=True)
 class OrtTarget(OrtEngine):
@@ -51,7 +56,9 @@ class OrtTarget(OrtEngine):
             raise UnsupportedModelError(f"{self.preset} cannot run {payload.loaded.label}: {words}.")
         try:
             return self._build(payload)
-        except RefusedError:
+        except RefusedError as error:
+            if _CIRCLE in error.words and (built := self._apart(payload)) is not None:
+                return built
             if (built := self._with_reductions(payload)) is not None:
                 return built
             if not self.loses_empty_inputs:
@@ -68,6 +75,26 @@ class OrtTarget(OrtEngine):
             if built is None:
                 raise
             return built.after(changes)
+
+    def _apart(self, payload: Payload) -> Built | None:
+        """The session of a model in which a provider made groups of nodes that wait for themselves."""
+        apart, changes = self._without_circles(payload, bodies=False)
+        try:
+            return self._build(apart).after(changes) if changes else None
+        except RefusedError:
+            return None
+
+    def _without_circles(self, payload: Payload, *, bodies: bool) -> tuple[Payload, tuple[Adaptation, ...]]:
+        model, added = self.apart(payload.adapted.proto, bodies=bodies) if payload.lowering else (None, set())
+        if model is None or not added:
+            return payload, ()
+        change = Adaptation(
+            _TWICE,
+            "",
+            f"computed twice, for the provider and for the CPU provider ({len(added)})",
+            "the OpenVINO execution provider joins a node to others that wait for it in other ways too",
+        )
+        return payload.changed(model, change, inserted=added), (change,)
 
     def _with_reductions(self, payload: Payload) -> Built | None:
         """The session of a model whose reductions were kept apart in vain: the CPU provider computes them."""
@@ -95,7 +122,8 @@ class OrtTarget(OrtEngine):
             from onnx_multi_backend.engines.ort.around_openvino import mended
 
             payload, more = mended(payload, self.records, apart=apart)
-            changes = (*changes, *more)
+            payload, circles = self._without_circles(payload, bodies=True)
+            changes = (*changes, *more, *circles)
         try:
             session = self._session(payload, self.providers)
         except OnnxMultiBackendError:
@@ -261,6 +289,8 @@ class OrtTarget(OrtEngine):
             self.add_providers(options, wanted, payload.shapes)
             given = {}
         without = harmful_optimizers(payload.adapted.facts.contents)
+        if any(change.pass_name == _TWICE for change in payload.adapted.changes):
+            without.append(MERGING)
         native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
         let_go_of_bytes(native)
         held = native.get_providers()

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: OneHot of indices that are known to be none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.models.tensors import numpy_dtype
+
+
+def marks_nothing(site: Site) -> bool:
+    """Whether the indices of a OneHot are known to be none."""
+    return 0 in (site.shape(site.input(0)) or ())
+
+
+def one_hot_of_nothing(site: Site) -> Iterator[ModelProto]:
+    """Make a tensor without elements of that shape."""
+    kind = site.elem_type(site.input(2))
+    if not site.is_("OneHot") or not marks_nothing(site) or kind in (TensorProto.UNDEFINED, TensorProto.STRING):
+        return
+    body = Body(site)
+    x, depth = site.input(0), site.input(1)
+    rank, axis = len(site.shape(x) or ()), site.attribute("axis", -1)
+    axis += rank + 1 if axis < 0 else 0
+    depth = body.cast(body("Reshape", depth, body.ints(1)), TensorProto.INT64)
+    before, behind = body("Shape", x, start=0, end=axis), body("Shape", x, start=axis, end=rank)
+    value = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
+    yield body.finish(body("ConstantOfShape", body("Concat", before, depth, behind, axis=0), value=value))
