@@ -8,6 +8,7 @@ import pytest
 from onnx import helper, parser
 
 import onnx_multi_backend as omb
+from backend_test.unit import models
 
 X = np.array([[1, -1, 2, 3], [1, 2, 3, 4]], np.float32)
 
@@ -57,3 +58,18 @@ def test_inside_a_branch(preset: type[omb.Preset]) -> None:
 def test_other_models_go_to_the_engine_as_they_are(openvino: type[omb.Preset]) -> None:
     rep = openvino.prepare(net("s = Sqrt(x) t = Div(x, s) y = Softmax(t)"))
     assert not [a for a in rep.adaptations if a.pass_name == "nan_kept"]
+
+
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_constant_with_nan_stays_where_it_is(operator: str, dtype: type, preset: type[omb.Preset]) -> None:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    limits = np.array([0, np.nan, 0, 0], dtype)
+    model = models.model(
+        [models.node(operator, ["x", "c"], ["y"])],
+        [models.tensor("x", ["N", 4], kind)],
+        [models.tensor("y", ["N", 4], kind)],
+        initializers={"c": limits},
+    )
+    found = preset.prepare(model).run([X.astype(dtype)])[0]
+    np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False]] * 2)

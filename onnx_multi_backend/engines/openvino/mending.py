@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.contents import Contents
@@ -220,10 +222,12 @@ def _taken_for_positive(op: Any) -> bool:
 
 
 def _constant_first(op: Any) -> bool:
-    """NaN is kept where it is in the last operand, and a constant is none."""
+    """NaN is kept where it is in the last operand, and a constant without NaN need not be there."""
     a, b = op.input_value(0), op.input_value(1)
     kinds = [value.get_node().get_type_name() for value in (a, b)]
     if not a.get_element_type().is_real() or kinds[0] == "Constant" or kinds[1] != "Constant":
+        return False
+    if np.isnan(np.min(b.get_node().get_data(), initial=0)):
         return False
     op.input(0).replace_source_output(b)
     op.input(1).replace_source_output(a)
