@@ -124,3 +124,29 @@ def test_what_counts_for_nothing_refuses_nothing(
     others = {"Gemm": [x.T.copy()], "Pad ": [np.ones(4, np.int64), np.array(5, kind)]}.get(node[:4], [])
     (y,) = openvino.prepare(parsed(f"({inputs}) => ({kind}[b, c] y) {{ y = {node} }}", opset=15)).run([x, *others])
     np.testing.assert_array_equal(y, right(x, *others), strict=True)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+@pytest.mark.parametrize(
+    ("node", "small", "right", "large"),
+    [
+        ("ReduceMean (x)", 2**28, 2**28, 2**30 + 1),
+        ("ReduceL2 (x)", 2**13, 2**14, 40000),
+        ("Gemm (x, x)", 2**13, 2**27, 70001),
+        ('Einsum <equation = "ij,jk->ik"> (x, x)', 2**13, 2**27, 70001),
+        ("Pow (x, two)", 2**14, 2**28, 70001),
+        ('ScatterElements <reduction = "add"> (x, i, x)', 2**27, 3 * 2**27, 2**31 - 1),
+    ],
+)
+def test_what_leaves_int32_on_the_way_is_refused(
+    openvino: type[omb.Preset], kind: str, node: str, small: int, right: int, large: int
+) -> None:
+    if node.startswith("Pow") and kind == "uint64":
+        pytest.skip("ONNX has no Pow of uint64")
+    constants = "int64 two = {2}, int64[2, 2] i = {0, 0, 0, 0}"
+    prepared = openvino.prepare(
+        parsed(f"({kind}[2, 2] x) => ({kind}[b, c] y) <{constants}> {{ y = {node} }}", opset=18)
+    )
+    assert prepared.run(np.full((2, 2), small, kind))[0].max() == right
+    with pytest.raises(omb.InputError, match="overflows"):
+        prepared.run(np.full((2, 2), large, kind))
