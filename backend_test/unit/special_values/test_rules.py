@@ -252,7 +252,7 @@ TRIED_ELSEWHERE = {
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(
     """
-    attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads convert_version
+    attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads conv_turned convert_version
     expand_to_nothing gather_nothing integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors
     no_axes non_max_suppression non_zero optional_get_element optional_has_element pad_axes pool_indices pool_pads range_end recurrent_layout
     run_time_scales scan_captures

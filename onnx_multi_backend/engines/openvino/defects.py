@@ -198,6 +198,8 @@ def _unique(site: Site) -> Defect | None:
     return None
 
 
+_COLUMN = Only({"instruction_set": "avx512f"}, form_defects.column)
+
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": _attention,
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
@@ -206,6 +208,8 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, form_defects.centered),
     "Compress": _compress,
+    "Conv": _COLUMN,
+    "ConvInteger": _COLUMN,
     "ConvTranspose": form_defects.conv_transpose,
     "DFT": _fourier,
     "DequantizeLinear": form_defects.scaled,
@@ -226,7 +230,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "NonZero": form_defects.non_zero,
     "PRelu": form_defects.prelu,
     "Pad": Several((_pad, Only({"openvino": "<2026"}, form_defects.padded))),
-    "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled)),
+    "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled, _COLUMN)),
     "QLinearMatMul": form_defects.scaled,
     "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
     "RNN": _recurrent,
