@@ -33,7 +33,12 @@ _KEEPS_BITS = frozenset(
 _FEWEST_BITS = 5
 
 #: Operators whose results depend on how many elements they sum.
-_COUNTED = frozenset({"ReduceSum", "CumSum", "ReduceL1", "ReduceSumSquare", "MatMul", "Gemm"})
+_COUNTED = frozenset(
+    {
+        *("CumSum", "Einsum", "Gemm", "MatMul", "ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"),
+        *("ScatterElements", "ScatterND"),
+    }
+)
 
 
 class Bound(NamedTuple):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,83 @@ def test_inputs_are_held_to_int32_once_something_else_reads_them(openvino: type[
     np.testing.assert_array_equal(prepared.run([np.array([1, 2, 3])])[0], [True, False, False])
     with pytest.raises(omb.InputError, match="element"):
         prepared.run([np.array([1, 2, 2**32 + 1])])
+
+
+KINDS = ["int32", "int64", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", ["3, 4", "n, m"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_sums_along_axes_that_are_known_only_at_run_time(
+    openvino: type[omb.Preset], kind: str, shape: str, keepdims: int
+) -> None:
+    made = "b, c" if keepdims else "b"
+    model = parsed(
+        f"({kind}[{shape}] x, int64[1] axes) => ({kind}[{made}] y) {{ y = ReduceSum <keepdims = {keepdims}> (x, axes) }}",
+        opset=18,
+    )
+    x = (2**20 + GENERATOR.integers(0, 2**18, (3, 4)) + 1).astype(kind)
+    (y,) = openvino.prepare(model).run([x, np.array([-1])])
+    np.testing.assert_array_equal(y, x.sum(1, keepdims=bool(keepdims), dtype=kind), strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("node", "given", "right"),
+    [
+        ("Gemm <beta = 0.5> (x, w)", "{kind}[4, 3] w", lambda x, w: x @ w),
+        (
+            'Pad <mode = "reflect"> (x, pads, value)',
+            "int64[4] pads, {kind} value",
+            lambda x, p, v: np.pad(x, 1, mode="reflect"),
+        ),
+        ("ReduceL2 (x)", "", lambda x: np.sqrt((x.astype(np.float64) ** 2).sum(keepdims=True)).astype(x.dtype)),
+    ],
+)
+def test_what_counts_for_nothing_refuses_nothing(
+    openvino: type[omb.Preset], kind: str, node: str, given: str, right: Callable[..., np.ndarray]
+) -> None:
+    """Gemm's factor of a matrix that is left out, and the value that a mirrored Pad does not put in."""
+    inputs = ", ".join([f"{kind}[3, 4] x", *([given.format(kind=kind)] if given else [])])
+    x = (np.arange(12).reshape(3, 4) + 2**12).astype(kind)
+    others = {"Gemm": [x.T.copy()], "Pad ": [np.ones(4, np.int64), np.array(5, kind)]}.get(node[:4], [])
+    (y,) = openvino.prepare(parsed(f"({inputs}) => ({kind}[b, c] y) {{ y = {node} }}", opset=15)).run([x, *others])
+    np.testing.assert_array_equal(y, right(x, *others), strict=True)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+@pytest.mark.parametrize(
+    ("node", "small", "right", "large"),
+    [
+        ("ReduceMean (x)", 2**28, 2**28, 2**30 + 1),
+        ("ReduceL2 (x)", 2**13, 2**14, 40000),
+        ("Gemm (x, x)", 2**13, 2**27, 70001),
+        ('Einsum <equation = "ij,jk->ik"> (x, x)', 2**13, 2**27, 70001),
+        ("Pow (x, two)", 2**14, 2**28, 70001),
+        ('ScatterElements <reduction = "add"> (x, i, x)', 2**27, 3 * 2**27, 2**31 - 1),
+    ],
+)
+def test_what_leaves_int32_on_the_way_is_refused(
+    openvino: type[omb.Preset], kind: str, node: str, small: int, right: int, large: int
+) -> None:
+    if node.startswith("Pow") and kind == "uint64":
+        pytest.skip("ONNX has no Pow of uint64")
+    constants = "int64 two = {2}, int64[2, 2] i = {0, 0, 0, 0}"
+    prepared = openvino.prepare(
+        parsed(f"({kind}[2, 2] x) => ({kind}[b, c] y) <{constants}> {{ y = {node} }}", opset=18)
+    )
+    assert prepared.run(np.full((2, 2), small, kind))[0].max() == right
+    with pytest.raises(omb.InputError, match="overflows"):
+        prepared.run(np.full((2, 2), large, kind))
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("amount", ["x, c", "x, n"])
+def test_a_shifted_scalar_is_a_scalar(openvino: type[omb.Preset], kind: str, direction: str, amount: str) -> None:
+    model = parsed(
+        f"""({kind} x, {kind} n) => ({kind} y) <{kind} c = {{3}}> {{ y = BitShift <direction = "{direction}"> ({amount}) }}"""
+    )
+    (y,) = openvino.prepare(model).run([np.array(20, kind), np.array(3, kind)])
+    np.testing.assert_array_equal(y, np.array(160 if direction == "LEFT" else 2, kind), strict=True)

@@ -7,6 +7,7 @@ from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
+from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
@@ -76,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     compress_nothing,
     conv_integer_zero_points,
     conv_transpose_pads,
+    conv_turned,
     cum_prod,
     det,
     exact_integers,

@@ -10,6 +10,7 @@ from onnx import TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
+from onnx_multi_backend.adapt.rules.conv_turned import one_column
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
@@ -173,6 +174,15 @@ def pooled(site: Site) -> Defect | None:
             beyond = -(-(size + begin + end - reach) // stride) * stride >= size + begin
         if beyond:
             return Defect("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
+    return None
+
+
+def column(site: Site) -> Defect | None:
+    """Source: measured, with two threads or more; ConvInteger and QLinearConv use the same kernels."""
+    if one_column(site):
+        return Defect(
+            "of one channel, a single column is written to other places, which may end the process", wrong=True
+        )
     return None
 
 

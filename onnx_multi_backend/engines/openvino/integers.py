@@ -156,7 +156,8 @@ def _exact(site: Site) -> bool:
     if site.op_type in _COMPARISONS:
         return _compared_exactly(read)
     if site.op_type == "Pad":
-        return not site.has_input(2) or site.value(site.input(2)).small
+        moves = not site.has_input(2) or site.attribute("mode", "constant") != "constant"
+        return moves or site.value(site.input(2)).small
     if site.op_type in _SUMS:
         return _sum_is_small(site, read[0])
     if site.op_type in _PRODUCTS:
