@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import onnx_multi_backend as omb
+from backend_test.unit import models
 from backend_test.unit.adapt.test_second_runs import Form
 
 GENERATOR = np.random.default_rng(8)
@@ -172,3 +174,31 @@ def test_forms_that_come_out_wrong_without_a_word_are_right(preset: type[omb.Pre
         got = prepared.run([*values, np.ones(1, np.float32)])[0]
         assert got.shape == right.shape
         np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5 if got.dtype.kind == "f" else 0)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("to", [TensorProto.INT8, TensorProto.UINT16, TensorProto.INT32])
+def test_non_zero_integers_of_an_opset_that_compares_few(openvino_ep: type[omb.Preset], to: int) -> None:
+    """Before opset 11 Equal compares integers of 32 and 64 bits alone."""
+    dtype = helper.tensor_dtype_to_np_dtype(to)
+    made = models.model(
+        [
+            models.node("Cast", ["x"], ["c"], to=to),
+            models.node("NonZero", ["c"], ["y"]),
+            models.node("NonZero", ["k"], ["z"]),  # of a constant
+            models.node("Exp", ["x"], ["e"]),
+            models.node("Neg", ["e"], ["w"]),
+        ],
+        [models.tensor("x", (2, 3))],
+        [
+            models.tensor("y", (2, None), TensorProto.INT64),
+            models.tensor("z", (2, None), TensorProto.INT64),
+            models.tensor("w", (2, 3)),
+        ],
+        initializers={"k": np.int8([[3, 0, 1]])},
+        opsets={"": 10},
+    )
+    x = np.float32([[0.3, 1, 0], [0.7, 2, 0.99]])
+    got = openvino_ep.prepare(made).run([x])
+    np.testing.assert_array_equal(got[0], np.nonzero(x.astype(dtype)))
+    np.testing.assert_array_equal(got[1], [[0, 0], [0, 2]])

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
+
+#: What Equal compares in every opset, and since which one it compares all integers.
+_COMPARED, _ALL = (TensorProto.INT32, TensorProto.INT64), 11
 
 
 def non_zero(site: Site) -> Iterator[ModelProto]:
@@ -16,4 +19,7 @@ def non_zero(site: Site) -> Iterator[ModelProto]:
     if not site.is_("NonZero") or kind not in INTEGER_BITS:
         return
     body = Body(site, site.opsets)
+    if kind not in _COMPARED and site.opset < _ALL:
+        kind = TensorProto.INT64
+        x = body.cast(x, kind)
     yield body.finish(body("NonZero", body("Not", body("Equal", x, body.constant(0, kind)))))

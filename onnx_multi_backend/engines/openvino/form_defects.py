@@ -85,7 +85,7 @@ def non_max_suppression(site: Site) -> Defect | None:
 
 
 def non_zero(site: Site) -> Defect | None:
-    if site.elem_type(site.input(0)) in INTEGER_BITS:
+    if site.elem_type(site.input(0)) in INTEGER_BITS and not site.is_known(site.input(0)):
         return Defect("a Cast of floating-point numbers to integers before it is left out", wrong=True)
     return None
 
