@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from onnx import TensorProto
 
@@ -12,16 +14,21 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
 _OPERATORS = frozenset({"ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"})
+#: The signed type of each: an engine adds digits of both in the same way, but for the mean.
+_SIGNED: Mapping[int, int] = {_T.INT32: _T.INT32, _T.INT64: _T.INT64, _T.UINT32: _T.INT32, _T.UINT64: _T.INT64}
 #: Up to 2**16 digits of so many bits have a sum that is exact in float32.
 _BITS = 8
 
 
 def summed_in_digits(body: Body, site: Site, kind: int, width: int) -> str | None:
-    """ReduceL1, ReduceMean, ReduceSum or ReduceSumSquare of integers that an engine keeps in `width` bits; the result wraps around.
+    """A reduction of integers that an engine keeps in `width` bits; the result wraps around.
 
     None where the shape and the axes are known, and running sums do; or where there may be no axes.
     """
-    if site.op_type not in _OPERATORS or kind not in (_T.INT32, _T.INT64) or site.attribute("noop_with_empty_axes", 0):
+    if site.op_type not in _OPERATORS or kind not in _SIGNED or site.attribute("noop_with_empty_axes", 0):
+        return None
+    given_kind, kind = kind, _SIGNED[kind]
+    if given_kind != kind and site.op_type not in ("ReduceSum", "ReduceSumSquare"):
         return None
     if site.shape(site.input(0)) is not None and axes_of(site) is not None:
         return None
@@ -29,6 +36,8 @@ def summed_in_digits(body: Body, site: Site, kind: int, width: int) -> str | Non
     if axes is None:
         return None
     keepdims = site.attribute("keepdims", 1)
+    if given_kind != kind:
+        x = body.cast(x, kind)
     if site.op_type == "ReduceL1":
         x = body("Abs", x)
     elif site.op_type == "ReduceSumSquare":
@@ -44,7 +53,7 @@ def summed_in_digits(body: Body, site: Site, kind: int, width: int) -> str | Non
     running = body("CumSum", body("Mul", sums, worth), body.constant(-1, _T.INT64))
     total = str(body("Gather", running, body.constant(-1, _T.INT64), axis=-1))
     if site.op_type != "ReduceMean":
-        return total
+        return total if given_kind == kind else body.cast(total, given_kind)
     one = body.constant(1, kind)
     ones = body("Expand", body.constant(1.0, _T.FLOAT), body("Shape", x))
     count = body.cast(body("ReduceSum", ones, axes, keepdims=keepdims), kind)
@@ -58,7 +67,7 @@ def _axes(body: Body, site: Site) -> str | None:
     given = site.attribute("axes")
     if given or site.has_input(1):
         shape = site.shape(site.input(1)) if not given else [len(given)]
-        if not shape or not shape[0]:
+        if not shape or not shape[0] or known == 0:
             return None
         return str(body("Mod", body.ints(*given) if given else site.input(1), rank))
     zero, one = body.constant(0, _T.INT64), body.constant(1, _T.INT64)
