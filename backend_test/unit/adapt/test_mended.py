@@ -244,6 +244,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
 
 #: What may end the process, which `test_engine_crashes` tries in processes of their own.
 DEADLY = {
+    "alone, with a list of no axes, it ends the process",
     "choosing nothing, which is known, ends the process",
     "constant bounds along axes known only at run time end the process",
     "a OneHot of no indices ends the process",

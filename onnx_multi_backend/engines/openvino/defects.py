@@ -65,6 +65,13 @@ def _without_axes(site: Site) -> Defect | None:
     return Defect("with a list of no axes, an axis is added", wrong=True) if has_no_axes(site) else None
 
 
+def _alone_without_axes(site: Site) -> Defect | None:
+    """Source: measured, where the execution provider takes nothing else."""
+    if has_no_axes(site):
+        return Defect("alone, with a list of no axes, it ends the process", wrong=True, deadly=True)
+    return None
+
+
 def _expand(site: Site) -> Defect | None:
     if comes_to_nothing(site):
         return Defect("expanding to nothing is left out, or ends the process", wrong=True)
@@ -198,6 +205,8 @@ def _unique(site: Site) -> Defect | None:
     return None
 
 
+_WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": "<2026"}, _alone_without_axes))
+
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": _attention,
     "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
@@ -210,7 +219,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ConvTranspose": Several((Only({"openvino": "<2026"}, form_defects.convolved), form_defects.conv_transpose)),
     "DFT": _fourier,
     "DequantizeLinear": form_defects.scaled,
-    "Expand": Several((Only({"openvino": ">=2026"}, _without_axes), _expand)),
+    "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": _recurrent,
     "Gather": form_defects.gather,
     "GatherND": _gather_nd,
@@ -252,7 +261,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ThresholdedRelu": special_values.find,
     "Tile": _tile,
     "Unique": _unique,
-    "Unsqueeze": Only({"openvino": ">=2026"}, _without_axes),
+    "Unsqueeze": Several(_WITHOUT_AXES),
 }
 
 #: The operators of which `may_have_defect` may be true.
