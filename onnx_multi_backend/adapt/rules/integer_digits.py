@@ -54,10 +54,9 @@ def summed_in_digits(body: Body, site: Site, kind: int, width: int) -> str | Non
     total = str(body("Gather", running, body.constant(-1, _T.INT64), axis=-1))
     if site.op_type != "ReduceMean":
         return total if given_kind == kind else body.cast(total, given_kind)
-    one = body.constant(1, kind)
-    ones = body("Expand", body.constant(1.0, _T.FLOAT), body("Shape", x))
-    count = body.cast(body("ReduceSum", ones, axes, keepdims=keepdims), kind)
-    return quotient(body, total, body("Where", body("Less", count, one), one, count), kind)
+    sizes = body("Gather", body("Shape", x), axes)
+    count = body("Max", body("ReduceProd", sizes, keepdims=0), body.constant(1, _T.INT64))
+    return quotient(body, total, body.cast(count, kind), kind)
 
 
 def _axes(body: Body, site: Site) -> str | None:
@@ -69,6 +68,8 @@ def _axes(body: Body, site: Site) -> str | None:
         shape = site.shape(site.input(1)) if not given else [len(given)]
         if not shape or not shape[0] or known == 0:
             return None
-        return str(body("Mod", body.ints(*given) if given else site.input(1), rank))
+        axes = body.ints(*given) if given else site.input(1)
+        behind = body.cast(body("Less", axes, body.constant(0, _T.INT64)), _T.INT64)
+        return str(body("Add", axes, body("Mul", behind, rank)))
     zero, one = body.constant(0, _T.INT64), body.constant(1, _T.INT64)
     return str(body("Range", zero, rank, one))
