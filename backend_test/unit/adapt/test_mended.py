@@ -82,6 +82,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Resize to a length that is rounded": resize(
             0.6, mode="linear", coordinate_transformation_mode="align_corners"
         ),
+        "Conv of constants": parsed(
+            18,
+            """(float[1] x) => (float[1, 1, 1, 1] y) <float[1, 1, 2, 2] i = {1, 2, 3, 4}, float[1, 1, 2, 2] w = {5, 6, 7, 8}> {
+            y = Conv (i, w, x) }""",
+        ),
         "RNN with layout=1": recurrent("RNN"),
         "GRU with layout=1": recurrent("GRU"),
         "LSTM with layout=1": recurrent("LSTM"),
@@ -239,6 +244,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
 
 #: What may end the process, which `test_engine_crashes` tries in processes of their own.
 DEADLY = {
+    "alone, with a list of no axes, it ends the process",
     "choosing nothing, which is known, ends the process",
     "constant bounds along axes known only at run time end the process",
     "a OneHot of no indices ends the process",
@@ -265,6 +271,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "BitShift beyond int32": [[np.float32([1, 3])]],
     "MaxPool with Indices of 8 bits": [[np.float32([[[0, 0, 0, 0, 0, 3]]])]],
+    "Conv of constants": [[np.float32([x])] for x in (2, 3, 2)],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }
 

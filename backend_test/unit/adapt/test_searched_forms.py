@@ -31,6 +31,17 @@ def test_a_list_of_no_axes_changes_nothing(openvino: type[omb.Preset], operator:
     np.testing.assert_array_equal(made, -x)
 
 
+@pytest.mark.parametrize("operator", ["Expand", "Unsqueeze"])
+@pytest.mark.parametrize("shape", ["", "[2]"])
+def test_a_list_of_no_axes_alone_on_the_execution_provider(
+    openvino_ep: type[omb.Preset], operator: str, shape: str
+) -> None:
+    """The provider takes a type that the CPU provider lacks, and nothing else: its process ended."""
+    model = parsed(f"(float16{shape} x) => (float16{shape} y) <int64[0] none = {{}}> {{ y = {operator} (x, none) }}")
+    x = np.full([2] if shape else [], 1.5, np.float16)
+    np.testing.assert_array_equal(openvino_ep.prepare(model).run([x])[0], x)
+
+
 def test_one_hot_of_no_indices(openvino: type[omb.Preset]) -> None:
     """All of it is known before anything runs; OpenVINO ended the process over it."""
     model = parsed("""() => (float[a, b, c] y) <float[0, 4] i = {}, float depth = {2}, float[2] values = {0, 1}> {
@@ -130,7 +141,9 @@ def test_special_values_of_rare_operators(openvino: type[omb.Preset], node: str,
 @pytest.mark.parametrize("order", ["x, c", "c, x"])
 @pytest.mark.parametrize("size", ["3", "n"])
 def test_a_nan_among_constants(openvino: type[omb.Preset], operator: str, order: str, size: str) -> None:
-    model = parsed(f"(float[{size}] x) => (float[{size}] y) <float[3] c = {{0.5, nan, 2}}> {{ y = {operator} ({order}) }}")
+    model = parsed(
+        f"(float[{size}] x) => (float[{size}] y) <float[3] c = {{0.5, nan, 2}}> {{ y = {operator} ({order}) }}"
+    )
     tensor = model.graph.initializer[0] if model.graph.initializer else None
     assert tensor is not None
     made = openvino.prepare(model).run(np.float32([1, 1, 1]))[0]

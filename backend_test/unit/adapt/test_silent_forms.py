@@ -7,8 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -181,12 +182,11 @@ def test_forms_that_come_out_wrong_without_a_word_are_right(preset: type[omb.Pre
 def test_non_zero_integers_of_an_opset_that_compares_few(openvino_ep: type[omb.Preset], to: int) -> None:
     """Before opset 11 Equal compares integers of 32 and 64 bits alone."""
     dtype = helper.tensor_dtype_to_np_dtype(to)
-    constant = np.array([[3, 0, 1]], dtype)
     made = models.model(
         [
             models.node("Cast", ["x"], ["c"], to=to),
             models.node("NonZero", ["c"], ["y"]),
-            models.node("NonZero", ["k"], ["z"]),
+            models.node("NonZero", ["k"], ["z"]),  # of a constant
             models.node("Exp", ["x"], ["e"]),
             models.node("Neg", ["e"], ["w"]),
         ],
@@ -196,10 +196,30 @@ def test_non_zero_integers_of_an_opset_that_compares_few(openvino_ep: type[omb.P
             models.tensor("z", (2, None), TensorProto.INT64),
             models.tensor("w", (2, 3)),
         ],
-        initializers={"k": constant},
+        initializers={"k": np.int8([[3, 0, 1]])},
         opsets={"": 10},
     )
     x = np.float32([[0.3, 1, 0], [0.7, 2, 0.99]])
     got = openvino_ep.prepare(made).run([x])
     np.testing.assert_array_equal(got[0], np.nonzero(x.astype(dtype)))
-    np.testing.assert_array_equal(got[1], np.nonzero(constant))
+    np.testing.assert_array_equal(got[1], [[0, 0], [0, 2]])
+
+
+@pytest.mark.parametrize("operator", ["Conv", "ConvTranspose"])
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_convolved_constants_are_added_to_once(openvino_ep: type[omb.Preset], operator: str, kind: str) -> None:
+    """The kernel is of one element, so that the channels are added."""
+    dtype = {"float": np.float32, "float16": np.float16}[kind]
+    image = IMAGE[..., :2].astype(dtype)
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[2] x) => ({kind}[1, 2, 4, 2] y, {kind}[1, 2, 4, 2] z) {{
+        y = {operator} (i, w, x) c = {operator} (i, w) b = Reshape (x, s) d = Exp (b) z = Add (c, d) }}"""
+    )
+    for name, array in {"i": image, "w": np.ones((2, 2, 1, 1), dtype), "s": np.array([2, 1, 1])}.items():
+        made.graph.initializer.append(numpy_helper.from_array(array, name))
+    prepared = openvino_ep.prepare(made)
+    channels = image.sum(1, keepdims=True)
+    for values in ([1, 2], [3, -4], [1, 2]):
+        x = np.array(values, dtype)[:, None, None]
+        for got, right in zip(prepared.run([x.ravel()]), (channels + x, channels + np.exp(x)), strict=True):
+            np.testing.assert_allclose(got, right, rtol=1e-2 if kind == "float16" else 1e-5, atol=1e-2)

@@ -13,9 +13,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
+from backend_test.search.answers import RESULT, Answer
 from backend_test.search.findings import KNOWN
+from backend_test.search.judge import Verdict
+from backend_test.search.trial import Trial, approximate
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the searches fork")
@@ -137,3 +141,16 @@ def test_the_mutator_finds_what_is_planted(tmp_path: Path, fault: str, category:
 def test_each_known_finding_has_a_reason(tool: str) -> None:
     entries = tomllib.loads((KNOWN / f"{tool}.toml").read_text(encoding="utf-8"))["finding"]
     assert all(entry.keys() == {"signature", "reason"} and all(entry.values()) for entry in entries)
+
+
+@pytest.mark.parametrize(("got", "noise"), [(-1.49e-8, True), (1e-5, False)])
+def test_what_is_left_of_a_difference_is_noise(got: float, noise: bool) -> None:
+    """A window of Blackman ends in 0.42 - 0.5 + 0.08, of which float32 leaves something, or 0."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (int64 n) => (float[m] y) { y = BlackmanWindow <periodic = 0> (n) }'
+    )
+    answers = {
+        name: Answer(RESULT, [[np.float32([value, 0])]])
+        for name, value in (("ours", got), ("bare", 1.49e-8), ("unoptimized", 0), ("reference", 0))
+    }
+    assert approximate(model, Trial(Verdict("worse-wrong"), answers)) is noise

@@ -119,6 +119,8 @@ def functions() -> Iterator[Form]:
     yield Form(rule, "LayerNormalization", (ROWS, weights, weights), opset=17)
     yield Form(rule, "RMSNormalization", (ROWS, weights), only="OrtCpu")  # its axes come from a Range: no OpenVINO
     yield Form(rule, "MeanVarianceNormalization", (ROWS[:, :, None, None],), {"axes": [1]})
+    image, kernel = np.float32([[[1, 2, 3]]]), np.ones((len(X), 1, 2), np.float32)
+    yield Form("constant_convolutions", "Conv", (image, kernel, X), known=(0, 1))
 
 
 def guarded() -> Iterator[Form]:

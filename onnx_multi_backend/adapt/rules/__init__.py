@@ -5,6 +5,7 @@ from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
+from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convolutions
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
@@ -75,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     bit_cast,
     bit_shift,
     compress_nothing,
+    constant_convolutions,
     conv_integer_zero_points,
     conv_transpose_pads,
     conv_turned,

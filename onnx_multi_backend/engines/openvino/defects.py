@@ -67,6 +67,13 @@ def _without_axes(site: Site) -> Defect | None:
     return Defect("with a list of no axes, an axis is added", wrong=True) if has_no_axes(site) else None
 
 
+def _alone_without_axes(site: Site) -> Defect | None:
+    """Source: measured, where the execution provider takes nothing else."""
+    if has_no_axes(site):
+        return Defect("alone, with a list of no axes, it ends the process", wrong=True, deadly=True)
+    return None
+
+
 def _expand(site: Site) -> Defect | None:
     if comes_to_nothing(site):
         return Defect("expanding to nothing is left out, or ends the process", wrong=True)
@@ -201,6 +208,7 @@ def _unique(site: Site) -> Defect | None:
 
 
 _COLUMN = Only({"instruction_set": "avx512f"}, form_defects.column)
+_WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": "<2026"}, _alone_without_axes))
 
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": _attention,
@@ -210,12 +218,12 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, form_defects.centered),
     "Compress": _compress,
-    "Conv": _COLUMN,
+    "Conv": Several((Only({"openvino": "<2026"}, form_defects.convolved), _COLUMN)),
     "ConvInteger": _COLUMN,
-    "ConvTranspose": form_defects.conv_transpose,
+    "ConvTranspose": Several((Only({"openvino": "<2026"}, form_defects.convolved), form_defects.conv_transpose)),
     "DFT": _fourier,
     "DequantizeLinear": form_defects.scaled,
-    "Expand": Several((Only({"openvino": ">=2026"}, _without_axes), _expand)),
+    "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": _recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
     "GatherND": _gather_nd,
@@ -257,7 +265,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ThresholdedRelu": special_values.find,
     "Tile": _tile,
     "Unique": _unique,
-    "Unsqueeze": Only({"openvino": ">=2026"}, _without_axes),
+    "Unsqueeze": Several(_WITHOUT_AXES),
 }
 
 #: The operators of which `may_have_defect` may be true.

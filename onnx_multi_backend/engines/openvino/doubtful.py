@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
@@ -19,6 +20,7 @@ _SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
 
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
 _ONLY_WITH: Mapping[str, frozenset[str]] = {
+    "Conv": frozenset(),
     "ConvTranspose": frozenset({"auto_pad"}),
     **dict.fromkeys(("ReduceL1", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
     "ReduceL2": frozenset({"noop_with_empty_axes"}),
@@ -44,6 +46,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
+    if node.op_type in CONVOLUTIONS and node.input and node.input[0] in facts.known:
+        return True
     if node.op_type == "MaxPool" and len(node.output) > 1:
         return True
     if node.op_type == "Unsqueeze":

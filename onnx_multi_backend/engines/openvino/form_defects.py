@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
@@ -190,6 +191,13 @@ def conv_transpose(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     if site.attribute("auto_pad", "NOTSET") in SAME and (shape is None or None in shape[2:]):
         return Defect("where the shape is known only at run time, auto_pad is taken for the larger output", wrong=True)
+    return None
+
+
+def convolved(site: Site) -> Defect | None:
+    """Source: measured; of other operators (Gemm, BatchNormalization, MatMul, ...) it is right."""
+    if remains_to_be_computed(site):
+        return Defect("what is convolved of constants is added to in each run", wrong=True)
     return None
 
 

@@ -235,7 +235,7 @@ def _constant_first(op: Any) -> bool:
 
 def _holds_nan(constant: Any) -> bool:
     data = constant.get_data()
-    return bool((data != data).any())  # noqa: PLR0124  # of bfloat16 too
+    return bool((data != data).any())  # of bfloat16 too
 
 
 #: Measured with OpenVINO 2026.4.
