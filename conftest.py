@@ -8,6 +8,7 @@ from hypothesis import settings
 
 pytest_plugins = [
     "onnx_multi_backend.conformance.pytest_plugin",
+    "backend_test.cases_once",
     "backend_test.sampling",
     "backend_test.one_thread",
     "backend_test.long_first",

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent
 DIST = ROOT / "build" / "dist"
 JUNIT = ROOT / "build" / "junit"
 EXPORTED = ROOT / "build" / "exported"
+REWRITTEN = ROOT / "build" / "rewritten"
 LOCK = "constraints/ci.txt"
 MODELS = "constraints/models.txt"
 REAL = ROOT / "build" / "real-models"
@@ -151,6 +152,8 @@ def tests(session: nox.Session, engines: str) -> None:
     # Not loadfile: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
     ignored = [f"--ignore=backend_test/{path}" for path in PROVEN_ELSEWHERE[engines]]
     ignored += [f"--proven-elsewhere={name}" for name in PRESETS_PROVEN_ELSEWHERE[engines]]
+    if engines == "cpu":  # for `emulated`
+        ignored += ["-p", "backend_test.processors.keeping", f"--keep-rewritten={REWRITTEN}"]
     session.run("pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}", *ignored, *session.posargs)
 
 
@@ -164,8 +167,8 @@ def emulated(session: nox.Session) -> None:
         (JUNIT / "processors-none.xml").write_text(NOT_EMULATED.format(reason=NO_QEMU), encoding="utf-8")
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"])
-    run = ("python", "-m", "backend_test.processors", "--adapted", "--out=build/emulated", f"--junit={JUNIT}")
-    session.run(*run, *session.posargs)
+    options = ("--adapted", "--out=build/emulated", f"--junit={JUNIT}", f"--rewritten={REWRITTEN}")
+    session.run("python", "-m", "backend_test.processors", *options, *session.posargs)
 
 
 @nox.session(tags=["nightly"], default=False)
@@ -243,7 +246,10 @@ def package(session: nox.Session) -> None:
     install(session, *nox.project.dependency_groups(PYPROJECT, "package"))
     for old in DIST.glob("*"):
         old.unlink()
-    session.run("python", "-m", "build", f"--outdir={DIST}")
+    if session.venv_backend == "uv":  # makes its two environments in a tenth of the time that pip takes
+        session.run("uv", "build", f"--out-dir={DIST}")
+    else:
+        session.run("python", "-m", "build", f"--outdir={DIST}")
     session.run("twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
 
 

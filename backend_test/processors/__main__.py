@@ -4,7 +4,8 @@
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
 tests of special values alone, all of them on each emulated processor. With ``--adapted`` each of these runs on one processor of every
 instruction set, and each case that passes adapted on one of the processors, by its name; with ``--processor`` that is the one
-named, so that all of them run on it. A run that was interrupted goes on with ``--resume``.
+named, so that all of them run on it. A run that was interrupted goes on with ``--resume``. With ``--rewritten`` what the host's suites
+have rewritten (`keeping`) is not rewritten again.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend_test.processors import emulation, rewritten, sharing
-from backend_test.processors.official import PRESETS, write_cases
+from backend_test.processors import emulation, making, sharing
+from backend_test.processors.official import ADAPTED, PRESETS, write_cases
 from backend_test.unit.special_values import made
 from onnx_multi_backend.conformance import Report, merge
 from onnx_multi_backend.conformance.report.junit import render_junit
@@ -31,9 +32,6 @@ from onnx_multi_backend.host import cpus, processor
 
 SPECIAL_VALUES = Path(__file__).parents[1] / "unit" / "special_values"
 HOST = "host"
-
-#: The presets whose adapted cases ``--adapted`` runs; the slowest first.
-ADAPTED = ("Openvino", "OrtCpu")
 
 #: Seconds after which a run on a processor is given up.
 LIMIT = 4 * 3600.0
@@ -48,11 +46,11 @@ class Task:
     processor : str
         Its name; `HOST` for this one.
     name : str
-        A preset's, or ``special-values``.
+        A preset's, ``adapted`` or ``special-values``.
     words : tuple of str
         What `within` is called with.
-    report : Path, optional
-        The report that it writes.
+    reports : mapping of str to Path
+        The reports that it writes, by preset.
     needs : tuple of str
         What is made on the host before, by its name.
     """
@@ -60,7 +58,7 @@ class Task:
     processor: str
     name: str
     words: tuple[str, ...]
-    report: Path | None = None
+    reports: Mapping[str, Path] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
 
@@ -102,6 +100,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--adapted", action="store_true", help="only special values, and each case that passes adapted once"
     )
+    parser.add_argument("--rewritten", type=Path, help="a folder that `pytest --keep-rewritten` wrote")
     parser.add_argument("--special-values", action="store_true", help="only special values, which takes minutes")
     parser.add_argument("--processor", action="append", help="only this one; repeatable")
     given = parser.parse_args(arguments)
@@ -134,19 +133,21 @@ def main(arguments: Sequence[str]) -> int:
     if not given.special_values:
         cases = out / "cases.pickle"
         makers["cases"] = functools.partial(write_cases, cases)
-        for preset in ADAPTED if given.adapted else reversed(PRESETS):  # the slowest first
+        if given.adapted:  # one process of a processor for all presets: starting one takes seconds there
+            for preset in ADAPTED:
+                words = (
+                    preset,
+                    str(_made(preset, out)),
+                    *([str(given.rewritten.resolve())] if given.rewritten else []),
+                )
+                makers[preset] = functools.partial(_make, making.__name__, *words)
             for i, name in enumerate(wanted):
-                if on_offer(preset, name):
-                    report = out / name / preset / "report.json"
-                    words = ["suite", str(cases), str(report.parent), preset]
-                    if given.adapted:
-                        made_of = _made(preset, out)
-                        shares = len(wanted)
-                        words += [f"--rewritten={made_of}", f"--share={i}/{shares}"]
-                        of_these = ",".join(f"{share}/{shares}" for share in range(len(wanted)))
-                        makers[preset] = functools.partial(_make, rewritten.__name__, preset, str(made_of), of_these)
-                    tasks.append(Task(name, preset, tuple(words), report, ("cases", *makers.keys() & {preset})))
-    left = [task for task in tasks if task.report is None or not task.report.exists()]
+                made_of = {preset: _made(preset, out) for preset in ADAPTED if on_offer(preset, name)}
+                tasks.append(_suites(name, "adapted", cases, out, made_of, f"--share={i}/{len(wanted)}"))
+        else:  # the slowest first
+            on = [(preset, name) for preset in reversed(PRESETS) for name in wanted if on_offer(preset, name)]
+            tasks += [_suites(name, preset, cases, out, {preset: None}) for preset, name in on]
+    left = [task for task in tasks if not task.reports or not all(path.exists() for path in task.reports.values())]
     with ThreadPoolExecutor(cpus.usable().count) as pool:
         # In order: what is made comes before whoever waits for it, so that no task waits for one that has not begun.
         being_made = {name: pool.submit(make) for name, make in makers.items()}
@@ -157,14 +158,23 @@ def main(arguments: Sequence[str]) -> int:
             return run(task, out)
 
         well = list(pool.map(run_made, left))
-    reports = [(task, Report.read(task.report)) for task in tasks if task.report and task.report.exists()]
+    written = [(task.processor, preset, path) for task in tasks for preset, path in task.reports.items()]
+    reports = [(name, preset, Report.read(path)) for name, preset, path in written if path.exists()]
     if given.junit:
-        for task, report in reports:
-            path = given.junit / f"processors-{task.processor}-{task.name}.xml"
+        for name, preset, report in reports:
+            path = given.junit / f"processors-{name}-{preset}.xml"
             path.write_text(render_junit(report), encoding="utf-8")
     if reports:
-        _join([report for _, report in reports], out)
-    return int(not all(well) or any(report.unexpected for _, report in reports))
+        _join([report for _, _, report in reports], out)
+    return int(not all(well) or any(report.unexpected for _, _, report in reports))
+
+
+def _suites(name: str, what: str, cases: Path, out: Path, made: Mapping[str, Path | None], *options: str) -> Task:
+    """The suites of some presets on a processor, each with what is made of its cases beforehand."""
+    presets = [preset if path is None else f"{preset}={path}" for preset, path in made.items()]
+    words = ("suite", str(cases), str(out / name), *presets, *options)
+    reports = {preset: out / name / preset / "report.json" for preset in made}
+    return Task(name, what, words, reports, ("cases", *(preset for preset, path in made.items() if path is not None)))
 
 
 def _made(preset: str, folder: Path) -> Path:

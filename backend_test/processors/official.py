@@ -12,6 +12,7 @@ from zlib import crc32
 from onnx.backend.test import loader
 from onnx.backend.test.case.test_case import TestCase
 
+from backend_test import cases_once
 from backend_test.suite import baseline_path
 from onnx_multi_backend.cli.conformance_plan import make_plans
 from onnx_multi_backend.conformance import Baseline, Label, Plan
@@ -21,9 +22,13 @@ from onnx_multi_backend.presets.registry import get_preset
 #: The presets, and whether one is for processors of Intel alone.
 PRESETS: Mapping[str, bool] = {"OrtCpu": False, "Openvino": False, "OrtOpenvinoFloat": True}
 
+#: Those whose cases that pass adapted run on every emulated processor in `nox -s emulated`.
+ADAPTED = ("Openvino", "OrtCpu")
+
 
 def write_cases(path: Path) -> None:
-    """Generate the cases of single operators, and write them down; the others are files of the onnx package."""
+    """Write down the cases of single operators; the others are files of the onnx package."""
+    cases_once.keep()
     path.write_bytes(pickle.dumps([case for case in official_cases().values() if case.kind == "node"]))
 
 

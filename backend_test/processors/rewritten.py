@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host's engine had each case rewritten into: ``python -m backend_test.processors.rewritten PRESET FILE SHARES``.
+"""What the host's engine had each case rewritten into, written down and shown again.
 
 Rewriting asks the engine about one node after the other, which is most of the work on an emulated processor. So the host asks, and
 the emulated processor is shown the rewritten models first. It asks for itself where it does not take one, or would compute it
@@ -8,19 +8,13 @@ wrongly.
 
 from __future__ import annotations
 
-import itertools
 import pickle
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from backend_test.processors.official import adapted_cases, share_of
 from onnx_multi_backend.adapt import Adapted, lowering
 from onnx_multi_backend.adapt.engine import digest_of
-from onnx_multi_backend.conformance.cases import load_model
-from onnx_multi_backend.presets.registry import get_preset
 
 Lower = Callable[..., Iterator[Adapted]]
 #: By the digest of a model the one that the engine took in its place.
@@ -52,21 +46,21 @@ def replaying(lower: Lower, taken: Taken) -> Lower:
     return replay
 
 
-def use(path: Path) -> None:
-    """Have this process, and those that it forks, begin with what `main` wrote."""
-    taken: Taken = pickle.loads(path.read_bytes())
-    lowering.lower = replaying(lowering.lower, taken)
+class Replayed:
+    """Has this process, and those that it forks, begin with what `making` wrote.
 
+    Parameters
+    ----------
+    path : Path, optional
+        None: there is nothing to begin with.
+    """
 
-def main(preset: str, path: Path, shares: Sequence[str]) -> None:
-    taken: Taken = {}
-    lowering.lower = recording(lowering.lower, taken)
-    warnings.simplefilter("ignore")  # the suite tells what they are about
-    cases = adapted_cases(preset)
-    for case in itertools.chain.from_iterable(share_of(cases, share) for share in shares):
-        get_preset(preset).prepare(load_model(case))
-    path.write_bytes(pickle.dumps(taken))
+    def __init__(self, path: Path | None) -> None:
+        self._taken: Taken = {} if path is None else pickle.loads(path.read_bytes())
 
+    def __enter__(self) -> None:
+        self._lower = lowering.lower
+        lowering.lower = replaying(self._lower, self._taken)
 
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3].split(","))
+    def __exit__(self, *_: object) -> None:
+        lowering.lower = self._lower

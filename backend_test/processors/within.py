@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on one processor, in a process that may be emulated.
 
-- ``python -m backend_test.processors.within suite CASES OUT PRESET [--rewritten FILE] [--share I/N]``
+- ``python -m backend_test.processors.within suite CASES OUT PRESET[=REWRITTEN] ... [--share I/N]``
 - ``python -m backend_test.processors.within pytest ...``
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from backend_test.processors import official, rewritten
 from backend_test.processors.emulation import enter
-from backend_test.processors.official import PRESETS, adopt_cases, share_of
-from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Selection
+from backend_test.processors.official import adopt_cases, share_of
+from onnx_multi_backend.conformance import Baseline, CaseResult, Label, Plan, Report, Selection
 from onnx_multi_backend.conformance.case_facts import CaseFacts
 from onnx_multi_backend.conformance.cases import official_cases
 from onnx_multi_backend.conformance.run import run_conformance
@@ -39,18 +39,17 @@ class Named(Selection):
         return [name for name in cases if name in self.names]
 
 
-def run_suite(cases: Path, out: Path, preset: str, *, made: Path | None = None, share: str = "") -> int:
-    """Run the official suite on a preset, hold it to the baseline, and write the report.
+def run_suites(cases: Path, out: Path, presets: Mapping[str, Path | None], *, share: str = "") -> int:
+    """Run the official suite on some presets, hold it to the baselines, and write a report of each.
 
     Parameters
     ----------
     cases : Path
         What `official.write_cases` wrote.
     out : Path
-        The folder of the report.
-    preset : str
-    made : Path, optional
-        What `rewritten` wrote for the preset.
+        The folder that gets a folder with the report of each preset.
+    presets : mapping of str to Path or None
+        What `making` wrote for each preset.
     share : str
         Only the cases that pass adapted are run, by the baseline, and of them this share; empty for all cases.
 
@@ -62,14 +61,25 @@ def run_suite(cases: Path, out: Path, preset: str, *, made: Path | None = None, 
     Raises
     ------
     OnnxMultiBackendError
-        The preset cannot be used.
+        A preset cannot be used.
     """
     adopt_cases(cases)
     official_cases()
-    if made is not None:
-        rewritten.use(made)
     fork_workers()  # a forked worker is emulated too, and has the cases in memory
     print(f"on {processor.current()}", flush=True)
+    unexpected = 0
+    for preset, made in presets.items():
+        with rewritten.Replayed(made):
+            report = _run_suite(preset, share)
+        for case in report.unexpected:
+            print(f"{preset} {case.name}: {case.unexpected}", flush=True)
+        print(f"{preset}: {sum(c.label.is_pass for c in report.cases)} of {len(report.cases)} cases pass", flush=True)
+        report.write(out / preset / "report.json")
+        unexpected += len(report.unexpected)
+    return unexpected
+
+
+def _run_suite(preset: str, share: str) -> Report:
     plan, baseline = _plan(preset)
     names = [case for case, label in baseline.labels.items() if label == Label.ADAPTED]
     if share and not names:
@@ -82,12 +92,7 @@ def run_suite(cases: Path, out: Path, preset: str, *, made: Path | None = None, 
         again = run_conformance([plan], Named(names=dead), jobs=1, timeout=TIMEOUT)
         second = {case.name: case for case in again.cases}
         cases_run = tuple(second.get(case.name, case) for case in cases_run)
-    report = replace(report, cases=tuple(_held_to(baseline, plan, case) for case in cases_run))
-    for case in report.unexpected:
-        print(f"{preset} {case.name}: {case.unexpected}", flush=True)
-    print(f"{preset}: {sum(c.label.is_pass for c in report.cases)} of {len(report.cases)} cases pass", flush=True)
-    report.write(out / "report.json")
-    return len(report.unexpected)
+    return replace(report, cases=tuple(_held_to(baseline, plan, case) for case in cases_run))
 
 
 def _plan(name: str) -> tuple[Plan, Baseline]:
@@ -112,12 +117,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("preset", choices=PRESETS)
-    parser.add_argument("--rewritten", type=Path)
+    parser.add_argument("presets", nargs="+", metavar="PRESET[=REWRITTEN]")
     parser.add_argument("--share", default="")
     given = parser.parse_args(arguments[1:])
+    named = [word.partition("=") for word in given.presets]
+    presets = {name: Path(made) if made else None for name, _, made in named}
     try:
-        return int(run_suite(given.cases, given.out, given.preset, made=given.rewritten, share=given.share) > 0)
+        return int(run_suites(given.cases, given.out, presets, share=given.share) > 0)
     except DeviceUnavailableError as error:
         print(error, flush=True)
         return 1

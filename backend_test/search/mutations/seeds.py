@@ -15,6 +15,7 @@ import onnx
 from onnx import ModelProto, helper
 from onnx.backend.test.case.test_case import TestCase
 
+from backend_test import cases_once
 from backend_test.search.graphs import random_graph
 from onnx_multi_backend.conformance.cases import is_light, model_of, official_cases
 
@@ -36,6 +37,7 @@ class Seed(NamedTuple):
 @functools.cache
 def cases() -> tuple[list[TestCase], list[TestCase]]:
     """The cases that hold inputs, and the light models, which hold none."""
+    cases_once.keep()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [case for _, case in sorted(official_cases().items())]

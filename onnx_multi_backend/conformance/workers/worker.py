@@ -25,6 +25,8 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 from onnx_multi_backend.conformance.workers.child import Ready, work
 
+#: What the process imports that workers are forked from.
+PRELOADED = ["onnx_multi_backend.conformance.workers.preload"]
 #: Seconds that importing a backend may take.
 _LOADING = 300.0
 #: Seconds that a worker gets to end itself, beyond the time of its case.
@@ -202,7 +204,7 @@ def make_context() -> Any:
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["onnx_multi_backend.conformance.workers.preload"])
+    context.set_forkserver_preload(PRELOADED)
     # It imports the preloaded module before it learns the parent's sys.path, and says nothing where it cannot.
     here = str(Path(onnx_multi_backend.__file__).parents[1])
     given = os.environ.get("PYTHONPATH")
