@@ -84,8 +84,10 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Prese
 
 @pytest.fixture(autouse=True)
 def small_space(short_turns: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compared here are words, not times: turns are short, and the space is small."""
+    """What is compared here are words, not times: turns are short and few, and the space is small."""
     monkeypatch.setattr(contest, "_PROCESSES", 2)  # the first, and one more
+    monkeypatch.setattr(contest, "_LEAST", 6)
+    monkeypatch.setattr(contest, "_MOST", 12)
     knobs = OrtCpuBackend.knobs.__func__
     monkeypatch.setattr(OrtCpuBackend, "knobs", classmethod(lambda cls, host: knobs(cls, host)[:2]))
 
@@ -95,6 +97,8 @@ def small() -> Any:
 
 
 X = next(nets.images(1))
+#: Where it is not about what another process does: starting one costs more than all that it is asked.
+HERE = {"presets": ["OrtCpu"], "budget_s": 60, "processes": False}
 
 
 @pytest.mark.parametrize("objective", ["latency", "throughput", "memory"])
@@ -131,13 +135,13 @@ def test_what_crashes_or_hangs_costs_itself_alone(odd: str) -> None:
 
 
 def test_random_inputs_are_told_and_several(ort_cpu: type[omb.Preset]) -> None:
-    report = omb.tune(small(), shapes={"x": (1, 3, 16, 16)}, presets=["OrtCpu"], budget_s=60).report
+    report = omb.tune(small(), shapes={"x": (1, 3, 16, 16)}, **HERE).report
     assert report.random and report.examples == 3
     assert report.inputs == {"x": "float32 [1, 3, 16, 16]"}
 
 
 def test_data_is_compared_on_and_int8_is_told_but_not_chosen(ort_cpu: type[omb.Preset]) -> None:
-    tuned = omb.tune(nets.convolutional(), data=nets.images(6), presets=["OrtCpu"], budget_s=60)
+    tuned = omb.tune(nets.convolutional(), data=nets.images(6), **HERE)
     assert tuned.int8 is None and tuned.report.examples == 6
     int8 = [m for m in tuned.report.measurements if m.model == "int8 (ort)"]
     assert int8 and {m.outcome for m in int8} <= {Outcome.NOT_ALLOWED, Outcome.NOT_BETTER}
@@ -155,7 +159,7 @@ def test_int8_is_chosen_where_a_limit_allows_it_and_it_is_the_fastest(
         Contest, "score", lambda self, trial: score(self, trial) * (1e-3 if trial.candidate.model != "as given" else 1)
     )
     monkeypatch.setattr("onnx_multi_backend.tuning.search._CLEARLY_SLOWER", math.inf)
-    tuned = omb.tune(nets.convolutional(), data=nets.images(6), presets=["OrtCpu"], budget_s=60, min_cosine=0.9)
+    tuned = omb.tune(nets.convolutional(), data=nets.images(6), min_cosine=0.9, **HERE)
     assert tuned.int8 is not None
     assert any(node.op_type == "QuantizeLinear" for node in tuned.int8.graph.node)
     x = next(nets.images(1))
@@ -165,7 +169,7 @@ def test_int8_is_chosen_where_a_limit_allows_it_and_it_is_the_fastest(
 
 
 def test_fixed_shapes_are_chosen_only_where_they_are_allowed(ort_cpu: type[omb.Preset]) -> None:
-    report = omb.tune(small(), X, presets=["OrtCpu"], budget_s=60).report
+    report = omb.tune(small(), X, **HERE).report
     fixed = [m for m in report.measurements if "fixed shapes" in m.name]
     assert fixed and all(m.outcome is not Outcome.MEASURED for m in fixed)
     assert all("input_shapes" not in m.setup.options for m in report.measurements if m not in fixed)
@@ -215,7 +219,7 @@ def test_setups_are_benched_too(ort_cpu: type[omb.Preset]) -> None:
 
 
 def test_in_one_process_too(ort_cpu: type[omb.Preset]) -> None:
-    tuned = omb.tune(small(), X, presets=["OrtCpu"], budget_s=60, processes=False)
+    tuned = omb.tune(small(), X, **HERE)
     assert tuned.measurement.median > 0
     with pytest.raises(omb.OptionError, match="processes=True"):
         omb.tune(small(), X, objective="memory", processes=False)
@@ -258,7 +262,7 @@ def test_nothing_that_runs_is_an_error_with_the_reasons(ort_cpu: type[omb.Preset
     model.graph.node[0].domain = "nobody.knows"
     model.opset_import.append(models.helper.make_opsetid("nobody.knows", 1))
     with pytest.raises(omb.UnsupportedModelError, match="OrtCpu"):
-        omb.tune(model, np.ones(2, np.float32), presets=["OrtCpu"], budget_s=5)
+        omb.tune(model, np.ones(2, np.float32), **HERE)
 
 
 def test_what_cannot_be_kept_is_measured_all_the_same(odd: str) -> None:
@@ -277,7 +281,7 @@ def test_a_preset_whose_knobs_raise_is_tried_with_its_defaults(odd: str, monkeyp
 
 def test_without_a_reference_a_limit_allows_nothing(openvino: type[omb.Preset]) -> None:
     model = models.one_node("RandomNormalLike", [models.tensor("x", [2, 3])], [models.tensor("y", [2, 3])])
-    report = omb.tune(model, presets=["OrtCpu", "Openvino"], budget_s=20, max_error=1e-6).report
+    report = omb.tune(model, presets=["OrtCpu", "Openvino"], budget_s=20, max_error=1e-6, processes=False).report
     best = report.best
     assert report.reference == "" and best is not None and best.float32
     assert all(m.outcome is not Outcome.MEASURED for m in report.measurements if not m.float32)
