@@ -66,7 +66,7 @@ def planted(name: str) -> str:
 )
 def test_a_planted_fault_is_found_and_the_search_goes_on(tmp_path: Path, fault: str, category: str, count: int) -> None:
     preset = planted(fault)
-    limits = (f"--seconds={1 if fault == 'Hangs' else 20}", "--memory=0.5", f"--count={count}", "--seed=3")
+    limits = (f"--seconds={0.5 if fault == 'Hangs' else 20}", "--memory=0.5", f"--count={count}", "--seed=3")
     done = search("differential", tmp_path, f"--preset={preset}", *limits, *RELU)
     assert done.returncode == 1, done.stdout + done.stderr
     entries = journal(tmp_path, preset)
