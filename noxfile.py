@@ -75,7 +75,7 @@ PROVEN_ELSEWHERE = {
         "test_openvino.py",
         "test_ort.py",
         *(f"unit/{folder}" for folder in ("measuring", "search")),
-        *(f"unit/adapt/test_{name}.py" for name in ("engine_crashes", "float_names", "widths")),
+        *(f"unit/adapt/test_{name}.py" for name in ("engine_crashes", "float_names", "random_models", "widths")),
         *(f"unit/cache/test_{name}.py" for name in ("fingerprint", "folder", "two_processes")),
         "unit/calibration/test_bounds.py",
         *(
@@ -103,6 +103,10 @@ PROVEN_ELSEWHERE = {
         ),
     ],
 }
+
+#: Three for two processors: tests wait for other processes and for clocks a sixth of the time. Not loadfile: where an engine crashes its
+#: worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
+PROCESSES = ("-n", "3", "--dist", "worksteal")
 
 #: Presets whose engine another environment holds in the same release: of their own tests a sample runs.
 PRESETS_PROVEN_ELSEWHERE = {"cpu": [], "gpu": ["Openvino"], "openvino-ep": ["Openvino"]}
@@ -149,12 +153,11 @@ def tests(session: nox.Session, engines: str) -> None:
     report.unlink(missing_ok=True)  # whatever fails from here on, no old report is taken for this run's
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
-    # Not loadfile: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
     ignored = [f"--ignore=backend_test/{path}" for path in PROVEN_ELSEWHERE[engines]]
     ignored += [f"--proven-elsewhere={name}" for name in PRESETS_PROVEN_ELSEWHERE[engines]]
     if engines == "cpu":  # for `emulated`
         ignored += ["-p", "backend_test.processors.keeping", f"--keep-rewritten={REWRITTEN}"]
-    session.run("pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}", *ignored, *session.posargs)
+    session.run("pytest", *PROCESSES, f"--junitxml={report}", *ignored, *session.posargs)
 
 
 @nox.session(tags=["tests"])
@@ -172,8 +175,18 @@ def emulated(session: nox.Session) -> None:
 
 
 @nox.session(tags=["nightly"], default=False)
+def vendors(session: nox.Session) -> None:
+    """Run what `emulated` runs on the processor that it leaves out: AMD's, with the instruction sets of Intel's."""
+    if not shutil.which("qemu-x86_64"):
+        session.skip(NO_QEMU)
+    install(session, "--editable=.[test]", *ENGINES["cpu"])
+    run = ("python", "-m", "backend_test.processors", "--adapted", "--processor=EPYC", "--out=build/vendors")
+    session.run(*run, *session.posargs)
+
+
+@nox.session(tags=["nightly"], default=False)
 def special_values(session: nox.Session) -> None:
-    """Run all special values on each processor that QEMU emulates; `emulated` runs each on one of every instruction set."""
+    """Run all special values on each processor that QEMU emulates; `emulated` runs them on one of every instruction set."""
     if not shutil.which("qemu-x86_64"):
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"])
@@ -196,7 +209,7 @@ def whole(session: nox.Session, engines: str) -> None:
     """Run all tests in an environment, those too that are proven by others, and every suite in full."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
-    session.run("pytest", "-n", "2", "--dist", "worksteal", "--whole-suites", *session.posargs)
+    session.run("pytest", *PROCESSES, "--whole-suites", *session.posargs)
 
 
 #: The presets that the searches try in each environment, and those of the soak.
@@ -277,7 +290,7 @@ def bare(session: nox.Session) -> None:
         session.run("onnx-multi-backend", "--help", silent=True)
         session.run("onnx-multi-backend", "presets")
         toy = ("--pyargs", "onnx_multi_backend.conformance", "--onnx-backend", "toy_backend.ToyBackend")
-        session.run("python", "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *toy, "-k", "test_abs or sub")
+        session.run("python", "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", *toy, "-k", "test_abs or sub")
     if session.venv_backend == "uv":  # pip would download the gigabytes of CUDA libraries to resolve them
         for extra in (*ENGINES, "int8"):
             session.install("--dry-run", f"{wheel}[{extra}]", silent=False)

@@ -48,6 +48,11 @@ def keep() -> None:
     loader.load_node_model_tests = functools.cache(functools.partial(kept, loader.load_node_model_tests))
 
 
-def pytest_configure() -> None:
+def hand_on() -> None:
+    """Have this process, and the one that its conformance workers are forked from, take them from the folder."""
     keep()
     worker.PRELOADED.insert(0, f"{__package__}.cases_preloaded")
+
+
+def pytest_configure() -> None:
+    hand_on()

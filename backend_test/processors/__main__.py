@@ -115,11 +115,11 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(out / "bytecode"))
     quick = given.adapted or given.special_values
-    wanted = given.processor or list(emulation.PROCESSORS)
+    wanted = given.processor or list(emulation.EACH_INSTRUCTION_SET if given.adapted else emulation.PROCESSORS)
     if not given.processor and not quick:
         wanted.insert(0, HOST)
     tasks = []
-    if quick:
+    if quick:  # before the suites, which may have to wait for what is rewritten
         junit = {name: given.junit / f"processors-{name}-special.xml" for name in wanted} if given.junit else {}
         special = ("special-values",)
         tasks = [
@@ -147,8 +147,6 @@ def main(arguments: Sequence[str]) -> int:
         else:  # the slowest first
             on = [(preset, name) for preset in reversed(PRESETS) for name in wanted if on_offer(preset, name)]
             tasks += [_suites(name, preset, cases, out, {preset: None}) for preset, name in on]
-    # SSE's special values and all suites take longest. They come first, so that no processor idles at the end.
-    tasks.sort(key=lambda task: quick and not task.reports and emulation.VECTORS[task.processor] != "SSE4.2")
     left = [task for task in tasks if not task.reports or not all(path.exists() for path in task.reports.values())]
     with ThreadPoolExecutor(cpus.usable().count) as pool:
         # In order: what is made comes before whoever waits for it, so that no task waits for one that has not begun.

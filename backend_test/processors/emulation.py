@@ -30,6 +30,9 @@ VENDORS: Mapping[str, str] = {"Nehalem": "GenuineIntel", "Haswell": "GenuineInte
 #: The widest vectors there. Engines choose kernels by instruction set, not by vendor.
 VECTORS: Mapping[str, str] = {"Nehalem": "SSE4.2", "Haswell": "AVX2", "EPYC": "AVX2"}
 
+#: One processor for each of them.
+EACH_INSTRUCTION_SET = ("Nehalem", "Haswell")
+
 #: The variable that names the Python of an emulated process; without it the process is the host's.
 PYTHON = "OMB_EMULATED_PYTHON"
 

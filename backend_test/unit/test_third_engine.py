@@ -60,7 +60,9 @@ def test_the_command_line_labels_its_cases(fresh: Callable[..., str], installed:
     out = tmp_path / "report"
     fresh(
         f"sys.path.insert(0, {str(installed)!r})\n"
+        "from backend_test import cases_once\n"
         "from onnx_multi_backend.cli.entry import main\n"
+        "cases_once.hand_on()\n"
         f"sys.argv[1:] = ['conformance', '--preset', 'Tract', '--jobs', '1', '-k', {names!r}, '--out', {str(out)!r}]\n"
         "main()\n"
     )

@@ -150,20 +150,18 @@ def test_what_is_not_a_number_stays_among_its_neighbours(mode: str, special: flo
     assert not np.isfinite(result[2:4]).any()
 
 
-def test_places_are_exact_where_they_are_halves() -> None:
-    pytest.importorskip("openvino")
+def test_places_are_exact_where_they_are_halves(openvino: type[omb.Preset]) -> None:
     attributes = {"mode": "nearest", "keep_aspect_ratio_policy": "not_larger", "nearest_mode": "round_prefer_floor"}
     for length in (4, 6, 49, 98):
         for size in (3, 7, 14, 21):
             x = np.arange(length, dtype=np.float32)[:, None] + np.zeros((1, 2), np.float32)
             sizes = {"sizes": np.array([size, 1000])}
             model, feeds = _model(x, sizes, attributes, known=False)
-            _same(omb.OpenvinoBackend.prepare(model).run(feeds)[0], _right(x, sizes, attributes))
+            _same(openvino.prepare(model).run(feeds)[0], _right(x, sizes, attributes))
 
 
 @pytest.mark.parametrize("opset", [11, 13])
-def test_empty_scales_of_old_opsets(opset: int) -> None:
-    pytest.importorskip("openvino")
+def test_empty_scales_of_old_opsets(openvino: type[omb.Preset], opset: int) -> None:
     x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
     empty = np.zeros(0, np.float32)
     sizes = np.array([1, 1, 3, 7])
@@ -171,19 +169,18 @@ def test_empty_scales_of_old_opsets(opset: int) -> None:
     constants = {"e": empty, "s": sizes}
     model = models.model([node], [models.tensor("x", x.shape)], [models.tensor("y", None)], initializers=constants)
     model.opset_import[0].version = opset
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     assert "resize" in {a.pass_name for a in prepared.adaptations}
     _same(prepared.run([x])[0], resized(x, sizes=sizes, coordinates="half_pixel", mode="cubic", exclude=1))
 
 
-def test_one_model_resizes_images_of_many_sizes() -> None:
-    pytest.importorskip("openvino")
+def test_one_model_resizes_images_of_many_sizes(openvino: type[omb.Preset]) -> None:
     given_in = {"scales": np.array([0.5, 0.75], np.float32)}
     attributes = {"mode": "linear", "antialias": 1, "axes": [2, 3]}
     rng = np.random.default_rng(0)
     images = [rng.normal(size=(2, 3, *size)).astype(np.float32) for size in ((8, 8), (5, 11), (2, 4), (8, 8))]
     model, _ = _model(images[0], given_in, attributes, known=False, dynamic=True)
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     for x in images:
         _same(prepared.run([x, given_in["scales"]])[0], _right(x, given_in, attributes))
 
@@ -198,33 +195,32 @@ def test_one_model_resizes_images_of_many_sizes() -> None:
         ((2, 3, 2, 2, 2, 2), {"mode": "linear"}, {"sizes": np.array([2, 3, 2, 2, 3, 3])}),
     ],
 )
-def test_forms_without_a_telling_attribute(shape: Any, attributes: Any, given_in: Any) -> None:
+def test_forms_without_a_telling_attribute(
+    openvino: type[omb.Preset], shape: Any, attributes: Any, given_in: Any
+) -> None:
     """An axis that stays as long as it is, several axes at once, many axes: OpenVINO's own form is not used."""
-    pytest.importorskip("openvino")
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     model, feeds = _model(x, given_in, attributes, known=True)
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     assert "resize" in {a.pass_name for a in prepared.adaptations}
     _same(prepared.run(feeds)[0], _right(x, given_in, attributes))
 
 
-def test_what_openvino_gets_right_is_left_to_it() -> None:
-    pytest.importorskip("openvino")
+def test_what_openvino_gets_right_is_left_to_it(openvino: type[omb.Preset]) -> None:
     x = np.random.default_rng(1).normal(size=(1, 3, 4, 5)).astype(np.float32)
     given_in = {"scales": np.float32([1, 1, 2, 2])}
     for mode in ("nearest", "linear", "cubic"):
         model, feeds = _model(x, given_in, {"mode": mode}, known=True, dynamic=True)
-        prepared = omb.OpenvinoBackend.prepare(model)
+        prepared = openvino.prepare(model)
         assert not prepared.adaptations
         _same(prepared.run(feeds)[0], _right(x, given_in, {"mode": mode}))
 
 
-def test_scales_that_crop_are_refused() -> None:
+def test_scales_that_crop_are_refused(openvino: type[omb.Preset]) -> None:
     """ONNX's documentation multiplies their size by the region's, its shape inference does not."""
-    pytest.importorskip("openvino")
     x = np.ones((4, 4), np.float32)
     given_in = {"roi": np.float32([0, 0, 0.5, 0.5]), "scales": np.float32([2, 2])}
     attributes = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
     model, _ = _model(x, given_in, attributes, known=True)
     with pytest.raises(omb.UnsupportedModelError):
-        omb.OpenvinoBackend.prepare(model)
+        openvino.prepare(model)

@@ -51,10 +51,9 @@ def test_tile(shape: tuple[int, ...], dtype: Any, data: st.DataObject) -> None:
 @pytest.mark.parametrize("opset", [6, 13, 21])
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_tile_on_openvino(opset: int, dynamic: bool, dtype: Any) -> None:
-    pytest.importorskip("openvino")
+def test_tile_on_openvino(openvino: type[omb.Preset], opset: int, dynamic: bool, dtype: Any) -> None:
     x = np.arange(2 * 3 * 4 * 2).reshape(2, 3, 4, 2).astype(dtype)
-    prepared = omb.OpenvinoBackend.prepare(tile_of(x, opset=opset, dynamic=dynamic))
+    prepared = openvino.prepare(tile_of(x, opset=opset, dynamic=dynamic))
     for repeats in ([2, 3, 2, 2], [1, 1, 1, 1], [1, 2, 2, 2], [2, 0, 2, 2], [3, 1, 2, 3]):
         np.testing.assert_array_equal(prepared.run([x, np.array(repeats)])[0], np.tile(x, repeats))
 
@@ -105,28 +104,25 @@ def test_reductions(op_type: str, shape: tuple[int, ...], dynamic: bool, data: s
 
 @pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceLogSum", "ReduceL1", "ReduceMean", "ReduceMin"])
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_reductions_on_openvino(op_type: str, dynamic: bool) -> None:
-    pytest.importorskip("openvino")
+def test_reductions_on_openvino(openvino: type[omb.Preset], op_type: str, dynamic: bool) -> None:
     x = np.random.default_rng(1).uniform(0.5, 2, (2, 3, 4)).astype(np.float32)
     model = reduction_of(op_type, x.shape, 2, dynamic=dynamic)
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     for axes in ([0, 1], [2, 0], [-1, 1], [0, 1]):
         result = prepared.run([x, np.array(axes)])[0]
         np.testing.assert_allclose(result, expected(model, x, np.array(axes))[0], rtol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0, 2, 2)])
-def test_reductions_of_nothing(shape: tuple[int, ...]) -> None:
-    pytest.importorskip("openvino")
-    prepared = omb.OpenvinoBackend.prepare(reduction_of("ReduceSum", shape, 1, dynamic=True))
+def test_reductions_of_nothing(openvino: type[omb.Preset], shape: tuple[int, ...]) -> None:
+    prepared = openvino.prepare(reduction_of("ReduceSum", shape, 1, dynamic=True))
     for axis in range(3):
         result = prepared.run([np.zeros(shape, np.float32), np.array([axis])])[0]
         np.testing.assert_array_equal(result, np.zeros(shape).sum(axis))
 
 
-def test_a_model_older_than_the_rules_is_lifted() -> None:
+def test_a_model_older_than_the_rules_is_lifted(openvino: type[omb.Preset]) -> None:
     """The rule's body is of opset 18; what changed since in the model's own nodes is converted with it."""
-    pytest.importorskip("openvino")
     x = np.arange(16, dtype=np.float32).reshape(1, 2, 4, 2)
     nodes = [
         models.node("Unsqueeze", ["x"], ["u"], axes=[0]),
@@ -135,7 +131,7 @@ def test_a_model_older_than_the_rules_is_lifted() -> None:
     ]
     inputs = [models.tensor("x", x.shape), models.tensor("r", [4], INT64)]
     model = models.model(nodes, inputs, [models.tensor("y", [None] * 4)], opsets={"": 11})
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     assert {"tile", "opset_version"} <= {a.pass_name for a in prepared.adaptations}
     for repeats in ([1, 2, 2, 3], [2, 1, 3, 2]):
         np.testing.assert_array_equal(prepared.run([x, np.array(repeats)])[0], np.tile(x, repeats))

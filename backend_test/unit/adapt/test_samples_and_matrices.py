@@ -48,23 +48,21 @@ def test_samples(axes: int, mode: str, padding: str, aligned: int, dtype: Any, s
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 @pytest.mark.parametrize("axes", [1, 3])
-def test_samples_on_openvino(axes: int, mode: str, padding: str) -> None:
-    pytest.importorskip("openvino")
+def test_samples_on_openvino(openvino: type[omb.Preset], axes: int, mode: str, padding: str) -> None:
     rng = np.random.default_rng(axes)
     x = rng.normal(size=(2, 3, 3, 4, 5)[: axes + 2]).astype(np.float32)
     grid = rng.uniform(-2, 2, (2, 2, 3, 2)[: axes + 1] + (axes,)).astype(np.float32)
     model = sampling(x, grid, mode=mode, padding_mode=padding)
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     for places in (grid, -grid):
         np.testing.assert_allclose(prepared.run([x, places])[0], expected(model, x, places)[0], rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-def test_places_that_are_no_numbers_read_nothing_else(padding: str) -> None:
+def test_places_that_are_no_numbers_read_nothing_else(openvino: type[omb.Preset], padding: str) -> None:
     """An index made of NaN or an infinity would be read wherever it leads."""
-    pytest.importorskip("openvino")
     x = np.ones((1, 1, 2, 3, 4), np.float32)
-    prepared = omb.OpenvinoBackend.prepare(sampling(x, np.zeros((1, 1, 1, 1, 3)), mode="nearest", padding_mode=padding))
+    prepared = openvino.prepare(sampling(x, np.zeros((1, 1, 1, 1, 3)), mode="nearest", padding_mode=padding))
     for value in (np.nan, np.inf, -np.inf, 1e30):
         result = prepared.run([x, np.full((1, 2, 2, 2, 3), value, np.float32)])[0]
         assert set(result.ravel()) <= {0.0, 1.0}
@@ -99,14 +97,13 @@ def test_windows_beyond_the_image(size: int, kernel: int, stride: int, pads: int
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_the_rest_of_an_infinite_divisor(dtype: Any) -> None:
-    pytest.importorskip("openvino")
+def test_the_rest_of_an_infinite_divisor(openvino: type[omb.Preset], dtype: Any) -> None:
     values = np.array([-np.inf, -3, -0.0, 0.0, 2, np.inf, np.nan], dtype)
     a, b = (m.ravel() for m in np.meshgrid(values, np.array([-np.inf, -2, 2, np.inf], dtype)))
     kind = helper.np_dtype_to_tensor_dtype(a.dtype)
     inputs = [models.tensor("a", [None], kind), models.tensor("b", [None], kind)]
     model = models.one_node("Mod", inputs, [models.tensor("c", [None], kind)], opset=28, fmod=0, ir_version=13)
-    prepared = omb.OpenvinoBackend.prepare(model)
+    prepared = openvino.prepare(model)
     with np.errstate(all="ignore"):
         for one, other in ((a, b), (a[::-1].copy(), b[::-1].copy())):
             np.testing.assert_array_equal(prepared.run([one, other])[0], np.mod(one, other))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 
 import numpy as np
 import onnx
@@ -14,14 +15,19 @@ from backend_test.unit import models
 from onnx_multi_backend.calibration import QuantizedModel, quantize
 from onnx_multi_backend.calibration.bounds import upper_bound
 
-datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn, which comes with NNCF, is not installed")
+# Not imported before it is needed: that takes a second, in each process that collects the tests.
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("sklearn") is None, reason="scikit-learn, which comes with NNCF, is not installed"
+)
 
 #: Samples that the classifier learns from; the others are those that it will meet.
 LEARNT = 600
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
-    images, labels = datasets.load_digits(return_X_y=True)
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
     return images.astype(np.float32), labels
 
 

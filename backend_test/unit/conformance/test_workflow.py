@@ -34,7 +34,7 @@ def test_its_commands_run(tmp_path: Path) -> None:
             [
                 sys.executable,
                 "-m",
-                "onnx_multi_backend",
+                "backend_test.command",
                 *words,
                 "-k",
                 "test_abs or test_sub_cpu",
