@@ -23,7 +23,8 @@ from backend_test.unit.conformance.broken_backends import (
 )
 from backend_test.unit.models import linear, model, node, one_node, relu, subtract, tensor
 from examples.toy_backend import ToyBackend
-from onnx_multi_backend.conformance.tester import BackendTester, Benchmark, OperatorSupport, Timing
+from onnx_multi_backend.conformance.tester import BackendTester
+from onnx_multi_backend.conformance.tester_answers import Benchmark, OperatorSupport, Timing
 from onnx_multi_backend.errors import InvalidModelError, OptionError, RunError
 
 X = np.float32([[1, -2, 3]])
