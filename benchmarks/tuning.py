@@ -39,7 +39,8 @@ from onnx_multi_backend.tuning.contest import Contest
 from onnx_multi_backend.tuning.differences import Limits
 from onnx_multi_backend.tuning.lanes import lane_maker
 from onnx_multi_backend.tuning.space import space_of
-from onnx_multi_backend.tuning.trials import Trial, Trials
+from onnx_multi_backend.tuning.trial import Trial
+from onnx_multi_backend.tuning.trials import Trials
 
 #: Shapes of inputs that are drawn, by the name of the model's file.
 SHAPES = {

@@ -24,7 +24,8 @@ from onnx_multi_backend.tuning.lanes import lane_maker
 from onnx_multi_backend.tuning.measurement import Measurement, Outcome
 from onnx_multi_backend.tuning.report import Report
 from onnx_multi_backend.tuning.space import space_of, usable
-from onnx_multi_backend.tuning.trials import Trial, Trials
+from onnx_multi_backend.tuning.trial import Trial
+from onnx_multi_backend.tuning.trials import Trials
 
 #: Seconds that a model may take to be prepared or run, before its process is ended.
 _HANGS = 600.0

@@ -11,7 +11,8 @@ import numpy as np
 
 from onnx_multi_backend.measuring.intervals import Interval, ratio
 from onnx_multi_backend.tuning.measurement import Outcome
-from onnx_multi_backend.tuning.trials import Trial, Trials, turn_seconds
+from onnx_multi_backend.tuning.trial import Trial
+from onnx_multi_backend.tuning.trials import Trials, turn_seconds
 
 #: Rounds between two looks at who is to stay; half of them do.
 RUNGS = (3, 4, 6)

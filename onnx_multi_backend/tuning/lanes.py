@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onnx_multi_backend.models.given import ModelLike
+from onnx_multi_backend.tuning.any_lane import AnyLane
 from onnx_multi_backend.tuning.lane import Lane
 from onnx_multi_backend.tuning.remote import RemoteLane
-from onnx_multi_backend.tuning.trials import AnyLane
 
 
 def lane_maker(

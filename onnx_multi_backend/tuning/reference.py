@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.presets.setup import Setup
+from onnx_multi_backend.tuning.any_lane import AnyLane
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.differences import FLOAT32_NOISE, compare, noise_of
 from onnx_multi_backend.tuning.lane import why
-from onnx_multi_backend.tuning.trials import AnyLane, Trials
+from onnx_multi_backend.tuning.trials import Trials
 
 _PLAIN = Candidate(Setup("OrtCpu", None, {"session_options": {"graph_optimization_level": "ORT_DISABLE_ALL"}}))
 

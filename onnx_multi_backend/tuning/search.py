@@ -14,7 +14,8 @@ from onnx_multi_backend.tuning.contest import Contest
 from onnx_multi_backend.tuning.differences import widened
 from onnx_multi_backend.tuning.measurement import Outcome
 from onnx_multi_backend.tuning.space import Space
-from onnx_multi_backend.tuning.trials import Trial, Trials
+from onnx_multi_backend.tuning.trial import Trial
+from onnx_multi_backend.tuning.trials import Trials
 
 #: Presets whose defaults take so many times the best one's are not looked into.
 _HOPELESS = 2.5

@@ -26,7 +26,8 @@ from onnx_multi_backend.tuning.lanes import lane_maker
 from onnx_multi_backend.tuning.report import NOISY, Report
 from onnx_multi_backend.tuning.search import Search
 from onnx_multi_backend.tuning.space import Space, space_of, usable
-from onnx_multi_backend.tuning.trials import Trial, Trials
+from onnx_multi_backend.tuning.trial import Trial
+from onnx_multi_backend.tuning.trials import Trials
 from onnx_multi_backend.tuning.tuned import Tuned
 from onnx_multi_backend.tuning.variants import Variant, int8_variants
 

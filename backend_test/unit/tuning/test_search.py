@@ -20,7 +20,8 @@ from onnx_multi_backend.tuning.measurement import Outcome
 from onnx_multi_backend.tuning.report import LEAST_EFFECT, NOISY
 from onnx_multi_backend.tuning.search import Search
 from onnx_multi_backend.tuning.space import Space
-from onnx_multi_backend.tuning.trials import Trial, Trials
+from onnx_multi_backend.tuning.trial import Trial
+from onnx_multi_backend.tuning.trials import Trials
 
 KNOBS = {
     "threads": (1, 2),
