@@ -12,7 +12,7 @@ from onnx_multi_backend.engines.session import Feeds
 from onnx_multi_backend.errors import InputError, UnsupportedModelError
 from onnx_multi_backend.models.tensors import OBJECT, TensorInfo
 from onnx_multi_backend.running.bound import BoundRun
-from onnx_multi_backend.running.feeds import Slot
+from onnx_multi_backend.running.slots import Slot
 from onnx_multi_backend.sessions.signature import Signature
 
 
