@@ -4,70 +4,20 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
 
-import numpy as np
-from onnx import AttributeProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto
 
-from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of
+from onnx_multi_backend.adapt.single_node import infer, scope_of
+from onnx_multi_backend.adapt.wider_types import FLOATS, INTEGERS, OnWiderTypes, widened
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
-from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_tensors, subgraphs
-from onnx_multi_backend.models.tensors import WIDER, element_name, is_whole
+from onnx_multi_backend.models.tensors import WIDER, element_name
 
-_T = TensorProto
-
-
-class _Float(NamedTuple):
-    """A narrow type of floating-point numbers.
-
-    Attributes
-    ----------
-    mantissa : int
-        Bits of the fraction.
-    lowest : int
-        Exponent of the smallest normal number; below it lie the subnormal ones.
-    highest : int
-        Exponent of the largest number.
-    largest : float
-    beyond : float
-        What is too large becomes this where a Cast does not saturate.
-    signed_zero : bool
-    nan : bool
-        Whether there is a NaN. Without one, NaN becomes -0, as ml_dtypes and so ONNX's reference have it.
-    """
-
-    mantissa: int
-    lowest: int
-    highest: int
-    largest: float
-    beyond: float = np.nan
-    signed_zero: bool = True
-    nan: bool = True
-
-
-#: Source: https://onnx.ai/onnx/technical/float8.html and float4.html.
-_FLOATS: Mapping[int, _Float] = {
-    _T.FLOAT4E2M1: _Float(1, 0, 2, 6.0, 6.0, nan=False),
-    _T.FLOAT8E4M3FN: _Float(3, -6, 8, 448.0),
-    _T.FLOAT8E4M3FNUZ: _Float(3, -7, 7, 240.0, signed_zero=False),
-    _T.FLOAT8E5M2: _Float(2, -14, 15, 57344.0, np.inf),
-    _T.FLOAT8E5M2FNUZ: _Float(2, -15, 15, 57344.0, signed_zero=False),
-}
-#: Bits, and whether there is a sign.
-_INTEGERS: Mapping[int, tuple[int, bool]] = {
-    _T.INT4: (4, True),
-    _T.UINT4: (4, False),
-    _T.INT2: (2, True),
-    _T.UINT2: (2, False),
-}
 #: What makes tensors of a type that an attribute names.
 _MAKERS = frozenset({"Cast", "Constant", "ConstantOfShape", "EyeLike", "QuantizeLinear"})
-_KINDS = frozenset({*_FLOATS, *_INTEGERS})
+_KINDS = frozenset({*FLOATS, *INTEGERS})
 
 
 def carried_types(work: Work) -> None:
@@ -101,10 +51,10 @@ def carried_types(work: Work) -> None:
     del graph.value_info[:]
     for tensor in graph.initializer:
         if tensor.data_type in kinds:
-            tensor.CopyFrom(_widened(tensor))
+            tensor.CopyFrom(widened(tensor))
     nodes = []
     for node in graph.node:
-        made = list(_Rewriter(node, scope, kinds).nodes())
+        made = list(OnWiderTypes(node, scope, kinds).nodes())
         nodes += made
         if made != [node]:
             operators = ", ".join(dict.fromkeys(n.op_type for n in made))
@@ -161,147 +111,3 @@ def _named(attribute: AttributeProto) -> int:
     if attribute.name in ("to", "output_dtype", "dtype"):
         return attribute.i
     return attribute.t.data_type if attribute.HasField("t") else 0
-
-
-def _widened(tensor: TensorProto) -> TensorProto:
-    if not is_whole(tensor):
-        raise InvalidModelError(
-            f"The tensor {tensor.name!r} has fewer or more values than its shape. Export the model again."
-        )
-    wide = helper.tensor_dtype_to_np_dtype(WIDER[tensor.data_type])
-    return numpy_helper.from_array(numpy_helper.to_array(tensor).astype(wide), tensor.name)
-
-
-class _Rewriter:
-    """One node, on wide types instead of narrow ones."""
-
-    def __init__(self, node: NodeProto, scope: Scope, kinds: set[int]) -> None:
-        self._node = node
-        self._scope = scope
-        self._kinds = kinds
-        self._made: list[NodeProto] = []
-        self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-
-    def nodes(self) -> Iterator[NodeProto]:
-        node = self._node
-        if not node.output:
-            yield node
-            return
-        output, made = node.output[0], self._kind(node.output[0])
-        source = self._kind(node.input[0]) if node.input else 0
-        match node.op_type:
-            case "Cast" | "CastLike" if made in self._kinds:
-                self._narrow(node.input[0], output, made, source)
-            case "Cast" if source in self._kinds:
-                self._add("Cast", [node.input[0]], output, to=made)
-            case "QuantizeLinear" if made in self._kinds:
-                self._quantize(output, made)
-            case "DequantizeLinear" if source in self._kinds:
-                x = self._add("Cast", [node.input[0]], to=_T.FLOAT)
-                if len(node.input) > 2 and node.input[2]:
-                    x = self._add("Sub", [x, self._by_axis(node.input[2])])
-                self._add("Cast", [self._add("Mul", [x, self._by_axis(node.input[1])])], output, to=made)
-            case "Constant" if made in self._kinds and "value" in self._attributes:
-                yield helper.make_node("Constant", [], [output], value=_widened(self._attributes["value"]))
-                return
-            case _:
-                yield node
-                return
-        yield from self._made
-
-    def _kind(self, name: str) -> int:
-        found = self._scope.types.get(name)
-        return found.tensor_type.elem_type if found is not None and found.HasField("tensor_type") else 0
-
-    def _rank(self, name: str) -> int:
-        found = self._scope.types.get(name)
-        return len(found.tensor_type.shape.dim) if found is not None else 0
-
-    def _add(self, op_type: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
-        output = output or f"{self._node.output[0]}/omb_carried_{len(self._made)}"
-        name = f"{output}/{GUARDED if op_type == 'ReduceMax' else 'node'}"  # what it reduces is finite
-        self._made.append(helper.make_node(op_type, inputs, [output], name, **attributes))
-        return output
-
-    def _number(self, value: Any, kind: type = np.float32) -> str:
-        return self._add("Constant", [], value=numpy_helper.from_array(np.array(value, kind)))
-
-    def _where(self, condition: str, yes: str, no: str) -> str:
-        return self._add("Where", [condition, yes, no])
-
-    def _narrow(self, x: str, output: str, kind: int, source: int) -> None:
-        if kind in _FLOATS:
-            if source != _T.FLOAT and not (source in self._kinds and source in _FLOATS):
-                x = self._add("Cast", [x], to=_T.FLOAT)
-            self._round(x, output, kind, saturate=bool(self._attributes.get("saturate", 1)))
-        else:
-            self._wrap(self._add("Cast", [x], to=_T.INT32), output, kind)
-
-    def _round(self, x: str, output: str, kind: int, *, saturate: bool) -> None:
-        """Round to the multiple of the step that the number's exponent gives.
-
-        Written with ``Less`` and ``LessOrEqual`` alone: OpenVINO's ``Greater`` is true of NaN with AVX-512 and with SSE4.2.
-        """
-        narrow = _FLOATS[kind]
-        size, zero, one = self._add("Abs", [x]), self._number(0), self._number(1)
-        steps = [2.0 ** (k - narrow.mantissa) for k in range(narrow.lowest, narrow.highest + 1)]
-        # The step doubles at each power of two: it is the largest of those that belong to the powers that the number has reached.
-        powers = self._number([2.0**k for k in range(narrow.lowest + 1, narrow.highest + 1)])
-        last = self._add("Unsqueeze", [size, self._number([-1], np.int64)])
-        reached = self._add("Cast", [self._add("LessOrEqual", [powers, last])], to=_T.FLOAT)
-        steps_reached = self._add("Mul", [reached, self._number(steps[1:])])
-        largest = self._add("ReduceMax", [steps_reached, self._number([-1], np.int64)], keepdims=0)
-        step = self._add("Max", [largest, self._number(steps[0])])
-        rounded = self._add("Mul", [self._add("Round", [self._add("Div", [size, step])]), step])
-        too_large = self._add("Less", [self._number(narrow.largest), rounded])
-        rounded = self._where(too_large, self._number(narrow.largest if saturate else narrow.beyond), rounded)
-        below = self._add("Less", [x, zero])
-        if not narrow.signed_zero:  # and what is rounded to zero has no sign
-            below = self._add("And", [below, self._add("Less", [zero, rounded])])
-        if not narrow.nan:
-            lost = self._add("IsNaN", [x])
-            rounded = self._where(lost, zero, rounded)
-            below = self._add("Or", [below, lost])
-        if narrow.signed_zero:
-            below = self._add("Or", [below, self._add("Less", [self._add("Div", [one, x]), zero])])
-        # A product, because the Where of ONNX Runtime makes 0 of -0.
-        twice = self._add("Mul", [self._add("Cast", [below], to=_T.FLOAT), self._number(2)])
-        self._add("Mul", [rounded, self._add("Sub", [one, twice])], output)
-
-    def _wrap(self, x: str, output: str, kind: int) -> None:
-        """Keep the low bits."""
-        bits, signed = _INTEGERS[kind]
-        half = self._number(2 ** (bits - 1) if signed else 0, np.int32)
-        low = self._add("Mod", [self._add("Add", [x, half]), self._number(2**bits, np.int32)])
-        self._add("Cast", [self._add("Sub", [low, half])], output, to=WIDER[kind])
-
-    def _quantize(self, output: str, kind: int) -> None:
-        x = self._add("Cast", [self._node.input[0]], to=_T.FLOAT)
-        x = self._add("Div", [x, self._by_axis(self._node.input[1])])
-        zero_point = self._node.input[2] if len(self._node.input) > 2 else ""
-        if kind in _FLOATS:
-            self._round(x, output, kind, saturate=bool(self._attributes.get("saturate", 1)))
-            return
-        x = self._add("Round", [x])
-        if zero_point:
-            x = self._add("Add", [x, self._by_axis(zero_point)])
-        bits, signed = _INTEGERS[kind]
-        low = -(2 ** (bits - 1)) if signed else 0
-        x = self._add("Max", [self._add("Min", [x, self._number(low + 2**bits - 1)]), self._number(low)])
-        self._add("Cast", [x], output, to=WIDER[kind])
-
-    def _by_axis(self, name: str) -> str:
-        """A scale or zero point in float32, shaped so that it broadcasts: one in all, one an index, or one a block."""
-        x, wide = self._node.input[0], self._add("Cast", [name], to=_T.FLOAT)
-        rank, block = self._rank(x), self._attributes.get("block_size", 0)
-        axis = self._attributes.get("axis", 1) % max(rank, 1)
-        if self._rank(name) == 0:
-            return wide
-        if not block:
-            shape = [1] * rank
-            shape[axis] = -1
-            return self._add("Reshape", [wide, self._number(shape, np.int64)])
-        # Each stands for a block along the axis; the last block may be short.
-        size = self._add("Gather", [self._add("Shape", [x]), self._number(axis, np.int64)])
-        index = self._add("Range", [self._number(0, np.int64), size, self._number(1, np.int64)])
-        return self._add("Gather", [wide, self._add("Div", [index, self._number(block, np.int64)])], axis=axis)
