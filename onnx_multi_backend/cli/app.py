@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import onnx_multi_backend
-from onnx_multi_backend.cli import bench, cache, calibrate, conformance, inspect, messages, presets, run
+from onnx_multi_backend.cli import bench, cache, calibrate, conformance, inspect, messages, presets, run, tune
 from onnx_multi_backend.early_interrupt import PROGRAM
 
 EXAMPLES = """\b
@@ -32,8 +32,8 @@ app = typer.Typer(
 app.command(epilog=presets.EXAMPLES)(presets.presets)
 app.command(epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command(epilog=run.EXAMPLES)(run.run)
-app.command(epilog=bench.BENCH_EXAMPLES)(bench.bench)
-app.command(epilog=bench.TUNE_EXAMPLES)(bench.tune)
+app.command(epilog=bench.EXAMPLES)(bench.bench)
+app.command(epilog=tune.EXAMPLES)(tune.tune)
 app.command(epilog=calibrate.CALIBRATE_EXAMPLES)(calibrate.calibrate)
 app.command(epilog=calibrate.QUANTIZE_EXAMPLES)(calibrate.quantize)
 app.command(epilog=conformance.EXAMPLES)(conformance.conformance)
