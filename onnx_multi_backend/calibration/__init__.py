@@ -3,7 +3,8 @@
 
 from onnx_multi_backend.calibration.calibrating import calibrate
 from onnx_multi_backend.calibration.checking import Int8Check, check_int8
-from onnx_multi_backend.calibration.quantizing import QuantizedModel, quantize
+from onnx_multi_backend.calibration.choosing import QuantizedModel
+from onnx_multi_backend.calibration.quantizing import quantize
 from onnx_multi_backend.calibration.table import CalibrationTableTensorrt
 from onnx_multi_backend.calibration.to_qdq import to_qdq
 

@@ -15,7 +15,7 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
-from onnx_multi_backend.calibration import QuantizedModel, check_int8, quantize, quantizing
+from onnx_multi_backend.calibration import QuantizedModel, check_int8, quantize, speed
 from onnx_multi_backend.calibration.speed import Ratio
 
 
@@ -110,7 +110,7 @@ def test_the_most_sensitive_layers_stay_float_until_the_limit_holds() -> None:
 
 
 def test_no_model_leaves_slower_than_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantizing.speed, "compare", as_fast(1.08))
+    monkeypatch.setattr(speed, "compare", as_fast(1.08))
     result = made(require_speedup=True)
     assert not result.report.quantized
     assert result.report.reason == "int8 is not faster on this machine: 1.08 of float's time on OrtCpu"
@@ -121,7 +121,7 @@ def test_no_model_leaves_slower_than_it_came(monkeypatch: pytest.MonkeyPatch) ->
 def test_kinds_of_layers_that_int8_makes_slower_stay_float(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first comparison is of the model without its convolutions in int8, the second without its MatMul, the last with float."""
     answers = iter([1.5, 0.9, 0.7])
-    monkeypatch.setattr(quantizing.speed, "compare", lambda one, other: as_fast(next(answers))(one, other))
+    monkeypatch.setattr(speed, "compare", lambda one, other: as_fast(next(answers))(one, other))
     result = made(require_speedup=True)
     assert [layer.name for layer in result.report.layers if layer.kept_float == "speed"] == ["head"]
     assert result.report.speed is not None
