@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_multi_backend.conformance.suite import _Runner
+from onnx_multi_backend.conformance.stock_runner import StockRunner
 
 A = np.array([1.0, 2.0], np.float32)
 B = np.array([3.0], np.float32)
@@ -17,7 +17,7 @@ Outputs = namedtuple("Outputs", ["y"])
 
 
 def compare(expected: Any, actual: Any) -> None:
-    _Runner.assert_similar_outputs(expected, actual, rtol=1e-3, atol=1e-7)
+    StockRunner.assert_similar_outputs(expected, actual, rtol=1e-3, atol=1e-7)
 
 
 @pytest.mark.parametrize(
