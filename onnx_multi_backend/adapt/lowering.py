@@ -17,12 +17,7 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.pipeline import Adapted
-from onnx_multi_backend.adapt.single_node import (
-    Scope,
-    Typed,
-    opset_imports,
-    opset_versions,
-)
+from onnx_multi_backend.adapt.single_node import Scope, Typed, opset_imports, opset_versions
 from onnx_multi_backend.adapt.site import BODY_OPSET
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
