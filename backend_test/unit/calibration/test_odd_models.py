@@ -15,7 +15,7 @@ import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
 from onnx_multi_backend.calibration import calibrate, check_int8, quantize, to_qdq
-from onnx_multi_backend.calibration.checking import _difference
+from onnx_multi_backend.calibration.disagreements import difference
 from onnx_multi_backend.models import loading
 
 RNG = np.random.default_rng(0)
@@ -204,7 +204,7 @@ def test_the_search_tries_models_with_few_int8_layers() -> None:
     [([1, -np.inf], [100, -np.inf], 99), ([1, np.nan], [1, 5], np.inf), ([1, np.nan], [1, np.nan], 0), ([], [], 0)],
 )
 def test_infinities_hide_no_difference(right: list[float], found: list[float], apart: float) -> None:
-    assert _difference(np.float32(right), np.float32(found), 1.0) == pytest.approx(apart, abs=0.01)
+    assert difference(np.float32(right), np.float32(found), 1.0) == pytest.approx(apart, abs=0.01)
 
 
 class Unpicklable:
