@@ -29,7 +29,7 @@ def test_a_terminal_that_is_closed_costs_nothing_that_is_known(tmp_path: Path) -
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     master, slave = os.openpty()
-    command = [sys.executable, "-m", "onnx_multi_backend", "conformance", *CASES, "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "backend_test.command", "conformance", *CASES, "--out", str(tmp_path / "out")]
     run = subprocess.Popen(
         command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=take_terminal
     )

@@ -200,10 +200,12 @@ def test_leaving_early_stops_the_workers() -> None:
 
 
 SCRIPT = """
+from backend_test import cases_once
 from onnx_multi_backend.conformance import BackendRef, Case
 from onnx_multi_backend.conformance.workers import run_in_workers
 
 if __name__ == "__main__":
+    cases_once.hand_on()
     bad = BackendRef("examples.bad_backend.BadBackend")
     results = run_in_workers(bad, [Case("test_neg_cpu", "node"), Case("test_add_cpu", "node")], jobs=2, timeout=600)
     print(next(results).name)
