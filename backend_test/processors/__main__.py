@@ -33,6 +33,9 @@ from onnx_multi_backend.host import cpus, processor
 SPECIAL_VALUES = Path(__file__).parents[1] / "unit" / "special_values"
 HOST = "host"
 
+#: What is made first: the bytecode of what the emulated processes import.
+BYTECODE = "bytecode"
+
 #: Seconds after which a run on a processor is given up.
 LIMIT = 4 * 3600.0
 
@@ -111,7 +114,7 @@ def main(arguments: Sequence[str]) -> int:
     if not given.resume:
         shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
-    # Compiling what a process imports takes seconds under emulation: it is done once, on the host where that comes first.
+    # Compiling what a process imports takes seconds under emulation: it is done once, on the host.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(out / "bytecode"))
     quick = given.adapted or given.special_values
@@ -121,12 +124,12 @@ def main(arguments: Sequence[str]) -> int:
     tasks = []
     if quick:  # before the suites, which may have to wait for what is rewritten
         junit = {name: given.junit / f"processors-{name}-special.xml" for name in wanted} if given.junit else {}
-        special = ("special-values",)
+        special = (BYTECODE, "special-values")
         tasks = [
-            Task(name, special[0], _special_values(junit.get(name), _share(name, wanted, given)), needs=special)
+            Task(name, special[1], _special_values(junit.get(name), _share(name, wanted, given)), needs=special)
             for name in wanted
         ]
-    makers: dict[str, Callable[[], object]] = {}
+    makers: dict[str, Callable[[], object]] = {BYTECODE: _import_all}
     if quick:
         os.environ[made.FILE] = str(out / "special-values.pickle")
         makers["special-values"] = functools.partial(_make, made.__name__, os.environ[made.FILE])
@@ -174,7 +177,9 @@ def _suites(name: str, what: str, cases: Path, out: Path, made: Mapping[str, Pat
     presets = [preset if path is None else f"{preset}={path}" for preset, path in made.items()]
     words = ("suite", str(cases), str(out / name), *presets, *options)
     reports = {preset: out / name / preset / "report.json" for preset in made}
-    return Task(name, what, words, reports, ("cases", *(preset for preset, path in made.items() if path is not None)))
+    return Task(
+        name, what, words, reports, (BYTECODE, "cases", *(preset for preset, path in made.items() if path is not None))
+    )
 
 
 def _made(preset: str, folder: Path) -> Path:
@@ -185,6 +190,13 @@ def _made(preset: str, folder: Path) -> Path:
 def _make(*words: str) -> None:
     """Run one of our modules on the host."""
     subprocess.run([sys.executable, "-m", *words], check=True)
+
+
+def _import_all() -> None:
+    """Import on the host what the emulated processes do, so that its bytecode is there."""
+    words = [*_special_values(None, "0/1"), "--collect-only"]
+    command = [sys.executable, "-m", "backend_test.processors.within", *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def _share(name: str, wanted: Sequence[str], given: argparse.Namespace) -> str:

@@ -15,8 +15,9 @@ from onnx.backend.test.case.test_case import TestCase
 from backend_test import cases_once
 from backend_test.suite import baseline_path
 from onnx_multi_backend.cli.conformance_plan import make_plans
-from onnx_multi_backend.conformance import Baseline, Label, Plan
-from onnx_multi_backend.conformance.cases import official_cases
+from onnx_multi_backend.conformance import Baseline, Label, Plan, run
+from onnx_multi_backend.conformance.case_facts import CaseFacts
+from onnx_multi_backend.conformance.cases import model_of, official_cases
 from onnx_multi_backend.presets.registry import get_preset
 
 #: The presets, and whether one is for processors of Intel alone.
@@ -27,15 +28,19 @@ ADAPTED = ("Openvino", "OrtCpu")
 
 
 def write_cases(path: Path) -> None:
-    """Write down the cases of single operators; the others are files of the onnx package."""
+    """Write down the cases of single operators, the others being files of the onnx package, and what is known of all cases."""
     cases_once.keep()
-    path.write_bytes(pickle.dumps([case for case in official_cases().values() if case.kind == "node"]))
+    cases = official_cases().values()
+    facts = {case.name: CaseFacts.of(case.kind, model_of(case)) for case in cases}
+    path.write_bytes(pickle.dumps(([case for case in cases if case.kind == "node"], facts)))
 
 
 def adopt_cases(path: Path) -> None:
-    """Have this process take the cases of a file that `write_cases` wrote for those that ONNX would generate."""
-    written: list[TestCase] = pickle.loads(path.read_bytes())
-    loader.load_node_model_tests = lambda: written
+    """Have this process take the cases of a file that `write_cases` wrote for those that ONNX would generate, and what is known of them."""
+    written: tuple[list[TestCase], dict[str, CaseFacts]] = pickle.loads(path.read_bytes())
+    cases, facts = written
+    loader.load_node_model_tests = lambda: cases
+    run.describe_cases = lambda: facts
 
 
 def plan(preset: str) -> tuple[Plan, Baseline]:

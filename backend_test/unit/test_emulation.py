@@ -19,7 +19,7 @@ from backend_test.processors.rewritten import Taken, recording, replaying
 from backend_test.unit import models
 from onnx_multi_backend.adapt import Adapted
 from onnx_multi_backend.adapt.pipeline import untouched
-from onnx_multi_backend.conformance import cases
+from onnx_multi_backend.conformance import cases, run
 from onnx_multi_backend.conformance.workers import worker
 from onnx_multi_backend.conformance.workers.worker import fork_workers, make_context
 from onnx_multi_backend.host import cpuid
@@ -112,11 +112,14 @@ def test_workers_are_forked_from_a_process_that_says_so(monkeypatch: pytest.Monk
 
 def test_cases_are_handed_on_as_they_were_generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generated = cases.official_cases()
-    monkeypatch.setattr(loader, "load_node_model_tests", loader.load_node_model_tests)  # put back afterwards
+    for module, name in ((loader, "load_node_model_tests"), (run, "describe_cases")):
+        monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
+    described = run.describe_cases()
     write_cases(tmp_path / "cases.pickle")
     adopt_cases(tmp_path / "cases.pickle")
     adopted = cases.official_cases.__wrapped__()
     assert list(adopted) == list(generated)
+    assert run.describe_cases() == described
     assert all(adopted[name].model == case.model for name, case in generated.items())
     assert not any(adopted[name] is case for name, case in generated.items() if case.kind == "node")
 
