@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write all models anew into the folder given."""
+"""Write all models anew into the folder given, each framework's in a process of its own."""
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import shutil
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from backend_test.exporters import pytorch, scikit_learn
+from backend_test.exporters.writing import SOURCES, write
 
-root = Path(sys.argv[1])
-shutil.rmtree(root, ignore_errors=True)  # what is no longer exported is no longer tested
-for source in (scikit_learn, pytorch):
-    for exported in source.export():
-        exported.write(root)
-        opsets = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in exported.model.opset_import)
-        print(f"{root / exported.name}: {len(exported.model.graph.node)} nodes, opset {opsets}")
+
+def main(root: Path) -> None:
+    shutil.rmtree(root, ignore_errors=True)  # what is no longer exported is no longer tested
+    with ProcessPoolExecutor(len(SOURCES), multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(functools.partial(write, root), SOURCES))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
