@@ -126,6 +126,19 @@ def test_special_values_of_rare_operators(openvino: type[omb.Preset], node: str,
     np.testing.assert_allclose(openvino.prepare(model).run(NAN)[0], np.float32(right), rtol=1e-6)
 
 
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize("order", ["x, c", "c, x"])
+@pytest.mark.parametrize("size", ["3", "n"])
+def test_a_nan_among_constants(openvino: type[omb.Preset], operator: str, order: str, size: str) -> None:
+    model = parsed(
+        f"(float[{size}] x) => (float[{size}] y) <float[3] c = {{0.5, nan, 2}}> {{ y = {operator} ({order}) }}"
+    )
+    tensor = model.graph.initializer[0] if model.graph.initializer else None
+    assert tensor is not None
+    made = openvino.prepare(model).run(np.float32([1, 1, 1]))[0]
+    np.testing.assert_array_equal(made, {"Max": [1, np.nan, 2], "Min": [0.5, np.nan, 1]}[operator])
+
+
 UNNEEDED = {
     "a node": "(float[3] x) => (float[3] y) { y = Neg (x) m = Mod (c, c) }",
     "a branch": """(float[3] x, bool b) => (float[3] y) {
