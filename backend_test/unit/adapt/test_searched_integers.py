@@ -150,3 +150,14 @@ def test_what_leaves_int32_on_the_way_is_refused(
     assert prepared.run(np.full((2, 2), small, kind))[0].max() == right
     with pytest.raises(omb.InputError, match="overflows"):
         prepared.run(np.full((2, 2), large, kind))
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("amount", ["x, c", "x, n"])
+def test_a_shifted_scalar_is_a_scalar(openvino: type[omb.Preset], kind: str, direction: str, amount: str) -> None:
+    model = parsed(
+        f"""({kind} x, {kind} n) => ({kind} y) <{kind} c = {{3}}> {{ y = BitShift <direction = "{direction}"> ({amount}) }}"""
+    )
+    (y,) = openvino.prepare(model).run([np.array(20, kind), np.array(3, kind)])
+    np.testing.assert_array_equal(y, np.array(160 if direction == "LEFT" else 2, kind), strict=True)

@@ -51,6 +51,8 @@ def _bit_shift(site: Site) -> Defect | None:
         furthest = int(amounts.max(initial=0)) if amounts is not None else 0
         if furthest > _FURTHEST_HELD and (value.high is None or int(value.high) << min(furthest, 64) >= 2**31):
             return Defect("a constant amount shifts beyond what int32 holds", wrong=True)
+    if GUARDED in site.node.name:
+        return None
     return Defect("shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range")
 
 
