@@ -114,6 +114,8 @@ def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
     ("node", "right"),
     [
         ("y = Celu (x)", [np.nan, np.inf, -1, 0, 1, np.expm1(-1)]),
+        ("y = Celu <alpha = 0.5> (x)", [np.nan, np.inf, -0.5, 0, 1, 0.5 * np.expm1(-2)]),
+        ("m = Mul (x, largest) y = Celu <alpha = 0.5> (m)", [np.nan, np.inf, -0.5, 0, 3e38, -0.5]),
         ("y = Shrink <lambd = 0.5, bias = 0.25> (x)", [0, np.inf, -np.inf, 0, 0.75, -0.75]),
         ("y = Mod <fmod = 1> (c, x)", [np.nan, 0.5, 0.5, np.nan, 0.5, 0.5]),
         ("y = Max (x, c)", [np.nan, np.inf, 0.5, 0.5, 1, 0.5]),
@@ -122,7 +124,7 @@ def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
 )
 @pytest.mark.parametrize("size", ["6", "n"])
 def test_special_values_of_rare_operators(openvino: type[omb.Preset], node: str, right: list[float], size: str) -> None:
-    model = parsed(f"(float[{size}] x) => (float[{size}] y) <float c = {{0.5}}> {{ {node} }}")
+    model = parsed(f"(float[{size}] x) => (float[{size}] y) <float c = {{0.5}}, float largest = {{3e38}}> {{ {node} }}")
     np.testing.assert_allclose(openvino.prepare(model).run(NAN)[0], np.float32(right), rtol=1e-6)
 
 

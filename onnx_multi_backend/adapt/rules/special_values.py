@@ -67,6 +67,14 @@ def _relu(body: Body, site: Site) -> str:
     return str(body("Where", body("Less", x, zero), zero, x))
 
 
+def _celu(body: Body, site: Site) -> str:
+    """A number above 0 is itself: divided by alpha, it might become infinite."""
+    x, kind = site.input(0), site.elem_type(site.input(0))
+    alpha = body.constant(site.attribute("alpha", 1.0), kind)
+    below = body("Mul", alpha, body("Elu", body("Div", x, alpha)))
+    return str(body("Where", body("Less", x, body.constant(0, kind)), below, x))
+
+
 def _thresholded_relu(body: Body, site: Site) -> str:
     x, kind = site.input(0), site.elem_type(site.input(0))
     above = body("Less", body.constant(site.attribute("alpha", 1.0), kind), x)
@@ -141,6 +149,7 @@ def _keep_nan(body: Body, x: str, result: str) -> str:
 
 
 _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
+    "Celu": _celu,
     "Clip": _clip,
     "Erf": _unless_nan,
     "Exp": _unless_nan,
