@@ -216,3 +216,16 @@ def test_gathering_nothing(
     x = np.ones(data, {"float": np.float32, "int64": np.int64}[kind])
     (y,) = prepared.run([x, np.zeros(indices, np.int64)])
     assert (y.shape, y.dtype) == (shape, x.dtype)
+
+
+def test_the_steps_of_a_scan_over_nothing(openvino: type[omb.Preset]) -> None:
+    """It ended the process."""
+    prepared = openvino.prepare(
+        parsed(
+            """(float[n, 3] x) => (float[a, b] v, float[c, d] y) <float[3, 0] w = {}> {
+            v = MatMul (x, w)
+            y = Scan <num_scan_inputs = 1, body = s (float[0] p) => (float[0] q) { q = Identity (p) }> (v) }"""
+        )
+    )
+    for rows in (2, 5, 2):
+        assert [made.shape for made in prepared.run(np.ones((rows, 3), np.float32))] == [(rows, 0)] * 2
