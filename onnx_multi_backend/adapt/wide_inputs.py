@@ -33,9 +33,18 @@ def exact_in_float(graph: GraphProto, names: Collection[str]) -> frozenset[str]:
             known[node.output[0]] = of_constant(node)
         left.difference_update(name for name in reads(node) if name not in node.input)
         for i, name in enumerate(node.input):
-            if name in left and not _is_exact(node, i, known):
+            if name in left and not _is_exact(node, i, known) and not _is_counted(graph, node):
                 left.discard(name)
     return frozenset(left)
+
+
+def _is_counted(graph: GraphProto, node: NodeProto) -> bool:
+    """Whether a sequence is made of which the length alone is read."""
+    if node.op_type != "SequenceConstruct" or canonical(node.domain):
+        return False
+    made = node.output[0]
+    readers = [other for other in graph.node if made in reads(other)]
+    return all(other.op_type == "SequenceLength" for other in readers) and made not in {v.name for v in graph.output}
 
 
 def _is_exact(node: NodeProto, place: int, known: dict[str, Value]) -> bool:

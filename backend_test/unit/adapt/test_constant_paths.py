@@ -63,3 +63,13 @@ def test_an_image_that_is_known_is_convolved_once(openvino: type[omb.Preset]) ->
 def test_constants_that_are_folded_anyway_are_left_alone(openvino: type[omb.Preset]) -> None:
     model = parsed("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { e = Exp (w) p = Neg (e) y = Add (p, x) }")
     assert not openvino.prepare(model).adaptations
+
+
+def test_what_is_not_zero_of_what_is_known(openvino: type[omb.Preset]) -> None:
+    """OpenVINO refused it."""
+    model = parsed(
+        """() => (uint8[3] q, float s, uint8 z, int64[1, n] y) <float[3] c = {0, 1, 2}> {
+        q, s, z = DynamicQuantizeLinear (c) y = NonZero (q) }"""
+    )
+    *_, places = openvino.prepare(model).run([])
+    np.testing.assert_array_equal(places, [[1, 2]])

@@ -161,3 +161,43 @@ def test_a_shifted_scalar_is_a_scalar(openvino: type[omb.Preset], kind: str, dir
     )
     (y,) = openvino.prepare(model).run([np.array(20, kind), np.array(3, kind)])
     np.testing.assert_array_equal(y, np.array(160 if direction == "LEFT" else 2, kind), strict=True)
+
+
+@pytest.mark.parametrize("amount", [0, 9, 21])
+@pytest.mark.parametrize("constant", [True, False])
+def test_all_bits_of_uint32_are_shifted_to_the_left(openvino: type[omb.Preset], amount: int, constant: bool) -> None:
+    x = np.uint32([3, 5, 2**31, 2**32 - 1, 2**31 + 1])
+    n = "uint32 n" if not constant else "uint32 unused"
+    model = parsed(
+        f"""(uint32[k] x, {n}) => (uint32[k] y) <uint32 c = {{{amount}}}> {{
+        y = BitShift <direction = "LEFT"> (x, {"c" if constant else "n"}) }}"""
+    )
+    (y,) = openvino.prepare(model).run([x, np.array(amount, np.uint32)])
+    np.testing.assert_array_equal(y, x << np.uint32(amount))
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_constants_beyond_int32_of_which_little_is_asked(openvino: type[omb.Preset], kind: str) -> None:
+    a = np.array(WIDE[kind], kind)
+    b = a[::-1].copy()
+    given = ", ".join(f"{kind}[{a.size}] {name} = {{{', '.join(map(str, x))}}}" for name, x in (("a", a), ("b", b)))
+    model = parsed(
+        f"() => (int64[p, q] places, bool[{a.size}] less, bool[{a.size}] equal) <{given}> {{"
+        " places = NonZero (a) less = Less (a, b) equal = Equal (a, b) }"
+    )
+    places, less, equal = openvino.prepare(model).run([])
+    np.testing.assert_array_equal(places, np.array(np.nonzero(a)))
+    np.testing.assert_array_equal(less, a < b)
+    np.testing.assert_array_equal(equal, a == b)
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_a_sequence_of_wide_integers_is_counted(openvino: type[omb.Preset], kind: str) -> None:
+    prepared = openvino.prepare(
+        parsed(
+            f"({kind}[n] x, {kind}[n] z) => (int64 y) {{ s = SequenceConstruct (x, z) y = SequenceLength (s) }}",
+            opset=13,
+        )
+    )
+    x = np.array(WIDE[kind], kind)
+    assert prepared.run([x, x])[0].item() == 2

@@ -102,7 +102,7 @@ def ceils(site: Site) -> bool:
 def functions() -> Iterator[Form]:
     """Operators that ONNX defines as functions of others."""
     rule = "expand_function"
-    for name in ("Celu", "Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
+    for name in ("Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
         yield Form(rule, name, (X,))
     yield Form(rule, "LeakyRelu", (X,), {"alpha": 0.1})
     yield Form(rule, "Swish", (X,), {"alpha": 0.5})
@@ -126,6 +126,7 @@ def functions() -> Iterator[Form]:
 def guarded() -> Iterator[Form]:
     """Operators whose kernels lose NaN or infinities."""
     rule = "special_values"
+    yield Form(rule, "Celu", (X,))
     for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         x, (a, b), table = vector(FLOATS, dtype), pairs(FLOATS, FEW, dtype), rows(dtype)
         yield Form(rule, "Erf", (x,))

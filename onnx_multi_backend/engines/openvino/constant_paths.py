@@ -41,6 +41,8 @@ _READ_WEIGHTS = frozenset(
         *("MatMul", "Result"),
     }
 )
+#: Those that the plugin refuses to compute of what it computes of constants, where their own input is mended.
+_OF_CONSTANTS = frozenset({"NonZero"})
 _NOT_CONSTANT = frozenset({"Parameter", "ReadValue", "Assign", "RandomUniform", "Multinomial"})
 
 
@@ -121,7 +123,7 @@ def _ends(graph: Any) -> Iterator[Any]:
         known = [node.get_instance_id() in constant for node in given]
         if all(known):
             constant.add(op.get_instance_id())
-        elif kind not in _READ_WEIGHTS:
+        if kind in _OF_CONSTANTS if all(known) else kind not in _READ_WEIGHTS:
             for i, node in enumerate(given):
                 if known[i] and node.get_type_name() != "Constant" and _has_bytes(op.get_input_element_type(i)):
                     yield op.input(i)
