@@ -117,6 +117,16 @@ def test_what_nobody_runs_is_given_up_after_as_many_nodes_on_every_computer(monk
     assert asked[0] == asked[1] < 100
 
 
+def test_nodes_that_differ_in_a_size_that_inference_did_not_know_are_asked_about_once() -> None:
+    nodes = [models.node("NonZero", ["x"], [f"i{k}"]) for k in range(10)]
+    nodes += [models.node("Neg", [f"i{k}"], [f"y{k}"]) for k in range(10)]
+    outputs = [models.tensor(f"y{k}", [2, f"found{k}"], models.INT64) for k in range(10)]
+    model = models.model(nodes, [models.tensor("x", [2, 3])], outputs)
+    engine = Slow(["Frob"])
+    assert list(lower(adapt(model, engine.limits), engine)) == []
+    assert engine.asked < 15
+
+
 def _look(patience: Patience, times: int) -> None:
     for _ in range(times):
         patience.look()

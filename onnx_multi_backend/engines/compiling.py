@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+
+from onnx import ModelProto
 
 from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
 from onnx_multi_backend.adapt.engine import Trusting, Unasked
@@ -19,7 +22,7 @@ from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Ses
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models import checks
-from onnx_multi_backend.models.plausible import expands_too_far, implausible
+from onnx_multi_backend.models.plausible import expands_too_far, implausible, nests_too_far
 
 
 def compile_model(target: Target, payload: Payload) -> Built:
@@ -48,7 +51,7 @@ def compile_model(target: Target, payload: Payload) -> Built:
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
     """The session of the model without the nodes that no result needs; None where there are none, or it is refused too."""
     proto = payload.adapted.proto
-    if not payload.lowering or implausible(payload.adapted.facts.contents.nodes) is not None:
+    if not payload.lowering or not _may_be_looked_at(payload):
         return None
     model, changes = without_unneeded(proto)
     if not changes:
@@ -59,9 +62,16 @@ def _without_unneeded(target: Target, payload: Payload) -> Built | None:
         return None
 
 
+def _may_be_looked_at(payload: Payload) -> bool:
+    """Whether more is asked about a model than what the engine says of the whole."""
+    contents = payload.adapted.facts.contents
+    return not (
+        implausible(contents.nodes) is not None or expands_too_far(payload.adapted.proto) or nests_too_far(contents)
+    )
+
+
 def _compile_model(target: Target, payload: Payload) -> Built:
-    proto = payload.adapted.proto
-    plain = implausible(payload.adapted.facts.contents.nodes) is None and not expands_too_far(proto)
+    plain = _may_be_looked_at(payload)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
@@ -167,6 +177,7 @@ def _lowered(
     from onnx_multi_backend.adapt.lowering import lower
 
     engines_to_ask = target.engines_to_ask(taken=taken)
+    tried: set[bytes] = set()
     for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
         asked = Trusting(engine, target.may_have_defect) if trusting else engine
         for pieces in (Unasked(within), within):
@@ -176,11 +187,23 @@ def _lowered(
             helped = False
             for lowered in rewritten:
                 helped = True
+                if (written := _digest(lowered.proto)) in tried:  # another way of asking that comes to the same
+                    continue
+                tried.add(written)
                 if (built := _built(target, payload, lowered, again=again, elsewhere=elsewhere)) is not None:
                     return built
             if not helped:  # no rule helps, so none does whose pieces the engine has
                 break
     return None
+
+
+def _digest(model: ModelProto) -> bytes:
+    """What stands for all of a model that rewriting changes."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in (*model.opset_import, *model.graph.node):
+        data = part.SerializeToString()
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.digest()
 
 
 def _built(
