@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable
 
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience, unhurried
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.ort.engine import OrtEngine, Shown
 
 ML = "ai.onnx.ml"
 
@@ -125,6 +126,28 @@ def test_nodes_that_differ_in_a_size_that_inference_did_not_know_are_asked_about
     engine = Slow(["Frob"])
     assert list(lower(adapt(model, engine.limits), engine)) == []
     assert engine.asked < 15
+
+
+def test_an_invalid_model_is_refused_before_its_nodes_are_asked_about(
+    openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider computes this form of Attention wrongly: its body, a hundred nodes, would be asked about one by one."""
+    kinds = {"Q": models.FLOAT, "K": TensorProto.UINT4, "V": models.FLOAT}
+    inputs = [models.tensor(name, [2, 3, 4, 8], kind) for name, kind in kinds.items()]
+    outputs = [models.tensor("y", [2, 3, 4, 8])]
+    made = models.one_node("Attention", inputs, outputs, is_causal=1, softcap=2.0)
+    made.opset_import[0].version = 24
+    shown: list[ModelProto] = []
+    show = OrtEngine.show
+
+    def counted(engine: OrtEngine, model: ModelProto) -> Shown:
+        shown.append(model)
+        return show(engine, model)
+
+    monkeypatch.setattr(OrtEngine, "show", counted)
+    with pytest.raises(omb.InvalidModelError, match="unsupported type"):
+        openvino_ep.prepare(made)
+    assert len(shown) < 15
 
 
 def _look(patience: Patience, times: int) -> None:

@@ -248,8 +248,14 @@ class _Lowering:
         for node in graph.node:
             if self._patience.over:
                 return False
-            for inner in subgraphs(node):
-                complete &= self._graph(inner, scope, opsets, record=record)
+            inside = [self._graph(inner, scope, opsets, record=record) for inner in subgraphs(node)]
+            if not all(inside):
+                if not record:
+                    return False
+                complete = False
+                if self._patience.lost:  # it is refused for what is inside
+                    nodes.append(node)
+                    continue
             fragment = self._node(node, scope, opsets, self._engine if record else self._within, written=not record)
             if fragment is None:
                 if not record:

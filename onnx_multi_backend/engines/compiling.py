@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from onnx import ModelProto
@@ -20,7 +21,7 @@ from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
+from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.plausible import expands_too_far, implausible, nests_too_far
 
@@ -110,9 +111,15 @@ def _compiled(
         built = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
-            built = _lowered(target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere) or _lowered(
-                target, payload, typed, taken=False, elsewhere=elsewhere
-            )
+            compilable = not any(d.defect.deadly for d in found_defects)
+
+            def unless_invalid() -> None:
+                if compilable:
+                    _refuse_invalid(target, payload)
+
+            built = _lowered(
+                target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere, before_asking=unless_invalid
+            ) or _lowered(target, payload, typed, taken=False, elsewhere=elsewhere)
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
@@ -138,6 +145,22 @@ def _compiled(
     if wrong := _wrong(found_defects, built.session):
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
+
+
+def _refuse_invalid(target: Target, payload: Payload) -> None:
+    """Raise `InvalidModelError` for a model that is not valid, and that the engine refuses too."""
+    try:
+        checks.check(payload.loaded, full=True)
+    except InvalidModelError:
+        try:
+            target.build(payload)
+        except RefusedError:
+            pass
+        except MisplacedError:  # it takes the model
+            return
+        else:
+            return
+        raise
 
 
 def _defective(target: Target, adapted: Adapted, typed: Typed, *, integers: bool) -> list[DefectiveNode]:
@@ -166,13 +189,14 @@ def _lowered(
     complaint: str = "",
     again: bool = False,
     elsewhere: list[MisplacedError] | None = None,
+    before_asking: Callable[[], None] | None = None,
 ) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `again`: it is a model that was rewritten already.
+    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
@@ -194,6 +218,8 @@ def _lowered(
                     return built
             if not helped:  # no rule helps, so none does whose pieces the engine has
                 break
+            if before_asking is not None and pieces is not within:
+                before_asking()
     return None
 
 
