@@ -38,6 +38,19 @@ _CURE = (
 _SATURATION = "sums of two 8-bit products saturate on processors without VNNI"
 
 
+#: So many steps come of values at the edges of steps, in models of usual depth.
+_AT_EDGES = 2.0
+_EDGES = (
+    "No layer differs when it is run by itself: what stays float between layers is rounded differently, and a value at the edge of a step falls "
+    "on either side. Nothing is to be done where the accuracy holds on your data."
+)
+_BEYOND_LAYERS = (
+    "No layer differs when it is run by itself, on the first batch: the cause is in layers that the engine computes together, or in nodes that "
+    "stay float. Compare the accuracy on your data with this setting and without it; leave layers float with quantize(..., exclude=[...]) until "
+    "it holds"
+)
+
+
 @dataclass(frozen=True)
 class NodeDisagreement:
     """A layer whose results differ from those of its Q/DQ nodes as they stand.
@@ -84,6 +97,11 @@ class SettingCheck:
         """Whether no output is more than a step away."""
         return not self.refused and self.steps <= 1
 
+    @property
+    def has_no_cause(self) -> bool:
+        """Whether outputs differ, and no layer does that is run by itself."""
+        return not self.agrees and not self.refused and not self.nodes
+
 
 @dataclass(frozen=True)
 class Int8Check:
@@ -104,7 +122,15 @@ class Int8Check:
             for node in setting.nodes:
                 why = f": {node.cause}. {node.cure}" if node.cause else ", for a reason that is not known"
                 lines.append(f"  {node.op_type} {node.node!r} differs by {node.steps:.3g} steps{why}")
+            if setting.has_no_cause:
+                lines.append(f"  {_EDGES if setting.steps <= _AT_EDGES else self._beyond_layers()}")
         return "\n".join(lines)
+
+    def _beyond_layers(self) -> str:
+        """What to do where engines differ by much, and in no layer."""
+        others = [setting.setting for setting in self.settings if setting.agrees]
+        instead = f", or choose what agrees: {'; '.join(others)}" if others else ""
+        return f"{_BEYOND_LAYERS}{instead}."
 
 
 def check_int8(model: ModelLike, data: Any, *, batches: int | None = 4) -> Int8Check:
