@@ -128,6 +128,20 @@ def test_nodes_that_differ_in_a_size_that_inference_did_not_know_are_asked_about
     assert engine.asked < 15
 
 
+def test_the_operator_that_the_engine_named_in_a_body_is_asked_about_first() -> None:
+    """Softmax is one of the last nodes of the body of Attention."""
+    inputs = [models.tensor(name, [2, 3, 4, 8]) for name in "QKV"]
+    made = models.one_node("Attention", inputs, [models.tensor("y", [2, 3, 4, 8])])
+    made.opset_import[0].version = 23
+    asked = []
+    for complaint in ("", "Failed operations: -- Softmax-23 with a message: no kernel"):
+        engine, patience = Slow(["Attention", "Softmax", "ReduceSum"]), Patience()
+        patience.blame(complaint)
+        assert list(lower(adapt(made, engine.limits), engine, patience=patience)) == []
+        asked.append(engine.asked)
+    assert asked[1] < asked[0] / 2
+
+
 def test_an_invalid_model_is_refused_before_its_nodes_are_asked_about(
     openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,6 +243,8 @@ class _Lowering:
 
     def _graph(self, graph: GraphProto, outer: Scope, opsets: Mapping[str, int], *, record: bool = False) -> bool:
         scope = outer.inside(graph)
+        if not record and not self._blameless(graph, scope, opsets):
+            return False
         nodes: list[NodeProto] = []
         complete = True
         for node in graph.node:
@@ -272,6 +274,14 @@ class _Lowering:
         del graph.node[:]
         graph.node.extend(nodes)
         return complete
+
+    def _blameless(self, graph: GraphProto, scope: Scope, opsets: Mapping[str, int]) -> bool:
+        """Whether the engine has those nodes of a body, or rules help, that it named when it refused the whole."""
+        blamed = self._patience.blamed
+        if not blamed:
+            return True
+        named = (n for n in graph.node if n.op_type in blamed and next(subgraphs(n), None) is None)
+        return all(self._node(node, scope, opsets, self._within, written=True) is not None for node in named)
 
     def _node(
         self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine, *, written: bool

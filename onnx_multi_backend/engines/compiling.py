@@ -251,7 +251,10 @@ def _built(
         if elsewhere is not None:
             elsewhere.append(error)
         return None
-    except (RefusedError, OnnxMultiBackendError):
+    except RefusedError as error:
+        payload.patience.blame(error.words)
+        return None
+    except OnnxMultiBackendError:
         return None
     typed = Typed(lowered.proto)
     if _wrong(_defective(target, lowered, typed, integers=True), built.session):
