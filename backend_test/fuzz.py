@@ -30,7 +30,7 @@ from backend_test.search.shrink import fuzz_signature
 from backend_test.soak import rewritten_model, small_model
 
 #: What a refusal may take beyond twice the engine's time, in seconds of the processor.
-_PATIENCE = 2.0
+_PATIENCE = 1.0
 
 
 class Mutant(NamedTuple):

@@ -211,3 +211,20 @@ def test_a_sequence_beside_an_exotic_type(ort_cpu: type[omb.Preset]) -> None:
     np.testing.assert_array_equal(ort_cpu.prepare(made).run([[np.float32([1]), np.float32([2])], one])[0], [2, 3])
     with pytest.raises(omb.UnsupportedModelError, match="sequences"):
         ort_cpu.prepare(made, adapt=False).run([[np.float32([1]), np.float32([2])], one])
+
+
+def test_a_scalar_is_quantized_to_float8_with_a_zero_point_of_one_element(openvino: type[omb.Preset]) -> None:
+    inputs = [
+        models.tensor("x", []),
+        models.tensor("scale", []),
+        models.tensor("zero", [1], TensorProto.FLOAT8E5M2),
+    ]
+    made = models.one_node("QuantizeLinear", inputs, [models.tensor("y", [], TensorProto.FLOAT8E5M2)])
+    made.opset_import[0].version = 21
+    for scale in ([], [1]):
+        made.graph.input[1].CopyFrom(models.tensor("scale", scale))
+        given = np.full(scale, 2, np.float32)
+        zero = np.zeros(1, numpy_dtype(TensorProto.FLOAT8E5M2))
+        (result,) = openvino.prepare(made).run([np.float32(3), given, zero])
+        assert result.shape == ()
+        assert result == 1.5

@@ -5,20 +5,24 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
-from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes
-from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible
+from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible, nests_too_far
 
 
 def _layer_normalization(axis: int) -> ModelProto:
@@ -104,6 +108,45 @@ def test_functions_that_double_are_refused_at_once(openvino: type[omb.Preset]) -
     """OpenVINO takes no functions, and says so in a moment."""
     with pytest.raises(omb.UnsupportedModelError):
         openvino.prepare(_doubling(25))
+
+
+def _nested(depth: int, nodes: list[NodeProto], elem_type: int = models.FLOAT) -> ModelProto:
+    """Nodes that make y of x, in both branches of an If, which is in both branches of another, and so on."""
+    made = models.tensor("y", None, elem_type)
+    graph = helper.make_graph(nodes, "inner", [], [made])
+    for level in range(depth):
+        made = models.tensor(f"y{level}", None, elem_type)
+        branching = models.node("If", ["c"], [made.name], then_branch=graph, else_branch=graph)
+        graph = helper.make_graph([branching], f"level{level}", [], [made])
+    inputs = [models.tensor("x", ["n"], elem_type), models.tensor("c", [], TensorProto.BOOL)]
+    return models.model(list(graph.node), inputs, [made])
+
+
+def _relus(count: int) -> list[NodeProto]:
+    names = ["x", *(f"r{k}" for k in range(count - 1)), "y"]
+    return [models.node("Relu", [a], [b]) for a, b in pairwise(names)]
+
+
+def test_graphs_in_graphs_are_worth_a_look_as_long_as_they_are_few() -> None:
+    assert not nests_too_far(Contents(models.relu()))
+    assert not nests_too_far(Contents(_nested(1, _relus(5000))))  # what exporters write
+    assert not nests_too_far(Contents(_nested(4, _relus(3))))
+    assert nests_too_far(Contents(_nested(8, _relus(3))))
+    assert nests_too_far(Contents(_nested(2, _relus(500))))
+
+
+def test_graphs_in_graphs_are_refused_in_the_engine_s_own_time(ort_cpu: type[omb.Preset]) -> None:
+    made = _nested(11, [models.node("ImageDecoder", ["x"], ["y"])], TensorProto.UINT8)
+    made.opset_import[0].version = 20
+    data = made.SerializeToString()
+    started = time.process_time()
+    with pytest.raises(Exception, match="ImageDecoder"):
+        ort.InferenceSession(data, providers=["CPUExecutionProvider"])
+    engine = time.process_time() - started
+    started = time.process_time()
+    with pytest.raises(omb.UnsupportedModelError, match="ImageDecoder"):
+        ort_cpu.prepare(data)
+    assert time.process_time() - started < 2 * engine + 1
 
 
 def _memory(fresh: Callable[..., str], folder: Path, made: ModelProto) -> int:

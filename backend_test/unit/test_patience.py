@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable
 
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience, unhurried
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.ort.engine import OrtEngine, Shown
 
 ML = "ai.onnx.ml"
 
@@ -115,6 +116,52 @@ def test_what_nobody_runs_is_given_up_after_as_many_nodes_on_every_computer(monk
         assert list(lower(adapt(_encoders(200), engine.limits), engine)) == []
         asked.append(engine.asked)
     assert asked[0] == asked[1] < 100
+
+
+def test_nodes_that_differ_in_a_size_that_inference_did_not_know_are_asked_about_once() -> None:
+    nodes = [models.node("NonZero", ["x"], [f"i{k}"]) for k in range(10)]
+    nodes += [models.node("Neg", [f"i{k}"], [f"y{k}"]) for k in range(10)]
+    outputs = [models.tensor(f"y{k}", [2, f"found{k}"], models.INT64) for k in range(10)]
+    model = models.model(nodes, [models.tensor("x", [2, 3])], outputs)
+    engine = Slow(["Frob"])
+    assert list(lower(adapt(model, engine.limits), engine)) == []
+    assert engine.asked < 15
+
+
+def test_the_operator_that_the_engine_named_in_a_body_is_asked_about_first() -> None:
+    """Softmax is one of the last nodes of the body of Attention."""
+    inputs = [models.tensor(name, [2, 3, 4, 8]) for name in "QKV"]
+    made = models.one_node("Attention", inputs, [models.tensor("y", [2, 3, 4, 8])])
+    made.opset_import[0].version = 23
+    asked = []
+    for complaint in ("", "Failed operations: -- Softmax-23 with a message: no kernel"):
+        engine, patience = Slow(["Attention", "Softmax", "ReduceSum"]), Patience()
+        patience.blame(complaint)
+        assert list(lower(adapt(made, engine.limits), engine, patience=patience)) == []
+        asked.append(engine.asked)
+    assert asked[1] < asked[0] / 2
+
+
+def test_an_invalid_model_is_refused_before_its_nodes_are_asked_about(
+    openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider computes this form of Attention wrongly: its body, a hundred nodes, would be asked about one by one."""
+    kinds = {"Q": models.FLOAT, "K": TensorProto.UINT4, "V": models.FLOAT}
+    inputs = [models.tensor(name, [2, 3, 4, 8], kind) for name, kind in kinds.items()]
+    outputs = [models.tensor("y", [2, 3, 4, 8])]
+    made = models.one_node("Attention", inputs, outputs, is_causal=1, softcap=2.0)
+    made.opset_import[0].version = 24
+    shown: list[ModelProto] = []
+    show = OrtEngine.show
+
+    def counted(engine: OrtEngine, model: ModelProto) -> Shown:
+        shown.append(model)
+        return show(engine, model)
+
+    monkeypatch.setattr(OrtEngine, "show", counted)
+    with pytest.raises(omb.InvalidModelError, match="unsupported type"):
+        openvino_ep.prepare(made)
+    assert len(shown) < 15
 
 
 def _look(patience: Patience, times: int) -> None:

@@ -124,13 +124,21 @@ class Attempt:
 
     def _graph(self, graph: GraphProto, outer: Scope, opsets: Mapping[str, int], *, record: bool = False) -> bool:
         scope = outer.inside(graph)
+        if not record and not self._blameless(graph, scope, opsets):
+            return False
         nodes: list[NodeProto] = []
         complete = True
         for node in graph.node:
             if self._patience.over:
                 return False
-            for inner in subgraphs(node):
-                complete &= self._graph(inner, scope, opsets, record=record)
+            inside = [self._graph(inner, scope, opsets, record=record) for inner in subgraphs(node)]
+            if not all(inside):
+                if not record:
+                    return False
+                complete = False
+                if self._patience.lost:  # it is refused for what is inside
+                    nodes.append(node)
+                    continue
             fragment = self._node(node, scope, opsets, self._engine if record else self._within, written=not record)
             if fragment is None:
                 if not record:
@@ -147,6 +155,14 @@ class Attempt:
         del graph.node[:]
         graph.node.extend(nodes)
         return complete
+
+    def _blameless(self, graph: GraphProto, scope: Scope, opsets: Mapping[str, int]) -> bool:
+        """Whether the engine has those nodes of a body, or rules help, that it named when it refused the whole."""
+        blamed = self._patience.blamed
+        if not blamed:
+            return True
+        named = (n for n in graph.node if n.op_type in blamed and next(subgraphs(n), None) is None)
+        return all(self._node(node, scope, opsets, self._within, written=True) is not None for node in named)
 
     def _node(
         self, node: NodeProto, scope: Scope, opsets: Mapping[str, int], engine: Engine, *, written: bool

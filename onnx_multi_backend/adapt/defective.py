@@ -26,7 +26,7 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import may_hold_graphs, nodes_in, subgraphs
-from onnx_multi_backend.models.plausible import expands_too_far
+from onnx_multi_backend.models.plausible import expands_too_far, nests_too_far
 
 
 class DefectiveNode(NamedTuple):
@@ -67,8 +67,8 @@ def defective_nodes(
     nodes = contents.nodes if operators is None else contents.of(*operators)
     if not integers and not any(may_have_defect(node, facts) for node in nodes):
         return []
-    if expands_too_far(model):
-        return _in_functions(model, engine, [node for node in contents.nodes if may_have_defect(node, facts)])
+    if expands_too_far(model) or nests_too_far(contents):
+        return _one_by_one(model, engine, [node for node in contents.nodes if may_have_defect(node, facts)])
     flat = (typed or Typed(model)).flat
 
     def is_meant(node: NodeProto, read: list[Value]) -> bool:
@@ -158,8 +158,8 @@ def _bodies(node: NodeProto) -> list[GraphProto]:
     return list(subgraphs(node)) if node.domain or may_hold_graphs(node.op_type) else []
 
 
-def _in_functions(model: ModelProto, engine: Engine, nodes: list[NodeProto]) -> list[DefectiveNode]:
-    """The same, each function looked at once and without types: its calls are too many to be put in place."""
+def _one_by_one(model: ModelProto, engine: Engine, nodes: list[NodeProto]) -> list[DefectiveNode]:
+    """The same, each node looked at once and without types: there are too many once calls are put in place, or graphs in graphs."""
     imports = opset_imports(opset_versions(model))
     found = []
     for node in nodes:

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 
 #: How many different nodes each way of asking looks at once a node cannot be helped. An engine may take 20 ms to say yes to one.
 _MOST = 20
+
+#: An operator's name in ``Node(Add)``, ``Add-23`` or ``Add_10844``.
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 _unhurried: ContextVar[bool] = ContextVar("unhurried", default=False)
 
@@ -33,6 +37,8 @@ class Patience:
     ----------
     hopeless : set of str
         Operators that could not be helped.
+    blamed : frozenset of str
+        The words with which the engine refused a rewritten model: the operators among them are asked about first.
 
     Notes
     -----
@@ -41,6 +47,7 @@ class Patience:
 
     def __init__(self) -> None:
         self.hopeless: set[str] = set()
+        self.blamed: frozenset[str] = frozenset()
         self._left: int | None = None
 
     def renew(self) -> None:
@@ -52,6 +59,10 @@ class Patience:
         self.hopeless.add(operator)
         if self._left is None:
             self._left = _MOST
+
+    def blame(self, complaint: str) -> None:
+        """Note what the engine said of a rewritten model."""
+        self.blamed = frozenset(_WORD.findall(complaint))
 
     def look(self) -> None:
         """Count a node that is looked at."""

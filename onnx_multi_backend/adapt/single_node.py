@@ -128,7 +128,7 @@ def single_node_model(
 ) -> ModelProto | None:
     """Cut a node out: what it `reads` becomes ``i0``, ``i1``..., its outputs ``o0``, ``o1``...
 
-    So equal nodes are equal. Returns None where the type of a value that it reads is not known, or the node holds values
+    So equal nodes are equal, sizes that onnx's inference gave a number included. Returns None where the type of a value that it reads is not known, or the node holds values
     that lie in another file, unless `untyped` values are welcome: such a model is to be looked at only.
     """
     names = reads(node)
@@ -160,7 +160,23 @@ def single_node_model(
         value = graph.output.add(name=short)
         if name in scope.types:
             value.type.CopyFrom(scope.types[name])
+    _number_sizes(graph, {})
     return ModelProto(ir_version=max(ir_version, FREE_INITIALIZERS), graph=graph, opset_import=opsets)
+
+
+#: What onnx's inference calls a size that it does not know, with a number that counts through the whole model.
+_UNKNOWN_SIZE = "unk__"
+
+
+def _number_sizes(graph: GraphProto, numbered: dict[str, str]) -> None:
+    """Number the sizes that inference did not know anew, in the order in which they stand here."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param.startswith(_UNKNOWN_SIZE):
+                dim.dim_param = numbered.setdefault(dim.dim_param, f"{_UNKNOWN_SIZE}{len(numbered)}")
+    for node in graph.node:
+        for inner in subgraphs(node):
+            _number_sizes(inner, numbered)
 
 
 def _captures(graph: GraphProto, outer: frozenset[str], found: dict[str, None]) -> None:

@@ -200,7 +200,8 @@ class OnWiderTypes:
             return wide
         if not block:
             shape = [1] * rank
-            shape[axis] = -1
+            if shape:  # else a scale of one element for a scalar
+                shape[axis] = -1
             return self._add("Reshape", [wide, self._number(shape, np.int64)])
         # Each stands for a block along the axis; the last block may be short.
         size = self._add("Gather", [self._add("Shape", [x]), self._number(axis, np.int64)])

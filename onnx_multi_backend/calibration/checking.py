@@ -30,6 +30,19 @@ from onnx_multi_backend.sessions.signature import signature
 _LEVELS = {"ORT_DISABLE_ALL": "no optimization", "ORT_ENABLE_BASIC": "basic", "ORT_ENABLE_EXTENDED": "extended"}
 
 
+#: So many steps come of values at the edges of steps, in models of usual depth.
+_AT_EDGES = 2.0
+_EDGES = (
+    "No layer differs when it is run by itself: what stays float between layers is rounded differently, and a value at the edge of a step falls "
+    "on either side. Nothing is to be done where the accuracy holds on your data."
+)
+_BEYOND_LAYERS = (
+    "No layer differs when it is run by itself, on the first batch: the cause is in layers that the engine computes together, or in nodes that "
+    "stay float. Compare the accuracy on your data with this setting and without it; leave layers float with quantize(..., exclude=[...]) until "
+    "it holds"
+)
+
+
 @dataclass(frozen=True)
 class SettingCheck:
     """One engine with one set of options.
@@ -56,6 +69,11 @@ class SettingCheck:
         """Whether no output is more than a step away."""
         return not self.refused and self.steps <= 1
 
+    @property
+    def has_no_cause(self) -> bool:
+        """Whether outputs differ, and no layer does that is run by itself."""
+        return not self.agrees and not self.refused and not self.nodes
+
 
 @dataclass(frozen=True)
 class Int8Check:
@@ -76,7 +94,15 @@ class Int8Check:
             for node in setting.nodes:
                 why = f": {node.cause}. {node.cure}" if node.cause else ", for a reason that is not known"
                 lines.append(f"  {node.op_type} {node.node!r} differs by {node.steps:.3g} steps{why}")
+            if setting.has_no_cause:
+                lines.append(f"  {_EDGES if setting.steps <= _AT_EDGES else self._beyond_layers()}")
         return "\n".join(lines)
+
+    def _beyond_layers(self) -> str:
+        """What to do where engines differ by much, and in no layer."""
+        others = [setting.setting for setting in self.settings if setting.agrees]
+        instead = f", or choose what agrees: {'; '.join(others)}" if others else ""
+        return f"{_BEYOND_LAYERS}{instead}."
 
 
 def check_int8(model: ModelLike, data: Any, *, batches: int | None = 4) -> Int8Check:

@@ -9,7 +9,7 @@ import sys
 from onnx_multi_backend.cli import console
 from onnx_multi_backend.measuring.figures import NONE, cosine_text, error_text
 from onnx_multi_backend.tuning import summary
-from onnx_multi_backend.tuning.columns import COLUMNS, columns_of
+from onnx_multi_backend.tuning.columns import COLUMNS, TIMES_THE_BEST, columns_of
 from onnx_multi_backend.tuning.command_words import command_words
 from onnx_multi_backend.tuning.comparing import Comparison, Verdict
 from onnx_multi_backend.tuning.measurement import Measurement, Outcome
@@ -59,7 +59,7 @@ def _show_table(report: Report) -> None:
         return
     slowest = max(objective.cost(m) for m in shown)
     headers, rows = [objective.header, "Configuration"], [[objective.text(m), m.name] for m in shown]
-    more = [c for c in columns_of(report, COLUMNS) if c.name in ("Times the best", "Spread")]
+    more = columns_of(report, [c for c in COLUMNS if c.name in (TIMES_THE_BEST, "Spread")])
     headers += [column.name for column in more]
     rows = [[*row, *(c.cell(report, m) for c in more)] for row, m in zip(rows, shown, strict=True)]
     if any(m.difference is not None for m in shown):

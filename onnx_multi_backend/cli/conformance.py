@@ -186,7 +186,7 @@ def conformance(
 def _merged(paths: Sequence[Path] | None) -> Report:
     if not paths:
         raise OptionError("--merge needs the report.json of two runs or more.")
-    return merge([Report.read(path) for path in paths])
+    return merge([Report.read(path) for path in paths], sources=[str(path) for path in paths])
 
 
 def _refuse_what_runs(context: typer.Context) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -72,7 +73,12 @@ def tune(
     ] = False,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE.json", help="The setup, for `run --setup`.", show_default=False),
+        typer.Option(
+            "--save",
+            metavar="FILE.json",
+            help="The setup, for `run --setup`; --report FILE.json holds all that was measured.",
+            show_default=False,
+        ),
     ] = None,
     save_model: Annotated[
         Path | None,
@@ -114,7 +120,8 @@ def tune(
             tell=tell,
         )
     if save is not None:
-        whole_file.save(save, tuned.report.to_json().encode())
+        text = json.dumps(tuned.setup.to_json(), indent=2, ensure_ascii=False)
+        whole_file.save(save, f"{text}\n".encode())
     if tuned.int8 is not None:
         if save_model is not None:
             whole_file.save(save_model, tuned.int8.SerializeToString())

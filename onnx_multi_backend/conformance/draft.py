@@ -11,7 +11,7 @@ from onnx_multi_backend.conformance.labels import Label
 from onnx_multi_backend.conformance.results import CaseResult
 
 _HEAD = """\
-# Drafted from a run on {backend}: {count} cases in {groups} groups of the same message.
+# Drafted from a run on {backend}: {cases} in {groups} of the same message.
 # Give each group its true cause, its kind (defect, random or pending) and, where there is one, a link.
 """
 _DETAILS = re.compile(r"'[^']*'|\"[^\"]*\"|0x[0-9a-f]+|[-+]?\d[\d.e+-]*|\([^)]*\)|\[[^]]*\]|\S*/\S+", re.IGNORECASE)
@@ -43,12 +43,19 @@ def draft_expectations(results: Iterable[CaseResult]) -> str:
         _table(action, members)
         for (action, _), members in sorted(groups.items(), key=lambda item: (item[0][0] != "xfail", -len(item[1])))
     ]
-    return "\n".join([_HEAD.format(backend=backend or "a backend", count=count, groups=len(groups)), *tables])
+    head = _HEAD.format(
+        backend=backend or "a backend", cases=_counted(count, "case"), groups=_counted(len(groups), "group")
+    )
+    return "\n".join([head, *tables])
 
 
 def cause_of(message: str) -> str:
     """Reduce a message to what it has in common with others of its kind: no names, numbers, shapes, paths."""
     return " ".join(_DETAILS.sub("…", message).split())
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _table(action: str, members: list[CaseResult]) -> str:

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import replace
+
+from onnx import ModelProto
 
 from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
 from onnx_multi_backend.adapt.engine import Trusting, Unasked
@@ -17,9 +21,9 @@ from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, UnsupportedModelError
+from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models import checks
-from onnx_multi_backend.models.plausible import expands_too_far, implausible
+from onnx_multi_backend.models.plausible import expands_too_far, implausible, nests_too_far
 
 
 def compile_model(target: Target, payload: Payload) -> Built:
@@ -49,7 +53,7 @@ def compile_model(target: Target, payload: Payload) -> Built:
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
     """The session of the model without the nodes that no result needs; None where there are none, or it is refused too."""
     proto = payload.adapted.proto
-    if not payload.lowering or implausible(payload.adapted.facts.contents.nodes) is not None:
+    if not payload.lowering or not _may_be_looked_at(payload):
         return None
     model, changes = without_unneeded(proto)
     if not changes:
@@ -60,9 +64,16 @@ def _without_unneeded(target: Target, payload: Payload) -> Built | None:
         return None
 
 
+def _may_be_looked_at(payload: Payload) -> bool:
+    """Whether more is asked about a model than what the engine says of the whole."""
+    contents = payload.adapted.facts.contents
+    return not (
+        implausible(contents.nodes) is not None or expands_too_far(payload.adapted.proto) or nests_too_far(contents)
+    )
+
+
 def _compile_model(target: Target, payload: Payload) -> Built:
-    proto = payload.adapted.proto
-    plain = implausible(payload.adapted.facts.contents.nodes) is None and not expands_too_far(proto)
+    plain = _may_be_looked_at(payload)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
@@ -101,9 +112,15 @@ def _compiled(
         built = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
-            built = _lowered(target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere) or _lowered(
-                target, payload, typed, taken=False, elsewhere=elsewhere
-            )
+            compilable = not any(d.defect.deadly for d in found_defects)
+
+            def unless_invalid() -> None:
+                if compilable:
+                    _refuse_invalid(target, payload)
+
+            built = _lowered(
+                target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere, before_asking=unless_invalid
+            ) or _lowered(target, payload, typed, taken=False, elsewhere=elsewhere)
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
@@ -129,6 +146,22 @@ def _compiled(
     if wrong := _wrong(found_defects, built.session):
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
+
+
+def _refuse_invalid(target: Target, payload: Payload) -> None:
+    """Raise `InvalidModelError` for a model that is not valid, and that the engine refuses too."""
+    try:
+        checks.check(payload.loaded, full=True)
+    except InvalidModelError:
+        try:
+            target.build(payload)
+        except RefusedError:
+            pass
+        except MisplacedError:  # it takes the model
+            return
+        else:
+            return
+        raise
 
 
 def _defective(target: Target, adapted: Adapted, typed: Typed, *, integers: bool) -> list[DefectiveNode]:
@@ -157,17 +190,19 @@ def _lowered(
     complaint: str = "",
     again: bool = False,
     elsewhere: list[MisplacedError] | None = None,
+    before_asking: Callable[[], None] | None = None,
 ) -> Built | None:
     """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
 
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `again`: it is a model that was rewritten already.
+    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
     engines_to_ask = target.engines_to_ask(taken=taken)
+    tried: set[bytes] = set()
     for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
         asked = Trusting(engine, target.may_have_defect) if trusting else engine
         for pieces in (Unasked(within), within):
@@ -177,11 +212,25 @@ def _lowered(
             helped = False
             for lowered in rewritten:
                 helped = True
+                if (written := _digest(lowered.proto)) in tried:  # another way of asking that comes to the same
+                    continue
+                tried.add(written)
                 if (built := _built(target, payload, lowered, again=again, elsewhere=elsewhere)) is not None:
                     return built
             if not helped:  # no rule helps, so none does whose pieces the engine has
                 break
+            if before_asking is not None and pieces is not within:
+                before_asking()
     return None
+
+
+def _digest(model: ModelProto) -> bytes:
+    """What stands for all of a model that rewriting changes."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in (*model.opset_import, *model.graph.node):
+        data = part.SerializeToString()
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.digest()
 
 
 def _built(
@@ -203,7 +252,10 @@ def _built(
         if elsewhere is not None:
             elsewhere.append(error)
         return None
-    except (RefusedError, OnnxMultiBackendError):
+    except RefusedError as error:
+        payload.patience.blame(error.words)
+        return None
+    except OnnxMultiBackendError:
         return None
     typed = Typed(lowered.proto)
     if _wrong(_defective(target, lowered, typed, integers=True), built.session):

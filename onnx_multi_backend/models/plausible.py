@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, ModelProto, NodeProto
 
-from onnx_multi_backend.models.graph_walk import canonical, nodes_in, operator_name
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, nodes_in, operator_name, subgraphs
 
 #: Domain, name and overload of an operator.
 _Key = tuple[str, str, str]
@@ -57,6 +58,9 @@ _FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
 #: Nodes that local functions may come to once each call is replaced by its body.
 _MOST_NODES = 100_000
 
+#: How often the nodes of graphs in graphs may be looked at again: once for each graph around them, beyond the first.
+_MOST_REPEATS = 1_000
+
 
 def implausible(nodes: Iterable[NodeProto]) -> str | None:
     """What no valid model has: an attribute whose value is beyond its range; None: there is nothing of the kind."""
@@ -66,6 +70,25 @@ def implausible(nodes: Iterable[NodeProto]) -> str | None:
 def expands_too_far(model: ModelProto) -> bool:
     """Whether the local functions come to more nodes than are worth looking at: they double with each call inside another."""
     return bool(model.functions) and expanded(model) > _MOST_NODES
+
+
+def nests_too_far(contents: Contents) -> bool:
+    """Whether graphs in graphs come to more nodes than are worth looking at: each is a part of all the nodes around it.
+
+    A node that holds graphs is shown to an engine with all that they hold, so a node that is three graphs deep is compiled
+    three times.
+    """
+    if not contents.holding:
+        return False
+    model = contents.model
+    repeats = 0
+    waiting = [(nodes, 0) for nodes in (model.graph.node, *(function.node for function in model.functions))]
+    while waiting and repeats <= _MOST_REPEATS:
+        nodes, around = waiting.pop()
+        repeats += len(nodes) * max(around - 1, 0)
+        holding = (node for node in nodes if node.domain or may_hold_graphs(node.op_type))
+        waiting += [(inner.node, around + 1) for node in holding for inner in subgraphs(node)]
+    return repeats > _MOST_REPEATS
 
 
 def expanded(model: ModelProto) -> int:

@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from onnx_multi_backend.page_style.markdown_text import plain
 from onnx_multi_backend.tuning import summary
-from onnx_multi_backend.tuning.columns import COLUMNS, columns_of
+from onnx_multi_backend.tuning.columns import COLUMNS, TIMES_THE_BEST, columns_of
 from onnx_multi_backend.tuning.command_words import command_words
 from onnx_multi_backend.tuning.comparing import Comparison
 from onnx_multi_backend.tuning.measurement import Outcome
@@ -17,7 +17,7 @@ from onnx_multi_backend.tuning.report import Report
 from onnx_multi_backend.tuning.verdicts import HEADERS, comparison_headline, table_of
 
 #: The columns that a reader of an issue looks for.
-_COLUMNS = ("Median", "Times the best", "p99", "Runs/s", "Memory", "Largest error", "Cosine", "Prepare")
+_COLUMNS = ("Median", TIMES_THE_BEST, "p99", "Runs/s", "Memory", "Largest error", "Cosine", "Prepare")
 
 #: Rows of a table; a long search has more.
 _MOST = 20

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.ort import left_to_cpu
 from onnx_multi_backend.host.applies import applies
 
 pytestmark = [
@@ -177,3 +180,19 @@ def test_an_if_beside_a_loop_that_is_left(openvino_ep: type[omb.Preset]) -> None
         results = prepared.run([v, w, x, np.array(condition), floats(4)])
         np.testing.assert_allclose(results[0], v + 2 * x, rtol=1e-5)
         np.testing.assert_allclose(results[1], right, rtol=1e-5)
+
+
+def test_what_the_cpu_provider_lacks_too_is_not_left_to_it(
+    openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    written = left_to_cpu.left_to_cpu
+
+    def recorded(site: Site) -> Iterator[ModelProto]:
+        tried.append(site.op_type)
+        yield from written(site)
+
+    monkeypatch.setattr(left_to_cpu, "left_to_cpu", recorded)
+    with pytest.raises(omb.UnsupportedModelError, match="ImageDecoder"):
+        openvino_ep.prepare(model("uint8[n] x", "uint8[h, w, 3] y", "y = ImageDecoder (x)", opset=20))
+    assert tried == []

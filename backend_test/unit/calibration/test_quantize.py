@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
 from onnx_multi_backend.calibration import QuantizedModel, check_int8, quantize, speed
+from onnx_multi_backend.calibration.checking import Int8Check, SettingCheck
+from onnx_multi_backend.calibration.disagreements import NodeDisagreement
 from onnx_multi_backend.calibration.speed import Ratio
 
 
@@ -226,6 +229,20 @@ def test_a_layer_that_another_setting_computes_wrongly_is_named(monkeypatch: pyt
     (setting,) = check_int8(usual().model, nets.images(2)).settings
     assert not setting.agrees
     assert [node.node for node in setting.nodes] == ["conv0"]
+
+
+def test_a_difference_without_a_layer_that_causes_it_says_what_to_do() -> None:
+    edge, far, good = SettingCheck("OrtCpu, basic", 1.4), SettingCheck("Openvino", 40.0), SettingCheck("OrtCpu", 0.0)
+    lines = str(Int8Check((edge, far, good))).splitlines()
+    assert lines[0] == "OrtCpu, basic: differs by 1.4 steps of the last quantization"
+    assert "at the edge of a step" in lines[1]
+    assert "Nothing is to be done" in lines[1]
+    assert "Compare the accuracy" in lines[3]
+    assert lines[3].endswith("or choose what agrees: OrtCpu.")
+    assert lines[4:] == ["OrtCpu: agrees"]
+    refused = SettingCheck("Openvino", math.inf, "no")
+    named = SettingCheck("Openvino", 3.0, nodes=(NodeDisagreement("conv0", "Conv", 3.0),))
+    assert "by itself" not in str(Int8Check((refused, named)))
 
 
 def test_an_option_that_onnx_runtime_fails_with_is_to_blame_not_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:

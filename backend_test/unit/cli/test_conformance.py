@@ -116,6 +116,8 @@ def test_every_form_of_the_report_is_written_and_reports_can_be_merged_and_compa
     done = cli("conformance", "--merge", *reports, "--out", str(tmp_path / "all"))
     assert done.code == 1
     assert list(Report.read(tmp_path / "all" / "report.json").backends) == [toy[1], BAD[1]]
+    twice = cli("conformance", "--merge", reports[0], str(tmp_path / "a")).error()
+    assert f"{reports[0]} and {tmp_path / 'a'}" in twice
 
     worse = tmp_path / "old.json"
     worse.write_text(Path(reports[1]).read_text().replace('"label": "fail"', '"label": "pass"'), encoding="utf-8")

@@ -51,3 +51,9 @@ def test_with_the_draft_all_is_as_expected(tmp_path: Path) -> None:
 
 def test_nothing_failed() -> None:
     assert tomllib.loads(draft_expectations(RESULTS[:1])) == {}
+
+
+def test_the_head_counts_in_words_that_fit() -> None:
+    assert "a run on toy: 7 cases in 6 groups of the same message." in draft_expectations(RESULTS)
+    assert "a run on toy: 1 case in 1 group of the same message." in draft_expectations(RESULTS[1:2])
+    assert "a run on a backend: 0 cases in 0 groups" in draft_expectations(RESULTS[:1])

@@ -56,6 +56,19 @@ def test_one_backend_of_two_environments_is_told_apart_by_what_differs() -> None
         merge([report(ONE), report(ONE)], ENVIRONMENT)
 
 
+def test_reports_that_nothing_sets_apart_are_named() -> None:
+    reports = [report(ONE), report(ONE, name="Openvino"), report(ONE)]
+    with pytest.raises(ReportError, match=r"and processor: a\.json and c\.json\. Leave one out"):
+        merge(reports, ENVIRONMENT, sources=["a.json", "b.json", "c.json"])
+
+
+def test_a_folder_stands_for_the_report_in_it(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=rf"^{tmp_path}: the folder holds no report\.json"):
+        Report.read(tmp_path)
+    report({}).write(tmp_path / "report.json")
+    assert list(Report.read(tmp_path).backends) == ["OrtCpu"]
+
+
 def on(processor: Processor, **changes: Any) -> Report:
     environment = replace(ENVIRONMENT, cpu=processor.name, processor=processor)
     one = report(ONE, **changes)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from markdown_it import MarkdownIt
 
@@ -55,3 +57,17 @@ def test_a_comparison_is_shown() -> None:
     text = render(new, compare(made.changed(new, "OrtCpu", latency=made.rounds(0.008)), new))
     assert "| OrtCpu" in text
     assert "**slower**" in text
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [("latency", "x the fastest"), ("throughput", "x the fastest"), ("memory", "x the smallest")],
+)
+def test_a_ratio_says_what_it_is_a_multiple_of(objective: str, words: str) -> None:
+    report = made.report(
+        [made.measured("A", 0.01, throughput=(100.0,) * 8), made.measured("B", 0.02, throughput=(50.0,) * 8)]
+    )
+    report = replace(report, objective=objective)
+    assert f"| {words} |" in " ".join(render(report).split())
+    assert words in report.to_html()
+    assert "Times the best" not in report.to_html()

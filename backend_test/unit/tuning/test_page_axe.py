@@ -29,3 +29,21 @@ def test_axe_finds_nothing(visit: Opener, tmp_path: Path, width: int, scheme: st
     found = axe.run(page).response["violations"]
     assert not [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in found]
     assert page.locator(".plot:visible").count() == (2 if kind == "bench" else 3)
+
+
+_HIDDEN = "() => [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+
+
+@pytest.mark.parametrize("kind", ["bench", "tune"])
+def test_the_tables_fit_a_desktop_and_tell_where_they_scroll(visit: Opener, tmp_path: Path, kind: str) -> None:
+    report = made.bench() if kind == "bench" else made.tune()
+    path = tmp_path / "report.html"
+    path.write_text(report.to_html(compare(report, report)), encoding="utf-8")
+    page = visit(path, width=1280)
+    assert set(page.evaluate(_HIDDEN)) == {0}
+    assert not page.locator(".sideways").is_visible()
+    page = visit(path, width=390)
+    assert max(page.evaluate(_HIDDEN)) > 0
+    assert "scrolls sideways" in page.locator(".sideways:visible").inner_text()
+    shade = "() => getComputedStyle(document.querySelector('.scroll')).backgroundAttachment"
+    assert page.evaluate(shade) == "local, scroll"

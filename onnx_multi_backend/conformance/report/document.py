@@ -211,15 +211,21 @@ class Report:
 
     @classmethod
     def read(cls, path: Path) -> Report:
-        """Read a ``report.json``.
+        """Read a ``report.json``, or that of a folder which ``--out`` wrote.
 
         Raises
         ------
         ReportError
-            The file is not a report, or of another schema version.
+            The file is not a report, or of another schema version; the folder holds none.
         OSError
             It cannot be read.
         """
+        if path.is_dir():
+            folder, path = path, path / "report.json"
+            if not path.exists():
+                raise ReportError(
+                    f"{folder}: the folder holds no report.json. Name the --out folder of a run, or its report.json."
+                )
         try:
             return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except ReportError as e:

@@ -13,11 +13,19 @@ from onnx_multi_backend.conformance.report.environment import Environment
 from onnx_multi_backend.conformance.results import CaseResult
 
 
-def merge(reports: Sequence[Report], environment: Environment | None = None) -> Report:
+def merge(reports: Sequence[Report], environment: Environment | None = None, *, sources: Sequence[str] = ()) -> Report:
     """Join reports into one; each backend keeps the versions and the environment that it ran with.
 
     A backend that stands in several reports is named with what sets it apart: its options, its engine's version, as in
     ``OrtCpu (onnxruntime 1.31.1)``, its devices; and where these do not, the processor that it ran on.
+
+    Parameters
+    ----------
+    reports : sequence of Report
+    environment : Environment, optional
+        Of the report that is made; by default of this process.
+    sources : sequence of str, optional
+        The reports' files, for messages.
 
     Raises
     ------
@@ -28,14 +36,18 @@ def merge(reports: Sequence[Report], environment: Environment | None = None) -> 
     backends: dict[str, BackendRun] = {}
     cases: list[CaseResult] = []
     models: dict[str, CaseFacts] = {}
-    for report in reports:
+    held_by: dict[str, int] = {}
+    for place, report in enumerate(reports):
         rivals = {name: [r.backends[name] for r in reports if name in r.backends] for name in report.backends}
         for name, backend in report.backends.items():
             new = name if counts[name] == 1 else _told_apart(backend, rivals[name])
             if new in backends:
+                where = f": {sources[held_by[new]]} and {sources[place]}" if sources else ""
                 raise ReportError(
-                    f"{name!r} stands in several of the reports with the same options and versions: leave one out."
+                    f"{name!r} stands in several of the reports with the same options, versions and processor{where}. "
+                    "Leave one out; parts of one suite, run apart, are not joined."
                 )
+            held_by[new] = place
             backends[new] = replace(backend, name=new)
             cases += [replace(case, backend=new) for case in report.of(name)]
         models |= report.models

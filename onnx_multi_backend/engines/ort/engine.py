@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import type_from_string
 
 
@@ -108,7 +109,7 @@ class OrtEngine(Target):
         node to the CPU that it takes among others: what takes a node's place is only asked to run at all, and the
         placement of the whole decides. The provider is asked first, because it may compute such a node wrongly.
         """
-        cpu = replace(self, providers=((providers.CPU, {}),), library="")
+        cpu = self._cpu_alone
         if self.records[0].slow_builds:  # it builds an engine for minutes: the CPU provider is asked
             return [(cpu, cpu)]
         if self.requested == (providers.CPU,):
@@ -128,12 +129,34 @@ class OrtEngine(Target):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose."""
+        """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose.
+
+        A node that no provider has is not: its If would be written, and refused with all that is around it.
+        """
         if not self._leaves:
             return ()
         from onnx_multi_backend.engines.ort.left_to_cpu import left_to_cpu
 
-        return (left_to_cpu,)
+        @functools.wraps(left_to_cpu)
+        def of_what_it_has(site: Site) -> Iterator[ModelProto]:
+            if self.find_defect(site) is not None or self._cpu_alone.takes(site):
+                yield from left_to_cpu(site)
+
+        return (of_what_it_has,)
+
+    @property
+    def _cpu_alone(self) -> OrtEngine:
+        """The same with the CPU provider alone."""
+        return replace(self, providers=((providers.CPU, {}),), library="")
+
+    def takes(self, site: Site) -> bool:
+        """Whether a session is built for a node in the opset that it is to have."""
+        model = ModelProto()
+        model.CopyFrom(site.model)
+        for given in model.opset_import:
+            if not canonical(given.domain):
+                given.version = site.target
+        return answer(self, model) is None
 
     def wary(self) -> OrtEngine | None:
         """The same, with nodes left to the CPU provider that read constants beyond int32."""
