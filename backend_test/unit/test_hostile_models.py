@@ -132,7 +132,8 @@ def test_graphs_in_graphs_are_worth_a_look_as_long_as_they_are_few() -> None:
     assert not nests_too_far(Contents(_nested(1, _relus(5000))))  # what exporters write
     assert not nests_too_far(Contents(_nested(4, _relus(3))))
     assert nests_too_far(Contents(_nested(8, _relus(3))))
-    assert nests_too_far(Contents(_nested(2, _relus(500))))
+    assert not nests_too_far(Contents(_nested(2, _relus(500))))
+    assert nests_too_far(Contents(_nested(2, _relus(1000))))
 
 
 def test_graphs_in_graphs_are_refused_in_the_engine_s_own_time(ort_cpu: type[omb.Preset]) -> None:

@@ -59,7 +59,7 @@ _FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
 _MOST_NODES = 100_000
 
 #: How often the nodes of graphs in graphs may be looked at again: once for each graph around them, beyond the first.
-_MOST_REPEATS = 1_000
+_MOST_REPEATS = 3_000
 
 
 def implausible(nodes: Iterable[NodeProto]) -> str | None:
