@@ -12,19 +12,14 @@ from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 
-def marks_nothing(site: Site) -> bool:
-    """Whether the indices of a OneHot are known to be none."""
-    return 0 in (site.shape(site.input(0)) or ())
-
-
 def one_hot_of_nothing(site: Site) -> Iterator[ModelProto]:
     """Make a tensor without elements of that shape."""
-    kind = site.elem_type(site.input(2))
-    if not site.is_("OneHot") or not marks_nothing(site) or kind in (TensorProto.UNDEFINED, TensorProto.STRING):
+    x, depth, kind = site.input(0), site.input(1), site.elem_type(site.input(2))
+    shape = site.shape(x) or []
+    if not site.is_("OneHot") or 0 not in shape or kind in (TensorProto.UNDEFINED, TensorProto.STRING):
         return
     body = Body(site)
-    x, depth = site.input(0), site.input(1)
-    rank, axis = len(site.shape(x) or ()), site.attribute("axis", -1)
+    rank, axis = len(shape), site.attribute("axis", -1)
     axis += rank + 1 if axis < 0 else 0
     depth = body.cast(body("Reshape", depth, body.ints(1)), TensorProto.INT64)
     before, behind = body("Shape", x, start=0, end=axis), body("Shape", x, start=axis, end=rank)
