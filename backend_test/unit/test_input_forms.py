@@ -12,6 +12,7 @@ import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend.host.applies import applies
 
 A = np.array([[1, 2, 3]], np.float32)
 B = np.array([[10, 20, 30]], np.float32)
@@ -84,6 +85,37 @@ def test_openvino_takes_the_default_of_an_input_as_a_constant_or_as_an_input(ope
         initializers={"b": np.float32([1, 1, 1])},
     )
     np.testing.assert_array_equal(openvino.prepare(made).run(A)[0], A - 1)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("reader", ["Add", "Unique"])
+def test_the_built_in_openvino_provider_does_not_ignore_what_is_given_for_a_default(
+    openvino_ep: type[omb.Preset], reader: str
+) -> None:
+    """Unique runs on the CPU provider, which takes the default for what it is."""
+    if not applies({"onnxruntime": "<1.31"}):
+        pytest.skip("of the built-in provider")
+    made = models.model(
+        [
+            models.node(reader, ["b", "b"] if reader == "Add" else ["b"], ["c"], name="first"),
+            models.node("Add", ["a", "c"], ["d"]),
+            models.node("Exp", ["d"], ["e"]),
+            models.node("Neg", ["e"], ["y"]),
+        ],
+        [models.tensor("a", (2, 3)), models.tensor("b", [3])],
+        [models.tensor("y", (2, 3))],
+        initializers={"b": np.float32([1, 2, 3])},
+    )
+    a, b = np.zeros((2, 3), np.float32), np.float32([4, 5, 6])
+    prepared = openvino_ep.prepare(made)
+    times = 2 if reader == "Add" else 1
+    np.testing.assert_allclose(prepared.run(a)[0], -np.exp(a + times * np.float32([1, 2, 3])), rtol=1e-4)
+    if reader == "Unique":
+        np.testing.assert_allclose(prepared.run({"a": a, "b": b})[0], -np.exp(a + b), rtol=1e-4)
+        return
+    with pytest.raises(omb.InputError, match="'b': OpenVINOExecutionProvider takes its default for a constant"):
+        prepared.run({"a": a, "b": b})
+    np.testing.assert_allclose(prepared.run(a)[0], -np.exp(a + times * np.float32([1, 2, 3])), rtol=1e-4)
 
 
 class WithDlpack:

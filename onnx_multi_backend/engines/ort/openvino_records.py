@@ -58,6 +58,7 @@ BUILT_IN = replace(
     drops_cast_pairs=True,
     leaves_text=True,
     joins_lone_nodes=True,
+    keeps_defaults=True,
     narrows=True,
     deadly={**OF_OPENVINO, **OF_OPENVINO_BEFORE_1_31},
     defects=_with_integers(_table_of_openvino("2025.4.1")),

@@ -54,6 +54,8 @@ class Record:
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     joins_lone_nodes : bool
         Whether it joins a node to others that wait for it in other ways too; see `computed_twice`.
+    keeps_defaults : bool
+        Whether it ignores what is given for an input with a default.
     mixes_nodes : bool
         Whether it computes some nodes wrongly together, as `engines.across_nodes` knows.
     loses_empty_inputs : bool
@@ -91,6 +93,7 @@ class Record:
     drops_cast_pairs: bool = False
     mixes_reductions: bool = False
     joins_lone_nodes: bool = False
+    keeps_defaults: bool = False
     mixes_nodes: bool = False
     loses_empty_inputs: bool = False
     zero_packed_outputs: bool = False

@@ -21,7 +21,7 @@ from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
-from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError
+from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.unsigned_weights import SATURATING, SATURATING_ON_OPENVINO, with_unsigned_weights
 from onnx_multi_backend.errors import (
@@ -157,7 +157,17 @@ class OrtTarget(OrtEngine):
         self._check_packed_outputs(session)
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
-        return Built(session, changes, facts)
+        return Built(self._with_defaults(session, payload), changes, facts)
+
+    def _with_defaults(self, session: OrtSession, payload: Payload) -> Session:
+        """The session, which refuses what a provider would ignore."""
+        keeping = [n for n, known in zip(self.requested, self.records, strict=True) if known.keeps_defaults]
+        if not keeping:
+            return session
+        from onnx_multi_backend.engines.ort.kept_defaults import with_defaults_kept
+
+        model, label = payload.adapted.proto, payload.loaded.label
+        return with_defaults_kept(session, model, session.placement(), keeping[0], label)
 
     def check_options(self) -> None:
         """Raise OptionError where ONNX Runtime builds no session with these options."""
