@@ -144,11 +144,27 @@ def _refused(ours: Answer, bare: Answer, references: Mapping[str, Answer], slack
 
 
 def _one_run(run: int, result: list[Any], voters: Mapping[str, Answer], ours: Answer, slack: float) -> Verdict:
+    """Each output by itself, since the references may err in one and be right in another; the worst of them."""
     asked = run % 2  # the third run is the first again
     given = {name: v.runs[asked] for name, v in voters.items() if len(v.runs) > asked}
-    with_us = {name for name, other in given.items() if _same(result, other, slack)}
+    worst = Verdict(OK, run)
+    for place, output in enumerate(result):
+        outputs = {name: other[place] for name, other in given.items() if len(other) == len(result)}
+        verdict = _one_output(run, output, outputs, voters["bare"].kind, ours.warnings, slack)
+        if verdict.is_finding:
+            return verdict
+        worst = verdict if worst.category == OK else worst
+    return worst
+
+
+def _one_output(
+    run: int, output: Any, given: Mapping[str, Any], bare: str, warnings: Sequence[str], slack: float
+) -> Verdict:
+    with_us = {name for name, other in given.items() if agree(output, other, slack=slack)}
     right = {
-        name for name, one in given.items() if any(_same(one, two, slack) for n, two in given.items() if n != name)
+        name
+        for name, one in given.items()
+        if any(agree(one, two, slack=slack) for n, two in given.items() if n != name)
     }
     reference = "reference" in given
     if with_us:
@@ -157,13 +173,13 @@ def _one_run(run: int, result: list[Any], voters: Mapping[str, Answer], ours: An
             return Verdict(OK if not reference or "reference" in with_us else DISPUTED, run)
         if not right or with_us & right:
             return Verdict(DISPUTED, run)
-        return Verdict(TOLD, run, ours.warnings[0]) if ours.warnings else Verdict(WRONG, run)
-    if ours.warnings:
-        return Verdict(TOLD, run, ours.warnings[0])
+        return Verdict(TOLD, run, warnings[0]) if warnings else Verdict(WRONG, run)
+    if warnings:
+        return Verdict(TOLD, run, warnings[0])
     if not right:
         return Verdict(UNJUDGED, run, "no two others agree")
     if "bare" in right:
         return Verdict(WORSE_WRONG, run)
-    if "bare" not in given and voters["bare"].kind in (REFUSED, DEAD):
-        return Verdict(WORSE_WRONG if voters["bare"].kind == REFUSED else WRONG, run)
+    if "bare" not in given and bare in (REFUSED, DEAD):
+        return Verdict(WORSE_WRONG if bare == REFUSED else WRONG, run)
     return Verdict(WRONG, run)

@@ -18,7 +18,7 @@ import pytest
 
 from backend_test.search.answers import RESULT, Answer
 from backend_test.search.findings import KNOWN
-from backend_test.search.judge import Verdict
+from backend_test.search.judge import DISPUTED, WORSE_WRONG, Verdict, judge
 from backend_test.search.trial import Trial, approximate
 
 pytest.importorskip("onnxruntime")
@@ -154,3 +154,14 @@ def test_what_is_left_of_a_difference_is_noise(got: float, noise: bool) -> None:
         for name, value in (("ours", got), ("bare", 1.49e-8), ("unoptimized", 0), ("reference", 0))
     }
     assert approximate(model, Trial(Verdict("worse-wrong"), answers)) is noise
+
+
+@pytest.mark.parametrize(("second", "category"), [(7.0, DISPUTED), (9.0, WORSE_WRONG)])
+def test_each_output_is_judged_by_itself(second: float, category: str) -> None:
+    """The references agree on neither output together: the one errs in the first, the other in the second."""
+
+    def answer(*numbers: float, runs: int = 2) -> Answer:
+        return Answer(RESULT, [[np.float32([n]) for n in numbers]] * runs)
+
+    references = {"unoptimized": answer(5, 7), "reference": answer(4, 8)}
+    assert judge(answer(4, second, runs=3), answer(5, 7), references).category == category
