@@ -82,6 +82,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Resize to a length that is rounded": resize(
             0.6, mode="linear", coordinate_transformation_mode="align_corners"
         ),
+        "QuantizeLinear to a type that it names": parsed(
+            21, "(float[4] x) => (int8[4] y) <float s = {0.1}> { y = QuantizeLinear <output_dtype = 3> (x, s) }"
+        ),
         "Conv of constants": parsed(
             18,
             """(float[1] x) => (float[1, 1, 1, 1] y) <float[1, 1, 2, 2] i = {1, 2, 3, 4}, float[1, 1, 2, 2] w = {5, 6, 7, 8}> {
@@ -269,6 +272,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "BitShift beyond int32": [[np.float32([1, 3])]],
     "MaxPool with Indices of 8 bits": [[np.float32([[[0, 0, 0, 0, 0, 3]]])]],
+    "QuantizeLinear to a type that it names": [[np.float32([-20, -1, 0.3, 20])]],
     "Conv of constants": [[np.float32([x])] for x in (2, 3, 2)],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }

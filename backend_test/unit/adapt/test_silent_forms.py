@@ -223,3 +223,18 @@ def test_convolved_constants_are_added_to_once(openvino_ep: type[omb.Preset], op
         x = np.array(values, dtype)[:, None, None]
         for got, right in zip(prepared.run([x.ravel()]), (channels + x, channels + np.exp(x)), strict=True):
             np.testing.assert_allclose(got, right, rtol=1e-2 if kind == "float16" else 1e-5, atol=1e-2)
+
+
+@pytest.mark.parametrize("scales", ["float s", "float[3] s", "float[k] s"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint16])
+def test_the_type_that_a_quantize_linear_names(openvino_ep: type[omb.Preset], scales: str, dtype: type) -> None:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[4, 3] x, {scales}) => (float[4, 3] y) {{
+        a = Neg (x) b = Neg (a) q = QuantizeLinear <output_dtype = {kind}> (b, s) c = Cast <to = 1> (q) y = Neg (c) }}"""
+    )
+    x = np.float32([[-1, -300, 7], [1, 90, 7.6], [200, -2, 0], [-90000, 90000, 3]])
+    s = np.float32([0.5, 1, 2]) if "[" in scales else np.float32(0.5)
+    limits = np.iinfo(dtype)
+    right = -np.clip(np.round(x / s), limits.min, limits.max)
+    np.testing.assert_array_equal(openvino_ep.prepare(made).run([x, s])[0], right)

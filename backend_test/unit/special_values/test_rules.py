@@ -247,6 +247,7 @@ TRIED_ELSEWHERE = {
     "recurrent_lengths",
     "quantize",
     "exact_integers",
+    "named_type",
     "narrow_integers",
     "quantized_products",
 }

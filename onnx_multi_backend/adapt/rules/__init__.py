@@ -26,6 +26,7 @@ from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
 from onnx_multi_backend.adapt.rules.mod import floor_mod, mod_by_more
+from onnx_multi_backend.adapt.rules.named_type import named_type
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
 from onnx_multi_backend.adapt.rules.no_axes import no_axes
 from onnx_multi_backend.adapt.rules.non_max_suppression import non_max_suppression
@@ -113,6 +114,7 @@ RULES: tuple[Rule, ...] = (
     pool_windows,
     pow_exponent,
     prelu,
+    named_type,
     quantize,
     range_type,
     range_end,

@@ -238,7 +238,13 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Pad": Several((_pad, Only({"openvino": "<2026"}, form_defects.padded))),
     "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled)),
     "QLinearMatMul": form_defects.scaled,
-    "QuantizeLinear": Several((Only({"openvino": ">=2026"}, form_defects.quantize_wide), form_defects.quantize_along)),
+    "QuantizeLinear": Several(
+        (
+            Only({"openvino": ">=2026"}, form_defects.quantize_wide),
+            Only({"openvino": "<2026"}, form_defects.quantize_as_named),
+            form_defects.quantize_along,
+        )
+    ),
     "RNN": _recurrent,
     "Range": form_defects.range_,
     "ReduceL1": form_defects.reduced,

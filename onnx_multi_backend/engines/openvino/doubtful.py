@@ -110,13 +110,13 @@ def _may_crop(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_be_quantized_wrongly(node: NodeProto, facts: Facts) -> bool:
-    """Whether a QuantizeLinear may have more than one scale, or make integers of 16 bits."""
+    """Whether a QuantizeLinear may have more than one scale, or make other integers than uint8 by its name or of 16 bits."""
     scale, zero = (facts.certain.get(name) for name in (*node.input[1:3], "")[:2])
     if scale is None or list(scale.dims) not in ([], [1]):
         return True
     if len(node.input) > 2 and node.input[2]:
         return zero is None or zero.data_type in _SIXTEEN
-    return any(a.name == "output_dtype" and a.i in _SIXTEEN for a in node.attribute)
+    return any(a.name == "output_dtype" and a.i not in (0, TensorProto.UINT8) for a in node.attribute)
 
 
 def _scales_at_run_time(node: NodeProto, facts: Facts) -> bool:

@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.mod import divides_back
+from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
@@ -111,6 +112,13 @@ def prelu(site: Site) -> Defect | None:
 def quantize_wide(site: Site) -> Defect | None:
     if made_type(site) in _SIXTEEN:
         return Defect("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
+    return None
+
+
+def quantize_as_named(site: Site) -> Defect | None:
+    """Source: measured."""
+    if names_its_type(site):
+        return Defect("output_dtype is ignored: without a zero point, the result is limited as uint8 is", wrong=True)
     return None
 
 

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: QuantizeLinear whose type is named by ``output_dtype`` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.models.tensors import numpy_dtype
+
+
+def names_its_type(site: Site) -> bool:
+    """Whether the result is of another type than it would be without the attribute."""
+    named = site.attribute("output_dtype", 0)
+    return site.is_("QuantizeLinear") and not site.has_input(2) and named not in (0, TensorProto.UINT8)
+
+
+def named_type(site: Site) -> Iterator[ModelProto]:
+    """Give it zero points of 0 of that type, one for each scale."""
+    if not names_its_type(site):
+        return
+    scale, kind = site.input(1), site.attribute("output_dtype", 0)
+    shape = site.shape(scale)
+    body = Body(site, site.opsets)
+    if shape is not None and None not in shape:
+        zero = body.constant(np.zeros([size or 0 for size in shape]), kind)
+    else:
+        value = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
+        zero = body("ConstantOfShape", body("Shape", scale), value=value)
+    yield body.finish(body("QuantizeLinear", site.input(0), scale, zero, **site.attributes("output_dtype")))
