@@ -81,7 +81,7 @@ def _may_saturate(graph: GraphProto, node: NodeProto, index: int, value: Value, 
         return False
     if index in SATURATES.get(kind, ()) or kind in SHAPE_ALONE or kind in _COMPARES:
         return True
-    if kind == "CastLike" and index == 1:
+    if kind == "NonZero" or (kind == "CastLike" and index == 1):
         return True
     low, high = value.low or 0, value.high or 0
     if (kind == "Clip" and index == 1) or kind == "Max":

@@ -33,7 +33,12 @@ _KEEPS_BITS = frozenset(
 _FEWEST_BITS = 5
 
 #: Operators whose results depend on how many elements they sum.
-_COUNTED = frozenset({"ReduceSum", "CumSum", "ReduceL1", "ReduceSumSquare", "MatMul", "Gemm"})
+_COUNTED = frozenset(
+    {
+        *("CumSum", "Einsum", "Gemm", "MatMul", "ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"),
+        *("ScatterElements", "ScatterND"),
+    }
+)
 
 
 class Bound(NamedTuple):
@@ -80,11 +85,15 @@ class Leaving:
             and not whole.in_int32
         ):
             self.found.append((node, whole.sources))
-        elif node.op_type not in _KEEPS_BITS:
+        elif node.op_type not in _KEEPS_BITS and not _shifts_left(node):
             for value in operands:
                 outside = value.elem_type in _UNSIGNED and value.low is not None and not value.within(0, _INT32[1])
                 if outside and value.sources:
                     self.found.append((node, value.sources))
+
+
+def _shifts_left(node: NodeProto) -> bool:
+    return node.op_type == "BitShift" and any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
 
 
 def largest(kind: int) -> Value:

@@ -83,6 +83,14 @@ class Facts:
         return {**found, **{tensor.name: list(tensor.dims) for tensor in graph.initializer}}
 
     @functools.cached_property
+    def may_be_empty(self) -> bool:
+        """Whether an input or a tensor is declared to have no elements."""
+        if any(0 in tensor.dims for tensor in self.contents.tensors):
+            return True
+        dims = (dim for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim)
+        return any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dims)
+
+    @functools.cached_property
     def may_hold_doubles(self) -> bool:
         """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type.
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Mapping
 
 from onnx import TensorProto
@@ -24,12 +26,15 @@ from onnx_multi_backend.adapt.values import (
 
 _T = TensorProto
 
-#: Operators whose elements are those of their first input, and of these other ones.
+#: Operators whose elements are those of their first input, and of these other ones; a sequence has those of its tensors.
 _MOVED: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice"), (0,)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), (0,)),
     **dict.fromkeys(("Compress", "Split", "ReverseSequence", "Dropout", "Unique", "TopK", "MaxPool"), (0,)),
     **dict.fromkeys(("ReduceMax", "ReduceMin", "Trilu", "Pad"), (0,)),
+    **dict.fromkeys(("SplitToSequence", "SequenceAt", "SequenceErase", "ConcatFromSequence"), (0,)),
+    **dict.fromkeys(("Optional", "OptionalGetElement"), (0,)),
+    "SequenceInsert": (0, 1),
     "ScatterElements": (0, 2),
     "ScatterND": (0, 2),
     "Scatter": (0, 2),
@@ -44,12 +49,13 @@ _REDUCING = frozenset({"ScatterElements", "ScatterND", "Scatter", "TensorScatter
 _INDICES = frozenset({"Shape", "Size", "NonZero", "ArgMax", "ArgMin", "SequenceLength", "NonMaxSuppression"})
 _ARITHMETIC = frozenset({"Add", "Sub", "Sum", "Mul", "Div", "Mod", "Max", "Min", "MatMul"})
 #: The same, of the first operand alone.
-_UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"})
+_UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1"})
 _ELEMENTWISE = frozenset({"Neg", "Abs", "Relu", "Floor", "Ceil", "Round"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 
-#: The largest amount of a BitShift whose result is told.
+#: The largest amount of a BitShift whose result is told, and the largest exponent.
 _FURTHEST = 31
+_LARGEST_EXPONENT = 64
 
 _NOTHING = Value()
 
@@ -123,9 +129,11 @@ def _moved(done: Operation) -> Made | None:
     elif kind in _WITH_ZERO:
         read.append(Value(read[0].elem_type, 0, 0))
     data = union(read) if read else _NOTHING
-    if kind in _REDUCING and any(
-        a.name == "reduction" and a.s not in (b"none", b"max", b"min") for a in done.node.attribute
-    ):
+    reduction = next((a.s for a in done.node.attribute if a.name == "reduction"), b"") if kind in _REDUCING else b""
+    if reduction == b"add" and len(read) > 1 and data.elem_type in LIMITS:
+        whole = arithmetic("Add", [read[0], arithmetic("ReduceSum", read[1:], done.summed(done.node))])
+        return Made([_limited(whole)], whole)
+    if reduction not in (b"", b"none", b"max", b"min"):
         data = unknown(data.elem_type)._replace(sources=data.sources)
     count = done.outputs
     if count == 1:
@@ -199,6 +207,51 @@ def _reduced(done: Operation) -> Made | None:
     return _computed(done._replace(operands=done.operands[:1])) if done.operands else None
 
 
+def _mean(done: Operation) -> Made | None:
+    """The sum may leave the type, though the mean does not."""
+    if not done.operands:
+        return None
+    first = done.operands[0]
+    return Made([first], arithmetic("ReduceSum", [first], done.summed(done.node)))
+
+
+def _root(done: Operation) -> Made | None:
+    """The same of squares and their root."""
+    if not done.operands:
+        return None
+    first, count = done.operands[0], done.summed(done.node)
+    return Made([_limited(arithmetic("ReduceL2", [first], count))], arithmetic("ReduceSumSquare", [first], count))
+
+
+def _products(done: Operation) -> Made | None:
+    """Gemm or Einsum."""
+    if not done.operands or done.operands[0].elem_type not in LIMITS:
+        return None
+    count = done.summed(done.node)
+    if done.kind == "Einsum":
+        whole = functools.reduce(lambda a, b: arithmetic("Mul", [a, b]), done.operands)
+        whole = arithmetic("ReduceSum", [whole], count)
+        return Made([_limited(whole)], whole)
+    factors = {a.name: Value(_T.INT64, -math.ceil(abs(a.f)), math.ceil(abs(a.f))) for a in done.node.attribute}
+    one = Value(_T.INT64, 1, 1)
+    whole = arithmetic("Mul", [arithmetic("Gemm", done.operands[:2], count), factors.get("alpha", one)])
+    for third in done.operands[2:]:
+        whole = arithmetic("Add", [whole, arithmetic("Mul", [third, factors.get("beta", one)])])
+    return Made([_limited(whole)], whole)
+
+
+def _powered(done: Operation) -> Made | None:
+    """To a power that is known to be small."""
+    if len(done.operands) != 2:
+        return None
+    base, exponent = done.operands
+    if base.low is None or base.high is None or exponent.sources or not exponent.within(0, _LARGEST_EXPONENT):
+        return None
+    most = max(abs(base.low), abs(base.high), 1) ** math.ceil(exponent.high or 0)
+    whole = base._replace(low=-most if base.low < 0 else 0, high=most)
+    return Made([_limited(whole)], whole)
+
+
 def _limited(value: Value) -> Value:
     """What a type makes of a result that may leave its range."""
     limits = LIMITS.get(value.elem_type)
@@ -231,7 +284,12 @@ _RULES: Mapping[str, _Rule] = {
     "Concat": _joined,
     "Constant": _constant,
     "ConstantOfShape": _filled,
+    **dict.fromkeys(("Einsum", "Gemm"), _products),
     "If": _branches,
     "Loop": _steps,
+    "Pow": _powered,
+    "ReduceL2": _root,
+    "ReduceMean": _mean,
     "Scan": _steps,
+    "SequenceConstruct": _joined,
 }

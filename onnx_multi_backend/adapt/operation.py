@@ -91,10 +91,11 @@ def _signature(op_type: str) -> _Signature:
     except onnx.defs.SchemaError:
         return _Signature((), True)
     inputs = [i.type_str for i in schema.inputs]
+    only = {t.type_param_str: t.allowed_type_strs[0] for t in schema.type_constraints if len(t.allowed_type_strs) == 1}
     found = []
     for output in schema.outputs:
         name = output.type_str
-        found.append((_plain(name), inputs.index(name) if name in inputs else -1))
+        found.append((_plain(only.get(name, name)), inputs.index(name) if name in inputs else -1))
     return _Signature(tuple(found), not {"dtype", "output_dtype"}.isdisjoint(schema.attributes))
 
 

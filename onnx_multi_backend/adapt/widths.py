@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from onnx import ModelProto, NodeProto, TensorProto
 
+from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
 from onnx_multi_backend.adapt.bounds import Bound, Leaving, as_inputs, find_bounds, largest
 from onnx_multi_backend.adapt.operation import Made
@@ -61,7 +62,7 @@ class Study:
 Suspects = Callable[[NodeProto, list[Value]], bool]
 
 
-def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Study:
+def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_in_float: bool = False) -> Study:
     """Look through a model.
 
     Parameters
@@ -69,6 +70,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Stu
     may_have_defect : callable
     narrows : bool
         Whether the engine computes wide types in narrower ones.
+    exact_in_float : bool
+        Whether it reads the inputs in floating point that `adapt.wide_inputs` names.
     """
     found = Study()
     model = inlined(model)
@@ -83,6 +86,9 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool) -> Stu
     wide = {v.name: v.type.tensor_type.elem_type for v in graph.input if v.type.tensor_type.elem_type in WIDE}
     for tensor in graph.initializer if wide else ():
         wide.pop(tensor.name, None)
+    if wide and exact_in_float:
+        for name in wide_inputs.exact_in_float(graph, wide):
+            del wide[name]
     leaving = Leaving()
 
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:

@@ -195,6 +195,11 @@ class Target(Engine):
         return False
 
     @property
+    def exact_in_float(self) -> bool:
+        """Whether it reads wide inputs in floating point where that comes to the same, whatever they hold."""
+        return False
+
+    @property
     def runs_alone(self) -> bool:
         """Whether no node can run elsewhere than on `requested`: then nobody asks where one runs."""
         return False

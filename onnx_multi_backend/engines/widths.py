@@ -30,7 +30,7 @@ def look(target: Target, payload: Payload) -> Study:
     model = payload.adapted.proto
     if not payload.lowering or not (target.narrows or (_has_integers(payload) and _may_be_wrong(target, payload))):
         return Study()
-    return study(model, target.may_have_integer_defect, narrows=target.narrows)
+    return study(model, target.may_have_integer_defect, narrows=target.narrows, exact_in_float=target.exact_in_float)
 
 
 def _has_integers(payload: Payload) -> bool:

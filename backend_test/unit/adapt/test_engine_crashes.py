@@ -45,6 +45,7 @@ REFUSED = {
     "an empty batch": one("LSTM", (3, 0, 2), {"w": zeros(1, 8, 2), "r": zeros(1, 8, 2)}, hidden_size=2),
 }
 REWRITTEN = {
+    "gathers nothing": one("Gather", (2, 0), {"i": np.array([0, 1])}),
     "expands to nothing": one("Expand", (2, 0), {"s": np.array([2, 0])}),
     "resizes six axes": one(
         "Resize", (2, 2, 2, 2, 2, 2), {"r": zeros(0), "s": np.full(6, 2, np.float32)}, mode="linear"

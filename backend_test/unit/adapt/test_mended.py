@@ -253,9 +253,11 @@ DEADLY = {
     "a OneHot of no indices ends the process",
     "a layer without steps, batch or features ends the process",
     "expanding to nothing is left out, or ends the process",
+    "gathering nothing, which is known, ends the process",
     "indices beyond the data are read anyway, which may end the process",
     "linear interpolation of more than five axes is refused when it runs, or ends the process",
     "more is cropped than there is, which may end the process",
+    "of one channel, a single column is written to other places, which may end the process",
 }
 
 #: What is given to a form, run after run, where random numbers will not do.

@@ -125,6 +125,8 @@ def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
     ("node", "right"),
     [
         ("y = Celu (x)", [np.nan, np.inf, -1, 0, 1, np.expm1(-1)]),
+        ("y = Celu <alpha = 0.5> (x)", [np.nan, np.inf, -0.5, 0, 1, 0.5 * np.expm1(-2)]),
+        ("m = Mul (x, largest) y = Celu <alpha = 0.5> (m)", [np.nan, np.inf, -0.5, 0, 3e38, -0.5]),
         ("y = Shrink <lambd = 0.5, bias = 0.25> (x)", [0, np.inf, -np.inf, 0, 0.75, -0.75]),
         ("y = Mod <fmod = 1> (c, x)", [np.nan, 0.5, 0.5, np.nan, 0.5, 0.5]),
         ("y = Max (x, c)", [np.nan, np.inf, 0.5, 0.5, 1, 0.5]),
@@ -133,8 +135,21 @@ def test_a_loop_of_no_steps_before_opset_9(openvino: type[omb.Preset]) -> None:
 )
 @pytest.mark.parametrize("size", ["6", "n"])
 def test_special_values_of_rare_operators(openvino: type[omb.Preset], node: str, right: list[float], size: str) -> None:
-    model = parsed(f"(float[{size}] x) => (float[{size}] y) <float c = {{0.5}}> {{ {node} }}")
+    model = parsed(f"(float[{size}] x) => (float[{size}] y) <float c = {{0.5}}, float largest = {{3e38}}> {{ {node} }}")
     np.testing.assert_allclose(openvino.prepare(model).run(NAN)[0], np.float32(right), rtol=1e-6)
+
+
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize("order", ["x, c", "c, x"])
+@pytest.mark.parametrize("size", ["3", "n"])
+def test_a_nan_among_constants(openvino: type[omb.Preset], operator: str, order: str, size: str) -> None:
+    model = parsed(
+        f"(float[{size}] x) => (float[{size}] y) <float[3] c = {{0.5, nan, 2}}> {{ y = {operator} ({order}) }}"
+    )
+    tensor = model.graph.initializer[0] if model.graph.initializer else None
+    assert tensor is not None
+    made = openvino.prepare(model).run(np.float32([1, 1, 1]))[0]
+    np.testing.assert_array_equal(made, {"Max": [1, np.nan, 2], "Min": [0.5, np.nan, 1]}[operator])
 
 
 UNNEEDED = {
@@ -185,3 +200,108 @@ def test_integers_that_are_passed_on_by_the_provider(openvino_ep: type[omb.Prese
         x = np.arange(count, dtype=np.int32) - 3
         feeds = {"x": x, "o": x}
         np.testing.assert_array_equal(prepared.run({i.name: feeds[i.name] for i in prepared.get_inputs()})[0], x)
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "axis", "shape"),
+    [
+        ((2, 3), (0,), 0, (0, 3)),
+        ((0, 3), (2,), 1, (0, 2)),
+        ((2, 3, 4), (0, 5), -2, (2, 0, 5, 4)),
+        ((1,), (0,), 0, (0,)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["float", "int64"])
+def test_gathering_nothing(
+    openvino: type[omb.Preset],
+    data: tuple[int, ...],
+    indices: tuple[int, ...],
+    axis: int,
+    shape: tuple[int, ...],
+    kind: str,
+) -> None:
+    """It ended the process."""
+    given = f"{kind}[{','.join(map(str, data))}] x, int64[{','.join(map(str, indices))}] i"
+    made = f"{kind}[{','.join('abcd'[: len(shape)])}] y"
+    prepared = openvino.prepare(parsed(f"({given}) => ({made}) {{ y = Gather <axis = {axis}> (x, i) }}"))
+    x = np.ones(data, {"float": np.float32, "int64": np.int64}[kind])
+    (y,) = prepared.run([x, np.zeros(indices, np.int64)])
+    assert (y.shape, y.dtype) == (shape, x.dtype)
+
+
+def test_the_steps_of_a_scan_over_nothing(openvino: type[omb.Preset]) -> None:
+    """It ended the process."""
+    prepared = openvino.prepare(
+        parsed(
+            """(float[n, 3] x) => (float[a, b] v, float[c, d] y) <float[3, 0] w = {}> {
+            v = MatMul (x, w)
+            y = Scan <num_scan_inputs = 1, body = s (float[0] p) => (float[0] q) { q = Identity (p) }> (v) }"""
+        )
+    )
+    for rows in (2, 5, 2):
+        assert [made.shape for made in prepared.run(np.ones((rows, 3), np.float32))] == [(rows, 0)] * 2
+
+
+@pytest.mark.parametrize("kind", ["float16", "float", "double"])
+@pytest.mark.parametrize(("limits", "right"), [("max = 2.5", [1, 2, 2.5, 2.5]), ("min = 2.5", [2.5, 2.5, 3, 4])])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.PrecisionWarning")
+def test_a_clip_with_attributes_keeps_its_type(
+    openvino: type[omb.Preset], kind: str, limits: str, right: list[float]
+) -> None:
+    """It stands beside a node that needs a newer opset."""
+    model = parsed(
+        f"""({kind}[4] x, {kind}[4] z) => ({kind}[4] y, {kind}[4] w) {{
+        w = HardSigmoid <alpha = 1.0, beta = 0.0> (z) y = Clip <{limits}> (x) }}""",
+        opset=8,
+    )
+    dtype = {"float16": np.float16, "float": np.float32, "double": np.float64}[kind]
+    x = np.array([1, 2, 3, 4], dtype)
+    made = openvino.prepare(model).run([x, x])[0]
+    np.testing.assert_array_equal(made, np.array(right, dtype), strict=True)
+
+
+@pytest.mark.parametrize("opset", [9, 10, 13, 14, 21])
+@pytest.mark.parametrize("width", ["3", "k"])
+def test_the_rows_of_a_loop_that_makes_no_step(openvino: type[omb.Preset], opset: int, width: str) -> None:
+    model = parsed(
+        f"""(int64 n, float[2, {width}] x) => (float[2, {width}] y, float[a, b, c] rows) <bool go = {{1}}> {{
+        y, rows = Loop (n, go, x) <body = s (int64 i, bool c0, float[2, {width}] v)
+            => (bool d, float[2, {width}] w, float[2, {width}] r) {{ d = Identity (c0) w = Neg (v) r = Exp (v) }}> }}""",
+        opset=opset,
+    )
+    prepared = openvino.prepare(model)
+    for steps in (0, 3, 0, 2, 0):
+        x = GENERATOR.normal(size=(2, 3)).astype(np.float32)
+        y, rows = prepared.run([np.array(steps), x])
+        np.testing.assert_array_equal(y, x if steps % 2 == 0 else -x)
+        if steps:
+            np.testing.assert_allclose(rows[0], np.exp(x), rtol=1e-6)
+        assert len(rows) == steps
+        assert steps or opset == 9 or rows.shape[2] == (3 if width == "3" else 0) or rows.shape[1:] == (0, 0)
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 13])
+def test_a_state_that_the_body_does_not_read(openvino: type[omb.Preset], opset: int) -> None:
+    model = parsed(
+        """(int64 n, float[2] x, float[2] z) => (float[2] y) <bool go = {1}> {
+        y = Loop (n, go, x) <body = s (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
+            d = Identity (c) w = Neg (z) }> }""",
+        opset=opset,
+    )
+    prepared, x = openvino.prepare(model), np.float32([1, 2])
+    for steps in (0, 2, 0, 1):
+        np.testing.assert_array_equal(prepared.run([np.array(steps), x, 3 * x])[0], -3 * x if steps else x)
+
+
+@pytest.mark.parametrize("node", ["Exp (v)", "Relu (v)", "Max (v, x)", "Clip <max = 9.0> (v)"])
+def test_what_a_loop_computes_in_an_old_opset_keeps_its_nan(openvino: type[omb.Preset], node: str) -> None:
+    """The rule that writes the loop anew writes its body anew, too."""
+    model = parsed(
+        f"""(int64 n, float[2] x) => (float[2] y, float[a, 2] rows) <bool go = {{1}}> {{
+        y, rows = Loop (n, go, x) <body = s (int64 i, bool c, float[2] v) => (bool d, float[2] w, float[2] r) {{
+            d = Identity (c) w = {node} r = Neg (v) }}> }}""",
+        opset=9,
+    )
+    y, rows = openvino.prepare(model).run([np.array(1), np.float32([np.nan, 0.0])])
+    np.testing.assert_array_equal(y, [np.nan, 1 if "Exp" in node else 0])
+    np.testing.assert_array_equal(rows, [[np.nan, 0.0]])

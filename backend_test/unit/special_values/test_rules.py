@@ -102,7 +102,7 @@ def ceils(site: Site) -> bool:
 def functions() -> Iterator[Form]:
     """Operators that ONNX defines as functions of others."""
     rule = "expand_function"
-    for name in ("Celu", "Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
+    for name in ("Elu", "Selu", "HardSigmoid", "HardSwish", "Mish", "Softsign"):
         yield Form(rule, name, (X,))
     yield Form(rule, "LeakyRelu", (X,), {"alpha": 0.1})
     yield Form(rule, "Swish", (X,), {"alpha": 0.5})
@@ -126,6 +126,7 @@ def functions() -> Iterator[Form]:
 def guarded() -> Iterator[Form]:
     """Operators whose kernels lose NaN or infinities."""
     rule = "special_values"
+    yield Form(rule, "Celu", (X,))
     for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         x, (a, b), table = vector(FLOATS, dtype), pairs(FLOATS, FEW, dtype), rows(dtype)
         yield Form(rule, "Erf", (x,))
@@ -255,9 +256,10 @@ TRIED_ELSEWHERE = {
 #: Rules whose nodes compute with integers, text, sequences or control flow alone.
 NO_FLOATS = set(
     """
-    attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads convert_version
-    expand_to_nothing integer_powers integer_products loop_of_no_steps loop_rows loop_states matmul_integer_vectors no_axes
-    non_max_suppression non_zero one_hot_of_nothing optional_get_element optional_has_element pad_axes pool_indices pool_pads range_end recurrent_layout
+    attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads conv_turned
+    convert_version expand_to_nothing gather_nothing integer_powers integer_products loop_of_no_steps loop_rows
+    loop_states matmul_integer_vectors no_axes non_max_suppression non_zero one_hot_of_nothing optional_get_element
+    optional_has_element pad_axes pool_indices pool_pads range_end recurrent_layout
     run_time_scales scan_captures
     slice_axes string_locale top_k_unsigned unique_order
     """.split()

@@ -8,6 +8,7 @@ from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convolutions
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
+from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
@@ -15,6 +16,7 @@ from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.fourier import fourier
 from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
+from onnx_multi_backend.adapt.rules.gather_nothing import gather_nothing
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -78,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     constant_convolutions,
     conv_integer_zero_points,
     conv_transpose_pads,
+    conv_turned,
     cum_prod,
     det,
     exact_integers,
@@ -86,6 +89,7 @@ RULES: tuple[Rule, ...] = (
     expand_to_nothing,
     fourier,
     fused_gemm,
+    gather_nothing,
     grid_sample,
     loop_of_no_steps,
     loop_states,

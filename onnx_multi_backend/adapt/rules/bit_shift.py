@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 _T = TensorProto
@@ -24,7 +25,7 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
     negative number is the complement of the shifted complement. Source: BitShift's documentation in opset 28.
     """
     kind = site.elem_type(site.input(0))
-    if not site.is_("BitShift") or kind not in INTEGER_BITS:
+    if not site.is_("BitShift") or kind not in INTEGER_BITS or GUARDED in site.node.name:
         return
     if kind == _T.UINT64 and site.attribute("direction") == "RIGHT":
         yield _by_quotients(site)
@@ -32,6 +33,16 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
         yield _shifted(site, _T.INT64, _by_shifting)
     if INTEGER_BITS[kind] < 64 and kind != _T.UINT32:
         yield _shifted(site, _T.INT32, _by_factor)
+    if all(site.rank(site.input(i)) == 0 for i in (0, 1)):
+        yield _as_vectors(site)
+
+
+def _as_vectors(site: Site) -> ModelProto:
+    """Shift a vector of one element, for an engine that makes one of scalars."""
+    body = Body(site)
+    value, amount = (body("Unsqueeze", site.input(i), body.ints(0)) for i in (0, 1))
+    moved = body("BitShift", value, amount, direction=site.attribute("direction"), name=GUARDED)
+    return body.finish(body("Squeeze", moved, body.ints(0)))
 
 
 def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str, int], str]) -> ModelProto:

@@ -98,6 +98,8 @@ def _digits(body: Body, x: str, kind: int, count: int, bits: int) -> list[str]:
 def _scaled(body: Body, site: Site, product: str, kind: int) -> str | None:
     """Gemm's factors, where they are integers, and its third input."""
     alpha, beta = site.attribute("alpha", 1.0), site.attribute("beta", 1.0)
+    if not site.has_input(2):
+        beta = 1.0  # it counts for nothing
     if alpha != int(alpha) or beta != int(beta) or site.opset < 7:
         return None
     if alpha != 1:

@@ -27,16 +27,20 @@ def squares(body: Body, site: Site, kind: int) -> str | None:
 
 def root_of_squares(body: Body, site: Site, kind: int) -> str | None:
     """ReduceL2: a root of floating-point numbers is off by 1 at most. It is held to the sum by a difference, which is small."""
-    total = squares(body, site, kind) if kind != _T.UINT64 else None
+    total = squares(body, site, kind)
     if total is None:
         return None
     wide = _T.FLOAT if kind == _T.INT32 else _T.DOUBLE
+    given, kind = kind, _T.INT64 if kind == _T.UINT64 else kind
     zero, one, two = (body.constant(n, kind) for n in (0, 1, 2))
     root = body.cast(body("Sqrt", body.cast(total, wide)), kind)
+    if given != kind:  # differences wrap around
+        total = body.cast(total, kind)
     beyond = body("Sub", body("Mul", root, root), total)
     next_beyond = body("Add", beyond, body("Add", body("Mul", root, two), one))
     up, down = body("Less", next_beyond, one), body("Less", zero, beyond)
-    return str(body("Add", root, body("Where", down, body.constant(-1, kind), body("Where", up, one, zero))))
+    found = body("Add", root, body("Where", down, body.constant(-1, kind), body("Where", up, one, zero)))
+    return body.cast(found, given) if given != kind else str(found)
 
 
 def mean(body: Body, site: Site, kind: int) -> str | None:

@@ -6,16 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_once
 from onnx_multi_backend.adapt.site import Body, Site
 
+#: Since these opsets there is what the rule writes, Slice takes its bounds as inputs, and Reshape makes sizes 0.
+_OLDEST, _SLICE_INPUTS, _RESHAPE_TO_NOTHING = 9, 10, 14
+
 
 def loop_rows(site: Site) -> Iterator[ModelProto]:
-    """Count the steps in a state of the loop's own, and cut the rows to as many. Source: Loop's documentation."""
-    if not site.is_("Loop") or GUARDED in site.node.name or not collects(site) or site.opset < 10:
+    """Count the steps in a state of the loop's own, and cut the rows to as many. Source: Loop's documentation.
+
+    Of no rows, a size that the body does not tell is 0, as ONNX Runtime has it.
+    """
+    if not site.is_("Loop") or GUARDED in site.node.name or not collects(site) or site.opset < _OLDEST:
         return
     graph = GraphProto()
     graph.CopyFrom(site.attribute("body"))
@@ -29,9 +35,32 @@ def loop_rows(site: Site) -> Iterator[ModelProto]:
     inputs = [*site.node.input, *[""] * (2 + states - len(site.node.input)), first]
     made = body("Loop", *inputs, outputs=len(graph.output) - 1, name=GUARDED, body=graph)
     steps = body("Reshape", made[states], body.ints(1))
-    zero = body.ints(0)
-    rows = [body("Slice", value, zero, steps, zero) for value in made[states + 1 :]]
+    types = [value.type for value in site.attribute("body").output[1 + states :]]
+    rows = [_cut(body, site.opset, *row, steps) for row in zip(made[states + 1 :], types, strict=True)]
     yield body.finish(*made[:states], *rows)
+
+
+def _cut(body: Body, opset: int, rows: str, kind: TypeProto, steps: str) -> str:
+    """The first rows, of one of the body's results."""
+    zero = body.ints(0)
+    if opset < _SLICE_INPUTS:
+        value = numpy_helper.from_array(np.array([1]))
+        places = body("NonZero", body("ConstantOfShape", steps, value=value))
+        return str(body("Gather", rows, body("Reshape", places, body.ints(-1)), axis=0))
+    cut = str(body("Slice", rows, zero, steps, zero))
+    dims = kind.tensor_type.shape.dim
+    if not dims:
+        return cut
+    some = body("Less", zero, steps)
+    if opset < _RESHAPE_TO_NOTHING:
+        unknown = [1 + i for i, dim in enumerate(dims) if not dim.HasField("dim_value")]
+        if not unknown:
+            return cut
+        ends = body("Where", some, body.ints(*[2**31 - 1] * len(unknown)), zero)
+        return str(body("Slice", cut, body.ints(*[0] * len(unknown)), ends, body.ints(*unknown)))
+    sizes = body("Gather", body("Shape", cut), body.ints(*range(1, 1 + len(dims))))
+    sizes = body("Where", some, sizes, body.ints(*(dim.dim_value for dim in dims)))
+    return str(body("Reshape", cut, body("Concat", steps, sizes, axis=0), allowzero=1))
 
 
 def collects(site: Site) -> bool:

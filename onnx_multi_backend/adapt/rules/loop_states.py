@@ -18,14 +18,14 @@ def loop_states(site: Site) -> Iterator[ModelProto]:
     An engine that drops what a body does not read drops the initial value too, which is the result where no step is made.
     Source: Loop's documentation.
     """
-    unread = unread_states(site) if site.is_("Loop") and site.opset >= 9 else []
+    unread = unread_states(site) if site.is_("Loop") else []
     if not unread:
         return
     graph = GraphProto()
     graph.CopyFrom(site.attribute("body"))
-    zero = numpy_helper.from_array(np.array(0), "state/zero")
-    graph.initializer.append(zero)
-    graph.node.append(helper.make_node("Less", [graph.input[0].name, "state/zero"], ["state/before"]))
+    never = numpy_helper.from_array(np.array(-1), "state/never")  # Less takes no integers before opset 9
+    graph.initializer.append(never)
+    graph.node.append(helper.make_node("Equal", [graph.input[0].name, "state/never"], ["state/before"]))
     for place in unread:
         old, new = graph.input[2 + place], graph.output[1 + place]
         chosen = f"state/{new.name}"

@@ -21,9 +21,11 @@ _LARGEST: Mapping[int, float] = {
     _T.BFLOAT16: float.fromhex("0x1.fep127"),
 }
 
-#: Since this opset Equal takes floating-point numbers; Softmax has had its meaning since a later one, as ReduceSum its axes.
-_OLDEST = 11
+#: Since this opset there is Where; Softmax has had its meaning since a later one, as ReduceSum its axes.
+_OLDEST = 9
 _OLDEST_SOFTMAX = 13
+#: Since this opset Equal takes floating-point numbers.
+_EQUAL = 11
 
 
 def special_values(site: Site) -> Iterator[ModelProto]:
@@ -50,14 +52,14 @@ def _as_less(body: Body, site: Site) -> str:
 
 def _unless_nan(body: Body, site: Site) -> str:
     x = site.input(0)
-    return _keep_nan(body, x, _guarded(body, site.node, x))
+    return _keep_nan(body, site, x, _guarded(body, site.node, x))
 
 
 def _extreme(body: Body, site: Site) -> str:
     """Two at a time: kernels return the second where the first is NaN."""
     result, *others = site.node.input
     for other in others:
-        result = _keep_nan(body, result, body(site.op_type, result, other, name=GUARDED))
+        result = _keep_nan(body, site, result, body(site.op_type, result, other, name=GUARDED))
     return str(result)
 
 
@@ -65,6 +67,14 @@ def _relu(body: Body, site: Site) -> str:
     x = site.input(0)
     zero = body.constant(0, site.elem_type(x))
     return str(body("Where", body("Less", x, zero), zero, x))
+
+
+def _celu(body: Body, site: Site) -> str:
+    """A number above 0 is itself: divided by alpha, it might become infinite."""
+    x, kind = site.input(0), site.elem_type(site.input(0))
+    alpha = body.constant(site.attribute("alpha", 1.0), kind)
+    below = body("Mul", alpha, body("Elu", body("Div", x, alpha)))
+    return str(body("Where", body("Less", x, body.constant(0, kind)), below, x))
 
 
 def _thresholded_relu(body: Body, site: Site) -> str:
@@ -115,7 +125,7 @@ def _any_nan(body: Body, site: Site, x: str) -> str:
     node = NodeProto()
     node.CopyFrom(site.node)
     node.op_type = "ReduceMax"
-    count = _guarded(body, node, body("Cast", body("Not", body("Equal", x, x)), to=_T.FLOAT))
+    count = _guarded(body, node, body("Cast", body("Not", _is_number(body, site, x)), to=_T.FLOAT))
     return str(body("Less", body.constant(0.5, _T.FLOAT), count))
 
 
@@ -123,7 +133,7 @@ def _softmax(body: Body, site: Site) -> str:
     """What makes one element of a row NaN makes the sum of its exponentials NaN, and so the whole row."""
     plain = _guarded(body, site.node, site.input(0))
     total = body("ReduceSum", plain, body.ints(site.attribute("axis", -1)), keepdims=1)
-    return _keep_nan(body, total, plain)
+    return _keep_nan(body, site, total, plain)
 
 
 def _guarded(body: Body, node: NodeProto, x: str) -> str:
@@ -135,12 +145,21 @@ def _guarded(body: Body, node: NodeProto, x: str) -> str:
     return body.add(own)[0]
 
 
-def _keep_nan(body: Body, x: str, result: str) -> str:
+def _keep_nan(body: Body, site: Site, x: str, result: str) -> str:
+    return str(body("Where", _is_number(body, site, x), result, x))
+
+
+def _is_number(body: Body, site: Site, x: str) -> str:
     # A number equals itself. IsNaN would keep OpenVINO from folding what is computed of shapes, and then from compiling it.
-    return str(body("Where", body("Equal", x, x), result, x))
+    if site.opset >= _EQUAL:
+        return str(body("Equal", x, x))
+    kind = site.elem_type(site.input(0))
+    zero, one = body.constant(0, kind), body.constant(1, kind)
+    return str(body("Or", body("Less", x, one), body("Less", zero, x)))
 
 
 _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
+    "Celu": _celu,
     "Clip": _clip,
     "Erf": _unless_nan,
     "Exp": _unless_nan,

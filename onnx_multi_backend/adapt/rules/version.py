@@ -9,7 +9,7 @@ import onnx
 import onnx.version_converter
 from onnx import ModelProto, helper
 
-from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 #: The first opset whose elementwise operators broadcast as today's.
 _MODERN = 7
@@ -18,11 +18,17 @@ _MODERN = 7
 #: Operators, with two opsets, between which the converter says that it has no way. Asking takes 10 ms.
 _NO_WAY: set[tuple[str, int, int]] = set()
 
+#: Since this opset the limits of Clip are inputs.
+_CLIP_INPUTS = 11
+
 _NO_ADAPTER = (RuntimeError, ValueError, onnx.version_converter.ConvertError, onnx.shape_inference.InferenceError)
 
 
 def convert_version(site: Site) -> Iterator[ModelProto]:
     """Lift an operator of an older opset, or bring down one of a newer, with ONNX's own converter."""
+    if site.is_("Clip") and site.opset < _CLIP_INPUTS and site.elem_type(site.input(0)):
+        yield _clip(site)
+        return
     targets = [_MODERN, site.target] if site.opset < _MODERN else [site.target]
     for target in targets:
         way = site.op_type, site.opset, target
@@ -41,6 +47,16 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
         del converted.graph.input[len(site.model.graph.input) :]
         if converted.graph.node and not _loses_integers(site, converted):
             yield converted
+
+
+def _clip(site: Site) -> ModelProto:
+    """Limits of the tensor's own type: ONNX's converter makes them float32, and puts in those that were left out."""
+    body, kind = Body(site), site.elem_type(site.input(0))
+    limits = [site.attribute(name) for name in ("min", "max")]
+    given = ["" if limit is None else body.constant(limit, kind) for limit in limits]
+    while given and not given[-1]:
+        given.pop()
+    return body.finish(body("Clip", site.input(0), *given))
 
 
 def _loses_integers(site: Site, converted: ModelProto) -> bool:

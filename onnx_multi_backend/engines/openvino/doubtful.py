@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
+from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
@@ -40,7 +41,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
     if node.op_type == "Gather":
-        return _gathers_far(node, facts)
+        return facts.may_be_empty or _gathers_far(node, facts)
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
@@ -59,6 +60,10 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return _may_crop(node, facts)
     if node.op_type == "QuantizeLinear":
         return _may_be_quantized_wrongly(node, facts)
+    if node.op_type in WEIGHTS and _may_make_a_column(node, facts):
+        return True
+    if node.op_type in ("Conv", "ConvInteger"):
+        return False
     if node.op_type == "QLinearConv" and _may_scale_channels(node, facts):
         return True
     if node.op_type in PLACES:
@@ -71,6 +76,15 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return not grows_plainly(node, facts)
     wanted = _ONLY_WITH.get(node.op_type)
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
+
+
+def _may_make_a_column(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Conv has a stride along its columns alone, and may have one channel."""
+    strides = next((list(a.ints) for a in node.attribute if a.name == "strides"), [])
+    if len(strides) < 2 or strides[-1] < 2 or strides[-2] != 1 or len(node.input) <= WEIGHTS[node.op_type]:
+        return False
+    shape = facts.shape(node.input[WEIGHTS[node.op_type]])
+    return shape is None or len(shape) < 2 or shape[1] in (1, None)
 
 
 def _gathers_far(node: NodeProto, facts: Facts) -> bool:

@@ -17,6 +17,8 @@ from onnx_multi_backend.models.graph_walk import subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
+#: What gives the results of each step: one that every step makes alike comes out wrong, or ends the process.
+_STEPPING = frozenset({"Loop", "Scan"})
 _SUFFIX = "/omb_dims"
 #: The first opset with ConstantOfShape.
 _OLDEST = 9
@@ -60,7 +62,12 @@ def without_computing(model: ModelProto, kinds: frozenset[int], opset: int) -> l
 
 
 def _graph(
-    graph: GraphProto, typed: GraphProto, outer: Mapping[str, TypeProto], kinds: frozenset[int], opset: int
+    graph: GraphProto,
+    typed: GraphProto,
+    outer: Mapping[str, TypeProto],
+    kinds: frozenset[int],
+    opset: int,
+    kept: frozenset[str] = frozenset(),
 ) -> Iterator[str]:
     types = {**outer, **{v.name: v.type for v in (*typed.value_info, *typed.input, *typed.output)}}
     nodes: list[NodeProto] = []
@@ -68,9 +75,11 @@ def _graph(
     for node, known in zip(graph.node, typed.node, strict=True):
         wanted = [name for name in node.output if name]
         own = node.op_type in _MADE or (node.op_type == "Slice" and node.input[0].endswith(_SUFFIX))
+        own = own or not kept.isdisjoint(wanted)
         if own or not wanted or not all(_is_empty(types.get(name), kinds) for name in wanted):
             for inner, inner_typed in zip(subgraphs(node), subgraphs(known), strict=True):
-                yield from _graph(inner, inner_typed, types, kinds, opset)
+                results = frozenset(v.name for v in inner.output) if node.op_type in _STEPPING else frozenset()
+                yield from _graph(inner, inner_typed, types, kinds, opset, results)
             nodes.append(node)
             continue
         count += 1

@@ -11,6 +11,8 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
+from onnx_multi_backend.adapt.rules.conv_turned import one_column
+from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
@@ -50,6 +52,13 @@ def softmax(site: Site) -> Defect | None:
 def _alone(shape: list[int | None], axis: int) -> bool:
     """Whether there is nothing behind an axis."""
     return None not in shape[axis + 1 :] and math.prod(size or 0 for size in shape[axis + 1 :]) <= 1
+
+
+def gather_empty(site: Site) -> Defect | None:
+    """Source: measured; sizes that are known only at run time may be 0."""
+    if gathers_nothing(site):
+        return Defect("gathering nothing, which is known, ends the process", wrong=True, deadly=True)
+    return None
 
 
 def gather(site: Site) -> Defect | None:
@@ -174,6 +183,15 @@ def pooled(site: Site) -> Defect | None:
             beyond = -(-(size + begin + end - reach) // stride) * stride >= size + begin
         if beyond:
             return Defect("with ceil_mode=1, a last window that starts beyond the image is kept", wrong=True)
+    return None
+
+
+def column(site: Site) -> Defect | None:
+    """Source: measured, with two threads or more; ConvInteger and QLinearConv use the same kernels."""
+    if one_column(site):
+        return Defect(
+            "of one channel, a single column is written to other places, which may end the process", wrong=True
+        )
     return None
 
 

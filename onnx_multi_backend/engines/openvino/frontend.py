@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import unsigned_weights
 from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.byte_products import may_saturate
-from onnx_multi_backend.engines.openvino import mending, passing, runtime
+from onnx_multi_backend.engines.openvino import constant_paths, mending, passing, runtime, wide_inputs
 from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
@@ -54,7 +54,8 @@ def read_model(payload: Payload) -> Read:
         made, memory = read(model, folder)
         contents, changes = Contents(model), (*changes, *more)
     if payload.lowering:
-        changes = (*changes, *mending.mend(made, contents), *passing.keep_apart(made))
+        changes = (*changes, *wide_inputs.in_float(made), *mending.mend(made, contents), *passing.keep_apart(made))
+        changes = (*changes, *constant_paths.fold(made, contents))
     return Read(made, memory, changes)
 
 

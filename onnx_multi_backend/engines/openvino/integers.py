@@ -153,10 +153,11 @@ def _compared_exactly(read: list[Value]) -> bool:
 
 def _exact(site: Site) -> bool:
     read = [site.value(name) for name in site.node.input if name and site.elem_type(name) in _WIDE]
-    if site.op_type in _COMPARISONS:
-        return _compared_exactly(read)
+    if site.op_type in _COMPARISONS:  # of constants, OpenVINO compares all bits while it loads a model
+        return _compared_exactly(read) or len(site.constants) == len(set(site.node.input))
     if site.op_type == "Pad":
-        return not site.has_input(2) or site.value(site.input(2)).small
+        moves = not site.has_input(2) or site.attribute("mode", "constant") != "constant"
+        return moves or site.value(site.input(2)).small
     if site.op_type in _SUMS:
         return _sum_is_small(site, read[0])
     if site.op_type in _PRODUCTS:

@@ -220,14 +220,22 @@ def _taken_for_positive(op: Any) -> bool:
 
 
 def _constant_first(op: Any) -> bool:
-    """NaN is kept where it is in the last operand, and a constant is none."""
+    """NaN is kept where it is in the last operand: a constant goes there if it holds one, and first if it holds none."""
     a, b = op.input_value(0), op.input_value(1)
-    kinds = [value.get_node().get_type_name() for value in (a, b)]
-    if not a.get_element_type().is_real() or kinds[0] == "Constant" or kinds[1] != "Constant":
+    constant = [value.get_node().get_type_name() == "Constant" for value in (a, b)]
+    if not a.get_element_type().is_real() or constant[0] == constant[1]:
+        return False
+    place = constant.index(True)
+    if _holds_nan(op.input_value(place).get_node()) == (place == 1):
         return False
     op.input(0).replace_source_output(b)
     op.input(1).replace_source_output(a)
     return True
+
+
+def _holds_nan(constant: Any) -> bool:
+    data = constant.get_data()
+    return bool((data != data).any())  # of bfloat16 too
 
 
 #: Measured with OpenVINO 2026.4.
@@ -235,7 +243,7 @@ _MENDS = (
     _Mend(
         {"Max": "Maximum", "Min": "Minimum"},
         _constant_first,
-        "given its constant operand first",
+        "given its constant operand first, or last where it holds a NaN",
         "a NaN is kept only where it is in the last operand",
     ),
     _Mend(

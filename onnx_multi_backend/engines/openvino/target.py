@@ -74,6 +74,7 @@ class OpenvinoTarget(Target):
     precision_policy: str = "warn"
     narrows: bool = True
     runs_alone: bool = True
+    exact_in_float: bool = True
 
     @property
     def limits(self) -> OpenvinoLimits:

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed of constants alone stays as it is, run after run, whatever reads it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+X = np.float32([[[[10, 20], [30, 40]]]])
+W = np.float32([[[[1, 2], [3, 4]]]])
+MADE = {
+    "Elu (w)": W,
+    "Conv (c, w)": np.float32([[[[37, 47], [67, 77]]]]),
+    "AveragePool <kernel_shape = [2, 2]> (c)": np.float32([[[[3, 4], [6, 7]]]]),
+    "GatherElements <axis = 2> (w, i)": np.float32([[[[1, 4], [3, 2]]]]),
+}
+CONSTANTS = """float[1, 1, 2, 2] w = {1, 2, 3, 4}, float[1, 1, 3, 3] c = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64 n = {2}, bool go = {1},
+    int64[1, 1, 2, 2] i = {0, 1, 1, 0}"""
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("behind", ["Add (p, x)", "Div (p, x)", "Sub (p, x)"])
+def test_a_run_starts_with_the_same_constants_as_the_one_before(
+    openvino: type[omb.Preset], made: str, behind: str
+) -> None:
+    shape = "float[1, 1, 2, 2]"
+    prepared = openvino.prepare(parsed(f"({shape} x) => ({shape} y) <{CONSTANTS}> {{ p = {made} y = {behind} }}"))
+    right = {"Add": np.add, "Div": np.divide, "Sub": np.subtract}[behind.split()[0]](MADE[made], X)
+    for _ in range(3):
+        np.testing.assert_allclose(prepared.run(X)[0], right, rtol=1e-6)
+    assert any("while the model is loaded" in a.change for a in prepared.adaptations)
+
+
+def test_a_step_of_a_loop_starts_with_the_same_constants_as_the_one_before(openvino: type[omb.Preset]) -> None:
+    shape = "float[1, 1, 2, 2]"
+    prepared = openvino.prepare(
+        parsed(
+            f"""({shape} x) => ({shape} y) <{CONSTANTS}> {{
+            y = Loop (n, go, x) <body = b (int64 k, bool c0, {shape} v) => (bool d, {shape} u) {{
+                d = Identity (c0) p = Elu (w) u = Add (p, v) }}> }}"""
+        )
+    )
+    for _ in range(3):
+        np.testing.assert_array_equal(prepared.run(X)[0], X + 2 * W)
+
+
+def test_an_image_that_is_known_is_convolved_once(openvino: type[omb.Preset]) -> None:
+    prepared = openvino.prepare(
+        parsed(
+            """(uint8 zero, int32[1] bias) => (uint8[1, 1, 2, 2] y) <
+            int8[1, 1, 2, 2] a = {1, 2, 3, 4}, int8[1, 1, 1, 1] b = {5}, float one = {1}, int8 none = {0}> {
+            y = QLinearConv (a, one, none, b, one, none, one, zero, bias) }"""
+        )
+    )
+    for _ in range(4):
+        made = prepared.run([np.array(80, np.uint8), np.int32([25])])[0]
+        np.testing.assert_array_equal(made.ravel(), [110, 115, 120, 125])
+
+
+def test_constants_that_are_folded_anyway_are_left_alone(openvino: type[omb.Preset]) -> None:
+    model = parsed("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { e = Exp (w) p = Neg (e) y = Add (p, x) }")
+    assert not openvino.prepare(model).adaptations
+
+
+def test_what_is_not_zero_of_what_is_known(openvino: type[omb.Preset]) -> None:
+    """OpenVINO refused it."""
+    model = parsed(
+        """() => (uint8[3] q, float s, uint8 z, int64[1, n] y) <float[3] c = {0, 1, 2}> {
+        q, s, z = DynamicQuantizeLinear (c) y = NonZero (q) }"""
+    )
+    *_, places = openvino.prepare(model).run([])
+    np.testing.assert_array_equal(places, [[1, 2]])

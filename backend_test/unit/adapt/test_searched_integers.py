@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that random graphs showed to come out wrong on OpenVINO, or to be refused in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+GENERATOR = np.random.default_rng(11)
+
+
+@pytest.mark.parametrize("made", ["ConvInteger (x, w)", "MatMulInteger (x, v)"])
+def test_sums_of_squares_of_what_integer_products_make(openvino: type[omb.Preset], made: str) -> None:
+    weights = "uint8[1, 1, 1] w = {255}, uint8[1, 1] v = {255}"
+    model = parsed(
+        f"(uint8[n, 1, 1] x) => (int32[a, b, c] y) <{weights}> {{ p = {made} y = ReduceSumSquare (p) }}", opset=18
+    )
+    x = np.uint8([255, 254, 251, 7]).reshape(4, 1, 1)
+    (y,) = openvino.prepare(model).run(x)
+    assert y.item() == ((x.astype(np.int64) * 255) ** 2).sum().astype(np.int32)
+
+
+def test_sums_of_integers_out_of_a_sequence(openvino: type[omb.Preset]) -> None:
+    model = parsed(
+        """(int32[n] a, int32[n] b) => (int32[1] y) <int64 i = {1}> {
+        s = SequenceConstruct (a, b) c = SequenceAt (s, i) y = ReduceSum (c) }"""
+    )
+    x = np.int32([2**24 + 1, 2**25 + 3, 5])
+    assert openvino.prepare(model).run([x, x])[0].item() == x.sum()
+
+
+WIDE = {
+    "int64": [0, 5, -3, 2**31, 2**32, 2**32 + 5, -(2**31) - 1, -(2**63), 2**63 - 1, 2**53 + 1],
+    "uint64": [0, 5, 2**31, 2**32, 2**32 + 5, 2**63, 2**64 - 1],
+    "uint32": [0, 5, 2**31, 2**31 + 5, 2**32 - 1],
+}
+ASKING = {
+    "NonZero (x)": lambda x: np.array(np.nonzero(x)),
+    "Equal (x, c)": lambda x: x == 5,
+    "Less (c, x)": lambda x: x > 5,
+    "GreaterOrEqual (x, c)": lambda x: x >= 5,
+    "LessOrEqual (x, x)": lambda x: x <= x,
+    "Less (x, x)": lambda x: x < x,
+    "Cast <to = 9> (x)": lambda x: x != 0,
+    "Cast <to = 1> (x)": lambda x: x.astype(np.float32),
+    "CastLike (f, x)": lambda x: np.full(x.shape, 1, x.dtype),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("node", ASKING)
+@pytest.mark.parametrize("size", ["fixed", "n"])
+def test_inputs_beyond_int32_of_which_little_is_asked(
+    openvino: type[omb.Preset], kind: str, node: str, size: str
+) -> None:
+    x = np.array(WIDE[kind], kind)
+    right = ASKING[node](x)
+    made = {"b": "bool", "f": "float"}.get(np.dtype(right.dtype).kind, "int64" if "Non" in node else kind)
+    shape = "[a, b]" if "Non" in node else f"[{x.size if size == 'fixed' else size}]"
+    model = parsed(
+        f"""({kind}[{x.size if size == "fixed" else size}] x) => ({made}{shape} y) <{kind} c = {{5}}, float f0 = {{1}}> {{
+        s = Shape (x) f = Expand (f0, s) y = {node} }}""",
+        opset=18,
+    )
+    prepared = openvino.prepare(model)
+    for part in (x, x[::-1].copy()):
+        (y,) = prepared.run([part])
+        np.testing.assert_array_equal(y, ASKING[node](part))
+
+
+@pytest.mark.parametrize("more", ["z = Neg (x)", "z = Identity (x)", "w = Neg (x) z = Add (w, n)"])
+def test_inputs_are_held_to_int32_once_something_else_reads_them(openvino: type[omb.Preset], more: str) -> None:
+    prepared = openvino.prepare(
+        parsed(f"(int64[3] x) => (bool[3] y, int64[3] z) <int64 n = {{1}}> {{ y = Equal (x, n) {more} }}")
+    )
+    np.testing.assert_array_equal(prepared.run([np.array([1, 2, 3])])[0], [True, False, False])
+    with pytest.raises(omb.InputError, match="element"):
+        prepared.run([np.array([1, 2, 2**32 + 1])])
+
+
+KINDS = ["int32", "int64", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", ["3, 4", "n, m"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_sums_along_axes_that_are_known_only_at_run_time(
+    openvino: type[omb.Preset], kind: str, shape: str, keepdims: int
+) -> None:
+    made = "b, c" if keepdims else "b"
+    model = parsed(
+        f"({kind}[{shape}] x, int64[1] axes) => ({kind}[{made}] y) {{ y = ReduceSum <keepdims = {keepdims}> (x, axes) }}",
+        opset=18,
+    )
+    x = (2**20 + GENERATOR.integers(0, 2**18, (3, 4)) + 1).astype(kind)
+    (y,) = openvino.prepare(model).run([x, np.array([-1])])
+    np.testing.assert_array_equal(y, x.sum(1, keepdims=bool(keepdims), dtype=kind), strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("node", "given", "right"),
+    [
+        ("Gemm <beta = 0.5> (x, w)", "{kind}[4, 3] w", lambda x, w: x @ w),
+        (
+            'Pad <mode = "reflect"> (x, pads, value)',
+            "int64[4] pads, {kind} value",
+            lambda x, p, v: np.pad(x, 1, mode="reflect"),
+        ),
+        ("ReduceL2 (x)", "", lambda x: np.sqrt((x.astype(np.float64) ** 2).sum(keepdims=True)).astype(x.dtype)),
+    ],
+)
+def test_what_counts_for_nothing_refuses_nothing(
+    openvino: type[omb.Preset], kind: str, node: str, given: str, right: Callable[..., np.ndarray]
+) -> None:
+    """Gemm's factor of a matrix that is left out, and the value that a mirrored Pad does not put in."""
+    inputs = ", ".join([f"{kind}[3, 4] x", *([given.format(kind=kind)] if given else [])])
+    x = (np.arange(12).reshape(3, 4) + 2**12).astype(kind)
+    others = {"Gemm": [x.T.copy()], "Pad ": [np.ones(4, np.int64), np.array(5, kind)]}.get(node[:4], [])
+    (y,) = openvino.prepare(parsed(f"({inputs}) => ({kind}[b, c] y) {{ y = {node} }}", opset=15)).run([x, *others])
+    np.testing.assert_array_equal(y, right(x, *others), strict=True)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+@pytest.mark.parametrize(
+    ("node", "small", "right", "large"),
+    [
+        ("ReduceMean (x)", 2**28, 2**28, 2**30 + 1),
+        ("ReduceL2 (x)", 2**13, 2**14, 40000),
+        ("Gemm (x, x)", 2**13, 2**27, 70001),
+        ('Einsum <equation = "ij,jk->ik"> (x, x)', 2**13, 2**27, 70001),
+        ("Pow (x, two)", 2**14, 2**28, 70001),
+        ('ScatterElements <reduction = "add"> (x, i, x)', 2**27, 3 * 2**27, 2**31 - 1),
+    ],
+)
+def test_what_leaves_int32_on_the_way_is_refused(
+    openvino: type[omb.Preset], kind: str, node: str, small: int, right: int, large: int
+) -> None:
+    if node.startswith("Pow") and kind == "uint64":
+        pytest.skip("ONNX has no Pow of uint64")
+    constants = "int64 two = {2}, int64[2, 2] i = {0, 0, 0, 0}"
+    prepared = openvino.prepare(
+        parsed(f"({kind}[2, 2] x) => ({kind}[b, c] y) <{constants}> {{ y = {node} }}", opset=18)
+    )
+    assert prepared.run(np.full((2, 2), small, kind))[0].max() == right
+    with pytest.raises(omb.InputError, match="overflows"):
+        prepared.run(np.full((2, 2), large, kind))
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("amount", ["x, c", "x, n"])
+def test_a_shifted_scalar_is_a_scalar(openvino: type[omb.Preset], kind: str, direction: str, amount: str) -> None:
+    model = parsed(
+        f"""({kind} x, {kind} n) => ({kind} y) <{kind} c = {{3}}> {{ y = BitShift <direction = "{direction}"> ({amount}) }}"""
+    )
+    (y,) = openvino.prepare(model).run([np.array(20, kind), np.array(3, kind)])
+    np.testing.assert_array_equal(y, np.array(160 if direction == "LEFT" else 2, kind), strict=True)
+
+
+@pytest.mark.parametrize("amount", [0, 9, 21])
+@pytest.mark.parametrize("constant", [True, False])
+def test_all_bits_of_uint32_are_shifted_to_the_left(openvino: type[omb.Preset], amount: int, constant: bool) -> None:
+    x = np.uint32([3, 5, 2**31, 2**32 - 1, 2**31 + 1])
+    n = "uint32 n" if not constant else "uint32 unused"
+    model = parsed(
+        f"""(uint32[k] x, {n}) => (uint32[k] y) <uint32 c = {{{amount}}}> {{
+        y = BitShift <direction = "LEFT"> (x, {"c" if constant else "n"}) }}"""
+    )
+    (y,) = openvino.prepare(model).run([x, np.array(amount, np.uint32)])
+    np.testing.assert_array_equal(y, x << np.uint32(amount))
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_constants_beyond_int32_of_which_little_is_asked(openvino: type[omb.Preset], kind: str) -> None:
+    a = np.array(WIDE[kind], kind)
+    b = a[::-1].copy()
+    given = ", ".join(f"{kind}[{a.size}] {name} = {{{', '.join(map(str, x))}}}" for name, x in (("a", a), ("b", b)))
+    model = parsed(
+        f"() => (int64[p, q] places, bool[{a.size}] less, bool[{a.size}] equal) <{given}> {{"
+        " places = NonZero (a) less = Less (a, b) equal = Equal (a, b) }"
+    )
+    places, less, equal = openvino.prepare(model).run([])
+    np.testing.assert_array_equal(places, np.array(np.nonzero(a)))
+    np.testing.assert_array_equal(less, a < b)
+    np.testing.assert_array_equal(equal, a == b)
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_a_sequence_of_wide_integers_is_counted(openvino: type[omb.Preset], kind: str) -> None:
+    prepared = openvino.prepare(
+        parsed(
+            f"({kind}[n] x, {kind}[n] z) => (int64 y) {{ s = SequenceConstruct (x, z) y = SequenceLength (s) }}",
+            opset=13,
+        )
+    )
+    x = np.array(WIDE[kind], kind)
+    assert prepared.run([x, x])[0].item() == 2
