@@ -2,6 +2,7 @@
 """Forms for which ONNX does not say what is right; a difference there is no fault.
 
 - A float that is NaN, infinite or out of range, made an integer: numpy, ONNX Runtime and OpenVINO each have their own.
+- What DynamicQuantizeLinear makes of numbers that are not finite.
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
 """
@@ -45,6 +46,8 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
         wide = first.astype(np.float64) if first.dtype.kind in "fV" else None
     if node.op_type in ("Cast", "CastLike", "QuantizeLinear") and wide is not None:
         return _to_integer(node, wide, operands)
+    if node.op_type == "DynamicQuantizeLinear" and wide is not None and not np.isfinite(wide).all():
+        return "what is not finite is quantized"
     if node.op_type in _ORDERED and wide is not None and np.isnan(wide).any():
         return "the order of NaN"
     if node.op_type == "Pow" and first.dtype.kind == "i" and _negative(operands[1]):
