@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 #: How many different nodes each way of asking looks at once a node cannot be helped. An engine may take 20 ms to say yes to one.
 _MOST = 20
@@ -14,17 +15,37 @@ _MOST = 20
 #: An operator's name in ``Node(Add)``, ``Add-23`` or ``Add_10844``.
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
-_unhurried: ContextVar[bool] = ContextVar("unhurried", default=False)
+
+@dataclass
+class Watch:
+    """What has been asked of a model, for someone who wants to know everything and can interrupt.
+
+    Attributes
+    ----------
+    nodes : int
+        How many nodes were looked at.
+    hopeless : dict of str to None
+        The operators that could not be helped, in order.
+    tell : callable
+        Is called with this for each node.
+    """
+
+    tell: Callable[[Watch], None] = lambda watch: None
+    nodes: int = 0
+    hopeless: dict[str, None] = field(default_factory=dict)
+
+
+_watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
 
 
 @contextlib.contextmanager
-def unhurried() -> Iterator[None]:
-    """Ask on as long as there is something to ask: for someone who wants to know everything and can interrupt."""
-    token = _unhurried.set(True)
+def unhurried(watch: Watch | None = None) -> Iterator[None]:
+    """Ask on as long as there is something to ask."""
+    token = _watched.set(watch or Watch())
     try:
         yield
     finally:
-        _unhurried.reset(token)
+        _watched.reset(token)
 
 
 class Patience:
@@ -57,6 +78,8 @@ class Patience:
     def lose(self, operator: str = "") -> None:
         """Nothing is left to hope for: from now on only some nodes more are looked at."""
         self.hopeless.add(operator)
+        if operator and (watch := _watched.get()) is not None:
+            watch.hopeless.setdefault(operator)
         if self._left is None:
             self._left = _MOST
 
@@ -66,6 +89,9 @@ class Patience:
 
     def look(self) -> None:
         """Count a node that is looked at."""
+        if (watch := _watched.get()) is not None:
+            watch.nodes += 1
+            watch.tell(watch)
         if self._left is not None:
             self._left -= 1
 
@@ -83,4 +109,4 @@ class Patience:
     @property
     def over(self) -> bool:
         """Whether enough was asked."""
-        return self._left is not None and self._left <= 0 and not _unhurried.get()
+        return self._left is not None and self._left <= 0 and _watched.get() is None

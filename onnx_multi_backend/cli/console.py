@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rich import box
@@ -14,6 +15,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+#: Seconds between two lines of how far something is, where there is no terminal.
+PAUSE = 15.0
 
 
 def on_terminal(*, stderr: bool = False) -> bool:
@@ -45,13 +49,27 @@ def harmless(text: str) -> str:
 
 
 @contextlib.contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Tell on stderr, while a person reads it, what takes its time."""
+def waiting(text: str) -> Iterator[Callable[[str], None]]:
+    """Tell on stderr what takes its time: at once while a person reads it, else now and then as it goes on.
+
+    Yields
+    ------
+    callable
+        Takes further words, how far it is.
+    """
     if on_terminal(stderr=True):
-        with console(stderr=True).status(text):
-            yield
-    else:
-        yield
+        with console(stderr=True).status(harmless(text)) as status:
+            yield lambda words: status.update(harmless(f"{text}: {words}"))
+        return
+    told = time.monotonic()
+
+    def line(words: str) -> None:
+        nonlocal told
+        if (now := time.monotonic()) - told >= PAUSE:
+            told = now
+            console(stderr=True).print(harmless(f"{text}: {words}"))
+
+    yield line
 
 
 def heading(text: str) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import typer
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.patience import unhurried
+from onnx_multi_backend.adapt.patience import Watch, unhurried
 from onnx_multi_backend.cli import arguments, console, facts, instructions, threads
 from onnx_multi_backend.cli.arguments import Choice
+from onnx_multi_backend.cli.messages import INTERRUPTED, say
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.models import checks
@@ -53,8 +54,7 @@ def inspect(
         facts.show(known)
     checks.check(loaded)
     choices = arguments.choose(preset, device, options)
-    with unhurried():
-        answers = [_ask(choice, model) for choice in choices if not choice.why_not]
+    answers = _answers([choice for choice in choices if not choice.why_not], model)
     if json:
         on_cpu = instructions.to_json() if preset and any(a.on_openvino for a in answers) else None
         told: dict[str, Any] = {"openvino_cpu": on_cpu} if on_cpu else {}
@@ -67,6 +67,9 @@ def inspect(
             threads.show()
         if preset and any(a.on_openvino for a in answers):
             instructions.show()
+    if any(a.interrupted for a in answers):
+        say("error", "interrupted; what is shown was known by then.")
+        raise typer.Exit(INTERRUPTED)
     if not any(a.runs for a in answers):
         checks.check(loaded, refusal=" ".join(node.op_type for node in all_nodes(loaded.proto)))
         raise typer.Exit(1)
@@ -83,10 +86,12 @@ class _Answer:
     placement: Sequence[NodePlacement] = ()
     provider: str = ""
     notes: Sequence[str] = ()
+    interrupted: bool = False
 
     @property
-    def runs(self) -> bool:
-        return not self.reasons
+    def runs(self) -> bool | None:
+        """None where the question was interrupted."""
+        return None if self.interrupted else not self.reasons
 
     @property
     def on_openvino(self) -> bool:
@@ -115,11 +120,29 @@ class _Answer:
         }
 
 
+def _answers(choices: Sequence[Choice], model: str) -> list[_Answer]:
+    """What presets say, one after the other, until there is an interrupt."""
+    answers: list[_Answer] = []
+    for place, choice in enumerate(choices):
+        answers.append(_ask(choice, model))
+        if answers[-1].interrupted:
+            answers += [
+                _Answer(c.preset.name, c.label, ("it was not asked",), interrupted=True) for c in choices[place + 1 :]
+            ]
+            break
+    return answers
+
+
 def _ask(choice: Choice, model: str) -> _Answer:
-    with console.waiting(f"asking {choice.label}; Ctrl-C stops it"), warnings.catch_warnings(record=True) as caught:
+    text = f"asking {choice.label}; Ctrl-C stops it"
+    with console.waiting(text) as tell, warnings.catch_warnings(record=True) as caught:
+        watch = Watch(lambda watch: tell(_asked(watch)))
         warnings.simplefilter("always")
         try:
-            prepared = choice.setup.prepare(model)
+            with unhurried(watch):
+                prepared = choice.setup.prepare(model)
+        except KeyboardInterrupt:
+            return _Answer(choice.preset.name, choice.label, (_asked(watch),), interrupted=True)
         except OnnxMultiBackendError as error:
             reasons = error.reasons if isinstance(error, UnsupportedModelError) else (str(error),)
             return _Answer(choice.preset.name, choice.label, reasons)
@@ -135,6 +158,14 @@ def _ask(choice: Choice, model: str) -> _Answer:
     )
 
 
+def _asked(watch: Watch) -> str:
+    """How far the asking is, and what is known by then."""
+    if not watch.nodes:
+        return "the engine had the whole model, and no node was asked about by itself"
+    refused = f"; it lacks {console.shorten(list(watch.hopeless))}" if watch.hopeless else ""
+    return f"{watch.nodes} node{'' if watch.nodes == 1 else 's'} asked about one by one{refused}"
+
+
 def _show(answers: Sequence[_Answer]) -> None:
     console.line()
     console.heading("Presets")
@@ -142,10 +173,11 @@ def _show(answers: Sequence[_Answer]) -> None:
     for a in answers:
         nodes = ", ".join(f"{count} on {provider}" for provider, count in a.providers.items())
         folded = "all folded at load" if a.runs else "-"
-        rows.append([a.label, "yes" if a.runs else "no", nodes or folded, str(len(a.adaptations)) if a.runs else "-"])
+        runs = "unknown" if a.interrupted else "yes" if a.runs else "no"
+        rows.append([a.label, runs, nodes or folded, str(len(a.adaptations)) if a.runs else "-"])
     console.table(["Preset", "Runs", "Nodes", "Adaptations"], rows)
     for a in answers:
-        _detail(f"{a.label} does not run it", a.reasons)
+        _detail(f"{a.label} was interrupted" if a.interrupted else f"{a.label} does not run it", a.reasons)
         _detail(f"{a.label}, note", a.notes)
         _detail(f"{a.label} adapts it", _adaptations(a.adaptations))
         _detail(f"{a.label} runs {len(a.elsewhere)} of {len(a.placement)} nodes elsewhere", _elsewhere(a.elsewhere))

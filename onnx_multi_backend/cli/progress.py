@@ -9,12 +9,9 @@ from collections.abc import Mapping
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from onnx_multi_backend.cli.console import console, on_terminal
+from onnx_multi_backend.cli.console import PAUSE, console, on_terminal
 from onnx_multi_backend.cli.messages import say
 from onnx_multi_backend.conformance import CaseResult, Label, Observer, Plan
-
-#: Seconds between two lines, where there is no terminal.
-_PAUSE = 15.0
 
 
 def counts(labels: Mapping[Label, int]) -> str:
@@ -63,7 +60,7 @@ class RunProgress(Observer):
         done = self._labels.total()
         if self._bar is not None:
             self._bar.update(self._task, completed=done, labels=counts(self._labels))
-        elif (now := time.monotonic()) - self._told >= _PAUSE:
+        elif (now := time.monotonic()) - self._told >= PAUSE:
             self._told = now
             text = (
                 f"{self._title}: {done} of {self._total} cases in {now - self._started:.0f} s: {counts(self._labels)}"

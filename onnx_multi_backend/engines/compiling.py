@@ -209,15 +209,21 @@ def _lowered(
             rewritten = lower(
                 payload.adapted, asked, pieces, complaint=complaint, patience=payload.patience, typed=typed
             )
-            helped = False
+            helped, shown = False, 0
+            misplaced: list[MisplacedError] = []
             for lowered in rewritten:
                 helped = True
                 if (written := _digest(lowered.proto)) in tried:  # another way of asking that comes to the same
                     continue
                 tried.add(written)
-                if (built := _built(target, payload, lowered, again=again, elsewhere=elsewhere)) is not None:
+                shown += 1
+                if (built := _built(target, payload, lowered, again=again, elsewhere=misplaced)) is not None:
                     return built
+            if elsewhere is not None:
+                elsewhere += misplaced
             if not helped:  # no rule helps, so none does whose pieces the engine has
+                break
+            if shown and len(misplaced) == shown:  # the engine has all the pieces, and runs them elsewhere
                 break
             if before_asking is not None and pieces is not within:
                 before_asking()

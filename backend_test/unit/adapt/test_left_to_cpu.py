@@ -12,8 +12,13 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.adapt import lowering
+from onnx_multi_backend.adapt.engine import Engine
+from onnx_multi_backend.adapt.lowering import lower
+from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.ort import left_to_cpu
+from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.host.applies import applies
 
 pytestmark = [
@@ -196,3 +201,22 @@ def test_what_the_cpu_provider_lacks_too_is_not_left_to_it(
     with pytest.raises(omb.UnsupportedModelError, match="ImageDecoder"):
         openvino_ep.prepare(model("uint8[n] x", "uint8[h, w, 3] y", "y = ImageDecoder (x)", opset=20))
     assert tried == []
+
+
+def test_the_pieces_of_what_runs_elsewhere_as_a_whole_are_not_asked_about(
+    openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No way to write this RoiAlign runs on the provider, and a session was built for each: it has all the pieces."""
+    asked: list[tuple[object, object]] = []
+
+    def counted(adapted: Adapted, engine: Engine, within: Engine, **options: Any) -> Iterator[Adapted]:
+        asked.append((engine, within))
+        return lower(adapted, engine, within, **options)
+
+    monkeypatch.setattr(lowering, "lower", counted)
+    nodes = "y = RoiAlign <mode = 'max', output_height = 2, output_width = 2> (x, b, i)".replace("'", '"')
+    inputs = "float[1, 1, 8, 8] x, float[r, 4] b, int64[r] i"
+    text = f"({inputs}) => (float[r, 1, 2, 2] y) {{ {nodes} }}"
+    with pytest.raises(MisplacedError):
+        openvino_ep.prepare(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}'))
+    assert len(asked) == 6  # where every piece is asked about, 9

@@ -213,7 +213,7 @@ def test_other_options_may_mend_a_known_failure(cli: Cli, expectations: Path) ->
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("conformance", "--preset", "OrtCpu", "-k", "test_relu").err.count("\n") == 1
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
     err = cli("conformance", "--preset", "OrtCpu", "-k", "test_relu_cpu", "--kind", "node").err
     assert "OrtCpu: 1 of 1 cases in " in err
     assert "\x1b" not in err

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.cli.conftest import Cli
+from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.host import cpus
 
 Save = Callable[..., Path]
@@ -166,3 +167,52 @@ def test_a_broken_model_is_an_error(cli: Cli, saved: Save, tmp_path: Path) -> No
     done = cli("inspect", saved(unknown))
     assert "Frobnicate" in done.error()
     assert "Frobnicate 1" in done.out  # what the file says is still told
+
+
+@pytest.fixture
+def lacking() -> onnx.ModelProto:
+    """An operator that no engine has, and others that differ in an attribute."""
+    nodes = [models.node("Frob", ["v0"], ["v1"], domain="com.example", name="frob")]
+    nodes += [models.node("LeakyRelu", ["v1"], [f"y{k}"], alpha=k / 100, name=f"l{k}") for k in range(30)]
+    outputs = [models.tensor(f"y{k}") for k in range(30)]
+    value = models.tensor("v1")
+    made = models.model(nodes, [models.tensor("v0")], outputs, opsets={"com.example": 1})
+    made.graph.value_info.append(value)
+    return made
+
+
+def test_how_far_it_is_is_told(
+    cli: Cli, saved: Save, lacking: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onnx_multi_backend.cli.console.PAUSE", 0.0)
+    done = cli("inspect", saved(lacking), "--preset", "OrtCpu")
+    assert done.code == 1
+    assert "asking OrtCpu; Ctrl-C stops it: 30 nodes asked about one by one; it lacks Frob" in done.err
+    assert "one by one" not in done.out
+
+
+def test_an_interrupt_shows_what_is_known(
+    cli: Cli, saved: Save, lacking: onnx.ModelProto, openvino: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = Patience.look
+    looked: list[Patience] = []
+
+    def interrupted(patience: Patience) -> None:
+        look(patience)
+        looked.append(patience)
+        if len(looked) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Patience, "look", interrupted)
+    path = saved(lacking)
+    done = cli("inspect", path, "--preset", "OrtCpu", "--preset", "Openvino")
+    assert done.code == 130
+    assert done.err.endswith("error: interrupted; what is shown was known by then.\n")
+    rows = [line.split()[:2] for line in done.out.splitlines() if line.startswith("O")]
+    assert ["OrtCpu", "unknown"] in rows
+    assert ["Openvino", "unknown"] in rows
+    assert "OrtCpu was interrupted\n  " in done.out
+    assert "asked about one by one; it lacks Frob" in done.out
+    looked.clear()
+    told = json.loads(cli("inspect", path, "--preset", "OrtCpu", "--json").out)
+    assert told["presets"]["OrtCpu"]["runs"] is None
