@@ -263,7 +263,7 @@ def package(session: nox.Session) -> None:
         session.run("uv", "build", f"--out-dir={DIST}")
     else:
         session.run("python", "-m", "build", f"--outdir={DIST}")
-    session.run("twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
+    session.run("twine", "check", "--strict", *map(str, sorted(DIST.glob("onnx_multi_backend-*"))))
 
 
 BARE_CHECK = """
