@@ -40,7 +40,7 @@ _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without
 
 def nan_kept(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such NaN comes through; None where there is nothing to guard."""
-    if not contents.has(_MAKERS) or not contents.has(_OF_ELEMENTS | _OF_ROWS):
+    if not contents.has(_MAKERS) or not contents.has(_OF_ELEMENTS | _OF_ROWS) or not _may_meet(contents):
         return None
     opset = opset_versions(contents.model).get("", 1)
     if opset < _OLDEST or expands_too_far(contents.model):
@@ -56,6 +56,18 @@ def nan_kept(contents: Contents) -> Rewritten | None:
     told = dict.fromkeys(added.values())
     changes = (Adaptation("nan_kept", where, "guarded against NaN", _REASON) for where in told)
     return Rewritten(copy, tuple(changes), frozenset(added))
+
+
+def _may_meet(contents: Contents) -> bool:
+    """Whether a node that loses NaN reads the result of one that may make it, as far as names tell: few nodes are looked at."""
+    made = {name for node in contents.of(*_MAKERS) for name in node.output}
+    waiting = contents.of(*_PASSING)
+    while further := [
+        n for n in waiting if n.output and not made.isdisjoint(n.input[:1]) and made.isdisjoint(n.output)
+    ]:
+        made.update(name for node in further for name in node.output)
+    reading = contents.of(*_OF_ELEMENTS, *_OF_ROWS)
+    return bool(contents.model.functions) or any(not made.isdisjoint(node.input) for node in reading)
 
 
 def _lossy(graph: GraphProto, opset: int) -> Mapping[str, list[str]]:

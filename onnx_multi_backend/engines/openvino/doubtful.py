@@ -83,6 +83,8 @@ def _may_make_a_column(node: NodeProto, facts: Facts) -> bool:
     strides = next((list(a.ints) for a in node.attribute if a.name == "strides"), [])
     if len(strides) < 2 or strides[-1] < 2 or strides[-2] != 1 or len(node.input) <= WEIGHTS[node.op_type]:
         return False
+    if any(a.name == "group" and a.i > 1 for a in node.attribute):  # each group has one channel of its own
+        return False
     shape = facts.shape(node.input[WEIGHTS[node.op_type]])
     return shape is None or len(shape) < 2 or shape[1] in (1, None)
 
