@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,11 +21,11 @@ _T = TensorProto
 _FLOATS = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16})
 
 #: Of types that numpy does not search quickly, the bits of inf: those of NaN are beyond, whatever the sign.
-_INFINITE = {"float16": 0x7C00, "bfloat16": 0x7F80}
+_INFINITE: Mapping[int, int] = {_T.FLOAT16: 0x7C00, _T.BFLOAT16: 0x7F80}
 _SIGN = 0x8000
 
-#: Whether the session warns once, or refuses each such run; the user's names of inputs by the engine's; what is lost.
-Kept = tuple[bool, Mapping[str, str], Lost]
+#: Whether the session warns once, or refuses each such run; by the engine's names of inputs, the user's and the types; what is lost.
+Kept = tuple[bool, Mapping[str, tuple[str, int]], Lost]
 
 
 def watched(target: Target, payload: Payload, built: Built) -> Built:
@@ -37,7 +36,8 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
     lost = _of(target.values_lost, lambda operator: bool(contents.of(operator)))
     own = {edge.engine_name: name for name, edge in payload.adapted.inputs.items()}
     given = payload.adapted.proto.graph.input
-    names = {v.name: own.get(v.name, v.name) for v in given if v.type.tensor_type.elem_type in _FLOATS}
+    kinds = {v.name: v.type.tensor_type.elem_type for v in given}
+    names = {name: (own.get(name, name), kind) for name, kind in kinds.items() if kind in _FLOATS}
     if not lost or not names:
         return built
 
@@ -63,8 +63,8 @@ def _of(lost: Lost, chosen: Callable[[str], bool]) -> Lost:
     return {value: of for value, of in found.items() if of}
 
 
-def _session(built: Built, names: Mapping[str, str], notice: Notice) -> CheckedSession:
-    return CheckedSession(built.session, [(name, functools.partial(notice, own)) for name, own in names.items()])
+def _session(built: Built, names: Mapping[str, tuple[str, int]], notice: Notice) -> CheckedSession:
+    return CheckedSession(built.session, [(name, _Watch(notice, *told)) for name, told in names.items()])
 
 
 class Notice:
@@ -77,28 +77,26 @@ class Notice:
     lost : callable
         What is lost by which operators; asked when an input holds such a value.
     refuses : bool
+
+    Attributes
+    ----------
+    over : bool
+        Whether nothing is left to be told.
     """
 
     def __init__(self, label: str, lost: Callable[[], Lost], *, refuses: bool) -> None:
         self._label, self._lost, self.refuses = label, lost, refuses
         self._told: set[str] = set()
+        self.over = False
 
-    def __call__(self, name: str, value: Any) -> None:
-        """Look at one input."""
-        if "NaN" in self._told:
+    def tell(self, name: str, value: str) -> None:
+        """Tell that an input holds NaN or inf."""
+        if value in self._told:
             return
-        if type(value) is np.ndarray and value.size:
-            worst = _worst(value)
-            if worst and worst not in self._told:
-                self._tell(name, worst)
-        elif isinstance(value, (list, tuple)):
-            for part in value:
-                self(name, part)
-
-    def _tell(self, name: str, value: str) -> None:
         lost = self._lost().get(value)
         if not lost or not self.refuses:
             self._told.add(value)
+            self.over = "NaN" in self._told
         if not lost:
             return
         what = "; ".join(f"{operator}: {words}" for operator, words in lost.items())
@@ -111,15 +109,31 @@ class Notice:
         warn(f"{words}, or pass precision_policy='strict' to refuse such inputs.", PrecisionWarning)
 
 
-def _worst(array: np.ndarray[Any, Any]) -> str:
-    """NaN where an array holds one, else inf, else nothing; of an array with elements.
+class _Watch:
+    """Looks at one input, given its name and type."""
 
-    argmax finds the first NaN, else the largest number, and is the quickest of numpy's reductions.
-    """
-    infinite = _INFINITE.get(array.dtype.name)
-    if infinite is None:
-        most = array.item(array.argmax())
-        return "NaN" if most != most else "inf" if most == np.inf else ""
+    def __init__(self, notice: Notice, name: str, kind: int) -> None:
+        self._notice, self._name, self._infinite = notice, name, _INFINITE.get(kind, 0)
+
+    def __call__(self, value: Any) -> None:
+        if self._notice.over:
+            return
+        if type(value) is not np.ndarray:
+            for part in value if isinstance(value, (list, tuple)) else ():
+                self(part)
+        elif self._infinite:
+            if value.size and (found := _found(value, self._infinite)):
+                self._notice.tell(self._name, found)
+        elif value.size:
+            most = value.item(
+                value.argmax()
+            )  # the first NaN, else the largest number: the quickest of numpy's reductions
+            if most != most or most == np.inf:
+                self._notice.tell(self._name, "inf" if most == np.inf else "NaN")
+
+
+def _found(array: np.ndarray[Any, Any], infinite: int) -> str:
+    """NaN where an array of 16 bits holds one, else inf, else nothing."""
     bits = array.view(np.uint16)
     if int(bits.item(bits.argmax())) > infinite + _SIGN:  # negative
         return "NaN"
