@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import helper, parser
+from onnx import TensorProto, helper, parser
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -73,3 +73,10 @@ def test_a_constant_with_nan_stays_where_it_is(operator: str, dtype: type, prese
     )
     found = preset.prepare(model).run([X.astype(dtype)])[0]
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False]] * 2)
+
+
+@pytest.mark.parametrize("kind", ["FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE"])
+def test_the_sign_of_nan_is_nan(kind: str, ort_cpu: type[omb.Preset]) -> None:
+    to = TensorProto.DataType.Value(kind)
+    found = ort_cpu.prepare(net(f"a = Cast<to={to}>(x) b = Sign(a) y = Cast<to=1>(b)")).run([X * np.float32(np.nan)])[0]
+    assert np.isnan(found).all()

@@ -119,8 +119,8 @@ def _recurrent(site: Site) -> Defect | None:
 
 
 def _sign(site: Site) -> Defect | None:
-    if site.elem_type(site.input(0)) == TensorProto.FLOAT16:
-        return Defect("the sign of a float16 NaN is 0")
+    if site.elem_type(site.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+        return Defect("the sign of a NaN of 16 bits is 0")
     return None
 
 
