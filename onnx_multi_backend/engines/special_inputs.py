@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from onnx_multi_backend.engines.checked import CheckedSession
 from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Lost, Target
-from onnx_multi_backend.errors import InputError, PrecisionWarning
+from onnx_multi_backend.errors import InputError, OnnxMultiBackendError, PrecisionWarning, UnsupportedModelError
 from onnx_multi_backend.user_warnings import warn
 
 _T = TensorProto
@@ -38,15 +38,33 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
     given = payload.adapted.proto.graph.input
     kinds = {v.name: v.type.tensor_type.elem_type for v in given}
     names = {name: (own.get(name, name), kind) for name, kind in kinds.items() if kind in _FLOATS}
-    if not lost or not names:
+    if not lost:
         return built
 
     def here() -> Lost:
         return _of(lost, runs_on_requested(target, built))
 
-    notice = Notice(payload.loaded.label, here, refuses=target.precision_policy == "strict")
-    facts = None if built.facts is None else {**built.facts, "special_inputs": (notice.refuses, names, here())}
+    refuses = target.precision_policy == "strict"
+    if made := _constants_with_nan(payload, lost):
+        Notice(payload.loaded.label, here, refuses=refuses, error=UnsupportedModelError).tell(
+            f"constant {made!r}", "NaN"
+        )
+    if not names:
+        return built
+    facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here())}
+    notice = Notice(payload.loaded.label, here, refuses=refuses)
     return replace(built, session=_session(built, names, notice), facts=facts)
+
+
+def _constants_with_nan(payload: Payload, lost: Lost) -> str:
+    """The first small constant with NaN that an operator reads which may lose it; empty where there is none."""
+    facts = payload.adapted.facts
+    read = {name for node in facts.contents.of(*lost.get("NaN", ())) for name in node.input}
+    for name in sorted(read & facts.constants.keys()):
+        tensor = facts.constants[name]
+        if tensor.data_type in _FLOATS and np.isnan(numpy_helper.to_array(tensor).astype(np.float32)).any():
+            return name
+    return ""
 
 
 def restored(built: Built, kept: Kept | None, label: str) -> Built:
@@ -77,6 +95,8 @@ class Notice:
     lost : callable
         What is lost by which operators; asked when an input holds such a value.
     refuses : bool
+    error : type
+        What is raised then.
 
     Attributes
     ----------
@@ -84,36 +104,43 @@ class Notice:
         Whether nothing is left to be told.
     """
 
-    def __init__(self, label: str, lost: Callable[[], Lost], *, refuses: bool) -> None:
-        self._label, self._lost, self.refuses = label, lost, refuses
+    def __init__(
+        self,
+        label: str,
+        lost: Callable[[], Lost],
+        *,
+        refuses: bool,
+        error: type[OnnxMultiBackendError] = InputError,
+    ) -> None:
+        self._label, self._lost, self._refuses, self._error = label, lost, refuses, error
         self._told: set[str] = set()
         self.over = False
 
-    def tell(self, name: str, value: str) -> None:
-        """Tell that an input holds NaN or inf."""
+    def tell(self, holder: str, value: str) -> None:
+        """Tell that something holds NaN or inf."""
         if value in self._told:
             return
         lost = self._lost().get(value)
-        if not lost or not self.refuses:
+        if not lost or not self._refuses:
             self._told.add(value)
             self.over = "NaN" in self._told
         if not lost:
             return
         what = "; ".join(f"{operator}: {words}" for operator, words in lost.items())
         words = (
-            f"{self._label}, input {name!r} holds {value}, and OpenVINO may make something else of it than ONNX asks for "
+            f"{self._label}: {holder} holds {value}, and OpenVINO may make something else of it than ONNX asks for "
             f"({what}). Choose an ONNX Runtime preset where NaN has to reach the results"
         )
-        if self.refuses:
-            raise InputError(f"{words}, or pass precision_policy='warn'.")
-        warn(f"{words}, or pass precision_policy='strict' to refuse such inputs.", PrecisionWarning)
+        if self._refuses:
+            raise self._error(f"{words}, or pass precision_policy='warn'.")
+        warn(f"{words}, or pass precision_policy='strict' to refuse that.", PrecisionWarning)
 
 
 class _Watch:
     """Looks at one input, given its name and type."""
 
     def __init__(self, notice: Notice, name: str, kind: int) -> None:
-        self._notice, self._name, self._infinite = notice, name, _INFINITE.get(kind, 0)
+        self._notice, self._holder, self._infinite = notice, f"input {name!r}", _INFINITE.get(kind, 0)
 
     def __call__(self, value: Any) -> None:
         if self._notice.over:
@@ -123,13 +150,13 @@ class _Watch:
                 self(part)
         elif self._infinite:
             if value.size and (found := _found(value, self._infinite)):
-                self._notice.tell(self._name, found)
+                self._notice.tell(self._holder, found)
         elif value.size:
             most = value.item(
                 value.argmax()
             )  # the first NaN, else the largest number: the quickest of numpy's reductions
             if most != most or most == np.inf:
-                self._notice.tell(self._name, "inf" if most == np.inf else "NaN")
+                self._notice.tell(self._holder, "inf" if most == np.inf else "NaN")
 
 
 def _found(array: np.ndarray[Any, Any], infinite: int) -> str:

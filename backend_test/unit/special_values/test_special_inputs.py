@@ -132,6 +132,28 @@ def test_openvino_still_loses_it(operator: str, openvino: type[omb.Preset]) -> N
     assert not (np.isnan(found[0]).all() if row else np.isnan(found[0, 3]))
 
 
+def test_a_constant_with_nan_is_told_when_the_model_is_prepared(losing: type[omb.Preset]) -> None:
+    model = models.model(
+        [models.node("Relu", ["c"], ["d"]), models.node("Add", ["x", "d"], ["y"])],
+        [models.tensor("x", ["N"])],
+        [models.tensor("y", ["N"])],
+        initializers={"c": HOLDS},
+    )
+    with pytest.warns(omb.PrecisionWarning, match="constant 'c' holds NaN"):
+        losing.prepare(model, fallback="full") if losing.name == "OrtOpenvino" else losing.prepare(model)
+
+
+def test_strict_refuses_a_constant_with_nan(openvino: type[omb.Preset]) -> None:
+    model = models.model(
+        [models.node("Min", ["x", "c"], ["y"])],
+        [models.tensor("x", ["N"])],
+        [models.tensor("y", ["N"])],
+        initializers={"c": HOLDS},
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="constant 'c' holds NaN"):
+        openvino.prepare(model, precision_policy="strict")
+
+
 @pytest.mark.parametrize("operator", ["Greater", "GreaterOrEqual"])
 def test_a_comparison_is_right_or_told(operator: str, losing: type[omb.Preset]) -> None:
     compared = models.model(
