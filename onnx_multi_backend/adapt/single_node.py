@@ -172,7 +172,7 @@ def _number_sizes(graph: GraphProto, numbered: dict[str, str]) -> None:
     """Number the sizes that inference did not know anew, in the order in which they stand here."""
     for value in (*graph.input, *graph.output, *graph.value_info):
         for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param.startswith(_UNKNOWN_SIZE):
+            if str(dim.dim_param).startswith(_UNKNOWN_SIZE):  # bytes where a name is not UTF-8
                 dim.dim_param = numbered.setdefault(dim.dim_param, f"{_UNKNOWN_SIZE}{len(numbered)}")
     for node in graph.node:
         for inner in subgraphs(node):
