@@ -204,6 +204,11 @@ class Body:
         """A Cast that only converts a type: it does not count as a node of the user's model."""
         return str(self("Cast", value, name=f"{CAST}{self._count}", to=elem_type))
 
+    def zeros(self, shape: str, elem_type: int) -> str:
+        """A tensor of zeros, of a shape that is known only when the model runs, or may hold no elements."""
+        zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
+        return str(self("ConstantOfShape", shape, value=zero))
+
     def within(self, value: str, low: str, high: str) -> str:
         """A value held between two others. NaN becomes the lower one on every kernel, so that an index leads nowhere else."""
         raised = self("Where", self("Less", low, value), value, low)

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 
 def comes_to_nothing(site: Site) -> bool:
@@ -36,5 +35,4 @@ def expand_to_nothing(site: Site) -> Iterator[ModelProto]:
     if rank < wanted.size:
         sizes = body("Concat", body.ints(*[1] * (wanted.size - rank)), sizes, axis=0)
     final = body("Where", body.constant(new == 1), sizes, body.constant(new, TensorProto.INT64))
-    value = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
-    yield body.finish(body("ConstantOfShape", final, value=value))
+    yield body.finish(body.zeros(final, kind))

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 
 def gathers_nothing(site: Site) -> bool:
@@ -27,5 +25,4 @@ def gather_nothing(site: Site) -> Iterator[ModelProto]:
     sizes = body("Shape", site.input(0))
     around = [body("Gather", sizes, body.ints(*axes)) if axes else "" for axes in (range(axis), range(axis + 1, rank))]
     parts = [name for name in (around[0], body("Shape", site.input(1)), around[1]) if name]
-    value = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
-    yield body.finish(body("ConstantOfShape", body("Concat", *parts, axis=0), value=value))
+    yield body.finish(body.zeros(body("Concat", *parts, axis=0), kind))

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 
 def names_its_type(site: Site) -> bool:
@@ -28,6 +27,5 @@ def named_type(site: Site) -> Iterator[ModelProto]:
     if shape is not None and None not in shape:
         zero = body.constant(np.zeros([size or 0 for size in shape]), kind)
     else:
-        value = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
-        zero = body("ConstantOfShape", body("Shape", scale), value=value)
+        zero = body.zeros(body("Shape", scale), kind)
     yield body.finish(body("QuantizeLinear", site.input(0), scale, zero, **site.attributes("output_dtype")))

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 
 def one_hot_of_nothing(site: Site) -> Iterator[ModelProto]:
@@ -23,5 +21,4 @@ def one_hot_of_nothing(site: Site) -> Iterator[ModelProto]:
     axis += rank + 1 if axis < 0 else 0
     depth = body.cast(body("Reshape", depth, body.ints(1)), TensorProto.INT64)
     before, behind = body("Shape", x, start=0, end=axis), body("Shape", x, start=axis, end=rank)
-    value = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
-    yield body.finish(body("ConstantOfShape", body("Concat", before, depth, behind, axis=0), value=value))
+    yield body.finish(body.zeros(body("Concat", before, depth, behind, axis=0), kind))

@@ -16,6 +16,7 @@ from typing import Any
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.models.contents import Contents
 
 #: ONNX's operators that OpenVINO's transformations fold, whatever the types.
@@ -57,7 +58,7 @@ def fold(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     """
     if not _may_have(contents):
         return ()
-    ends = [end for graph in _graphs(read) for end in _ends(graph)]
+    ends = [end for graph in graphs_of(read) for end in _ends(graph)]
     if not ends:
         return ()
     ov = runtime.load()
@@ -95,18 +96,6 @@ def _may_have(contents: Contents) -> bool:
         elif read and read[0] in known:
             found = found or node.op_type in _IN_PARTS
     return found
-
-
-def _graphs(model: Any) -> Iterator[Any]:
-    """A model, and the branches and loop bodies in it."""
-    yield model
-    for op in model.get_ops():
-        kind = op.get_type_name()
-        if kind == "If":
-            yield from _graphs(op.get_then_body())
-            yield from _graphs(op.get_else_body())
-        elif kind in ("Loop", "TensorIterator"):
-            yield from _graphs(op.get_function())
 
 
 def _ends(graph: Any) -> Iterator[Any]:

@@ -7,11 +7,12 @@ OpenVINO's execution provider reads the model by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.models.contents import Contents
 
 
@@ -327,21 +328,9 @@ def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
         return ()
     changes = []
     opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
-    for op in list(_operations(read)):
+    for op in [op for graph in graphs_of(read) for op in graph.get_ops()]:
         found = _BY_TYPE.get(op.get_type_name())
         if found is not None and opset < (found.before or opset + 1) and found.mend(op):
             where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
             changes.append(Adaptation("mend_frontend", where, found.change, found.reason))
     return tuple(changes)
-
-
-def _operations(model: Any) -> Iterator[Any]:
-    """Every node of a model, those of its branches and loop bodies included."""
-    for op in model.get_ops():
-        kind = op.get_type_name()
-        if kind == "If":
-            yield from _operations(op.get_then_body())
-            yield from _operations(op.get_else_body())
-        elif kind in ("Loop", "TensorIterator"):
-            yield from _operations(op.get_function())
-        yield op
