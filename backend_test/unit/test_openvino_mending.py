@@ -125,11 +125,11 @@ def test_a_loop_known_to_make_no_step_has_no_rows(openvino: type[omb.Preset]) ->
     assert y.shape == (0, 3)
 
 
-@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
 def test_quotients_of_integer_constants_are_cut_off_towards_zero(openvino: type[omb.Preset], kind: str) -> None:
     model = onnx.parser.parse_model(
         f"""<ir_version: 9, opset_import: ["": 18]> g ({kind}[3] x) => ({kind}[3] y, {kind}[3] z)
-        <{kind}[3] a = {{4, -4, -18}}, {kind} b = {{-9}}, {kind} one = {{1}}> {{ c = Sub (b, one) y = Div (a, c) z = Div (x, b) }}"""
+        <{kind}[3] a = {{4, -6, -18}}, {kind} b = {{-9}}, {kind} one = {{1}}> {{ c = Sub (b, one) y = Div (a, c) z = Div (x, b) }}"""
     )
     x = np.array([4, -4, -19], kind)
     prepared = openvino.prepare(model)

@@ -59,7 +59,7 @@ def readers_of_constants_beyond(graph: GraphProto, outer: Mapping[str, Value]) -
         results = {v.name for v in graph.output}
         for node in graph.node:
             for i, name in enumerate(node.input):
-                if name in known and not _may_saturate(graph, node, i, known[name], results):
+                if name in known and not _may_saturate(graph, node, i, known, results):
                     yield node, name
     for body in inner:
         yield from readers_of_constants_beyond(body, known)
@@ -74,15 +74,19 @@ def reads_beyond(site: Site) -> bool:
     return any(value.elem_type in WIDE and not value.in_int32 for value in read)
 
 
-def _may_saturate(graph: GraphProto, node: NodeProto, index: int, value: Value, results: set[str]) -> bool:
-    """Whether the nearest int32 does the same at this place."""
-    kind = node.op_type
+def _may_saturate(
+    graph: GraphProto, node: NodeProto, index: int, beyond: Mapping[str, Value], results: set[str], name: str = ""
+) -> bool:
+    """Whether the nearest int32 of a constant, which may have come here under another name, does the same at this place."""
+    kind, value = node.op_type, beyond[name or node.input[index]]
     if canonical(node.domain):
         return False
     if index in SATURATES.get(kind, ()) or kind in SHAPE_ALONE or kind in _COMPARES:
         return True
     if kind == "NonZero" or (kind == "CastLike" and index == 1):
         return True
+    if kind in ("Max", "Min") and {*beyond, node.input[index]} >= set(node.input):  # none of them is within
+        return False
     low, high = value.low or 0, value.high or 0
     if (kind == "Clip" and index == 1) or kind == "Max":
         return high <= _INT32[1]
@@ -94,6 +98,6 @@ def _may_saturate(graph: GraphProto, node: NodeProto, index: int, value: Value, 
         return (
             made not in results
             and bool(readers)
-            and all(_may_saturate(graph, n, i, value, results) for n, i in readers)
+            and all(_may_saturate(graph, n, i, beyond, results, name or node.input[index]) for n, i in readers)
         )
     return False

@@ -218,6 +218,14 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[1, 1, a, b] x) => (float[1, 1, c, d] y, int64[1, 1, c, d] i) {
             y, i = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x) }""",
         ),
+        "MaxPool with Indices that count down the columns": parsed(
+            18,
+            """(float[1, 1, 4, 5] x) => (float[1, 1, 3, 4] y, int64[1, 1, 3, 4] i) {
+            y, i = MaxPool <kernel_shape = [2, 2], storage_order = 1> (x) }""",
+        ),
+        "Pad with a value known at run time": parsed(
+            18, "(float[2, 3] x, float v) => (float[3, 5] y) <int64[4] p = {1, 0, 0, 2}> { y = Pad (x, p, v) }"
+        ),
         "MaxPool with Indices of 8 bits": parsed(
             18,
             """(float[1, 1, 6] x) => (uint8[1, 1, 3] y, int64[1, 1, 3] i) {

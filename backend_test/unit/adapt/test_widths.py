@@ -130,6 +130,16 @@ def test_a_constant_beyond_int32_refuses_the_model() -> None:
         OpenvinoBackend.prepare(model)
 
 
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize("others", [[], ["d"]])
+def test_of_constants_beyond_int32_alone_none_is_right(operator: str, others: list[str]) -> None:
+    """Beside a number that int32 holds, a constant below it never is the greatest: here it is."""
+    constants = [(name, np.array([1, -(2**32) + i, 7])) for i, name in enumerate(("c", *others))]
+    model = _model([_node(operator, "c", *others)], {}, TensorProto.INT64, *constants)
+    with pytest.raises(UnsupportedModelError, match="'c' is beyond what int32 holds"):
+        OpenvinoBackend.prepare(model)
+
+
 def test_a_constant_in_a_branch_refuses_the_model() -> None:
     def branch(value: int) -> onnx.GraphProto:
         tensor = numpy_helper.from_array(np.array([value]))

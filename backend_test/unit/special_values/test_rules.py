@@ -204,6 +204,8 @@ def others() -> Iterator[Form]:
     image = FLOATS[:20].reshape(1, 1, 4, 5)
     pads = np.int64([0, 0, 1, 2, 0, 0, 2, 1])
     yield Form("pad_wrap", "Pad", (image, pads), {"mode": "wrap"}, known=(1,), zeros=True)
+    image_pads = np.int64([0, 0, 1, 0, 0, 0, 0, 2])
+    yield Form("pad_value", "Pad", (image, image_pads, np.float32(-np.inf)), known=(1,))
     unpooled = np.arange(20, dtype=np.int64).reshape(1, 1, 4, 5) * 4
     window = {"kernel_shape": [2, 2], "strides": [2, 2]}
     yield Form("max_unpool", "MaxUnpool", (image, unpooled), window, zeros=True)
@@ -259,7 +261,7 @@ NO_FLOATS = set(
     attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads conv_turned
     convert_version expand_to_nothing gather_nothing integer_powers integer_products loop_of_no_steps loop_rows
     loop_states matmul_integer_vectors no_axes non_max_suppression non_zero one_hot_of_nothing optional_get_element
-    optional_has_element pad_axes pool_indices pool_pads range_end recurrent_layout
+    optional_has_element pad_axes pool_indices pool_order pool_pads range_end recurrent_layout
     run_time_scales scan_captures
     slice_axes string_locale top_k_unsigned unique_order
     """.split()

@@ -37,9 +37,11 @@ from onnx_multi_backend.adapt.rules.one_hot_of_nothing import one_hot_of_nothing
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pad_axes import pad_axes
+from onnx_multi_backend.adapt.rules.pad_value import pad_value
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
 from onnx_multi_backend.adapt.rules.pool_indices import pool_indices
+from onnx_multi_backend.adapt.rules.pool_order import pool_order
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
 from onnx_multi_backend.adapt.rules.pool_windows import pool_windows
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
@@ -112,6 +114,8 @@ RULES: tuple[Rule, ...] = (
     optional_has_element,
     pad_wrap,
     pad_axes,
+    pad_value,
+    pool_order,
     pool_indices,
     pool_ceil,
     pool_pads,

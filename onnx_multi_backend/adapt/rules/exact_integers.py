@@ -144,17 +144,6 @@ def _by_halves(body: Body, site: Site, kind: int, lower: str, sizes: tuple[int, 
     return str(body("Add", body("Mul", found if keep else reduced(upper, 0), base), rest))
 
 
-def _padded(body: Body, site: Site, kind: int) -> str | None:
-    """The value goes to where a padded tensor of ones has zeros."""
-    if site.attribute("mode", "constant") != "constant" or not site.has_input(2):
-        return None
-    x, value, zero = site.input(0), site.input(2), body.constant(0, kind)
-    others = [site.input(1), zero, *([site.input(3)] if site.has_input(3) else [])]
-    ones = body("Expand", body.constant(1, kind), body("Shape", x))
-    inside = body("Equal", body("Pad", ones, *others, name=GUARDED), body.constant(1, kind))
-    return str(body("Where", inside, body("Pad", x, *others, name=GUARDED), value))
-
-
 _WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
     **COMPARED,
     "BitwiseNot": _inverted,
@@ -165,7 +154,6 @@ _WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
     "Min": _extreme,
     "Mod": divided,
     "PRelu": _prelu,
-    "Pad": _padded,
     "ReduceL1": absolutes,
     "ReduceL2": root_of_squares,
     "ReduceMax": _reduced,

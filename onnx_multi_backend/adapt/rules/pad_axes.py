@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time, padded_with_value
 from onnx_multi_backend.adapt.site import Body, Site
 
 
@@ -39,5 +40,8 @@ def pad_axes(site: Site) -> Iterator[ModelProto]:
         begins = body("Where", body("Less", wide, body.ints(0)), body("Add", wide, count), wide)
         both = body("Concat", begins, body("Add", begins, count), axis=0)
         wanted = body("ScatterElements", body.ints(*[0] * 2 * rank), both, pads)
+    if is_padded_at_run_time(site):
+        yield body.finish(padded_with_value(body, site, wanted))
+        return
     given = [site.input(2)] if site.has_input(2) else []
     yield body.finish(body("Pad", x, wanted, *given, **site.attributes()))

@@ -41,9 +41,10 @@ def reduce_functions(site: Site) -> Iterator[ModelProto]:
 
 def reduces_nothing(site: Site) -> bool:
     """Whether no axis is given, and none is meant."""
+    if not site.attribute("noop_with_empty_axes", 0) or site.attribute("axes"):
+        return False
     axes = site.constant(site.input(1)) if site.has_input(1) else np.array([])
-    given = bool(site.attribute("axes")) or axes is None or axes.size
-    return bool(site.attribute("noop_with_empty_axes", 0)) and not given
+    return site.shape(site.input(1)) == [0] if axes is None else not axes.size
 
 
 def _log_sum_exp(body: Body, site: Site, keep: int) -> str:
@@ -56,13 +57,13 @@ def _log_sum_exp(body: Body, site: Site, keep: int) -> str:
         largest = body("Where", inside, largest, zero)
     total = _reduced(body, site, "ReduceSum", body("Exp", body("Sub", x, largest)), 1)
     result = body("Add", body("Log", total), largest)
-    if keep:
+    if keep or reduces_nothing(site):
         return str(result)
     axes = site.attribute("axes")
     if axes and site.opset < _SUM:
         return str(body("Squeeze", result, axes=axes))
     given = [body.ints(*axes)] if axes else [site.input(1)] if site.has_input(1) else []
-    return str(result if site.attribute("noop_with_empty_axes", 0) and not given else body("Squeeze", result, *given))
+    return str(body("Squeeze", result, *given))
 
 
 def _reduced(body: Body, site: Site, operator: str, x: str, keep: int, **more: Any) -> str:

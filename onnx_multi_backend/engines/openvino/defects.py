@@ -239,7 +239,14 @@ DEFECTS: Mapping[str, FindDefect] = {
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
     "PRelu": form_defects.prelu,
-    "Pad": Several((_pad, Only({"openvino": "<2026"}, form_defects.padded))),
+    "Pad": Several(
+        (
+            _pad,
+            Only({"openvino": "<2026"}, form_defects.padded),
+            form_defects.padded_at_run_time,
+            Only({"openvino": ">=2026"}, form_defects.padded_by_computed),
+        )
+    ),
     "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled, _COLUMN)),
     "QLinearMatMul": form_defects.scaled,
     "QuantizeLinear": Several(

@@ -57,7 +57,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "LRN":
         return _has_an_even_window(node)
     if node.op_type == "Pad":
-        return _may_crop(node, facts)
+        return _may_be_padded_wrongly(node, facts)
     if node.op_type == "QuantizeLinear":
         return _may_be_quantized_wrongly(node, facts)
     if node.op_type in WEIGHTS and _may_make_a_column(node, facts):
@@ -113,10 +113,14 @@ def _may_have_wrong_slopes(node: NodeProto, facts: Facts) -> bool:
     return tensor is None or (len(tensor.dims) == 1 and tensor.dims[0] != 1)
 
 
-def _may_crop(node: NodeProto, facts: Facts) -> bool:
-    """Whether a Pad names axes, or has pads that are known and negative."""
+def _may_be_padded_wrongly(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Pad names axes, has pads that are known and negative, or a value, though not pads, that is known only in a run."""
     if facts.model.functions or (len(node.input) > 3 and node.input[3]):
         return True
+    if len(node.input) > 2 and node.input[2] and node.input[2] not in facts.known:
+        inputs = (value.name for value in facts.model.graph.input)
+        if node.input[1] in facts.known or node.input[1] not in inputs:
+            return True
     if any(a.name == "pads" and any(size < 0 for size in a.ints) for a in node.attribute):
         return True
     if not facts.may_know(node, 1):

@@ -17,7 +17,9 @@ from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
+from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
+from onnx_multi_backend.adapt.rules.pool_order import counts_columns
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
@@ -146,6 +148,18 @@ def padded(site: Site) -> Defect | None:
     return None
 
 
+def padded_at_run_time(site: Site) -> Defect | None:
+    """Source: measured; it is right where the shape or the pads are known only at run time."""
+    return padded_by_computed(site) if site.is_known(site.input(1)) else None
+
+
+def padded_by_computed(site: Site) -> Defect | None:
+    """Source: the same. Pads that are computed from shapes may become known."""
+    if is_padded_at_run_time(site) and GUARDED not in site.node.name:
+        return Defect("a value known only at run time is taken for 0", wrong=True)
+    return None
+
+
 def centered(site: Site) -> Defect | None:
     """Source: measured; ONNX Runtime puts the function's body in its place, which pads along axes."""
     axes, rank = site.attribute("axes"), site.rank(site.input(0))
@@ -156,6 +170,8 @@ def centered(site: Site) -> Defect | None:
 
 def indexed(site: Site) -> Defect | None:
     """Source: measured."""
+    if counts_columns(site):
+        return Defect("with storage_order=1 the axes of Indices are turned round, not what they count", wrong=True)
     if indexes_eight_bits(site):
         return Defect("where the greatest is the lowest of the type, its index is that of another window", wrong=True)
     shape = site.shape(site.input(0))

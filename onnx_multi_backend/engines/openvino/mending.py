@@ -193,9 +193,24 @@ def _cut_off(op: Any) -> bool:
             for i in range(node.get_input_size())
         ]
     negative = negative or any((constant.get_data() < 0).any() for constant in constants)
+    if op.get_output_element_type(0).bitwidth == 8:
+        _divide_in_32_bits(op)
+        return True
     if negative:
         op.set_attribute("m_pythondiv", False)
     return negative
+
+
+def _divide_in_32_bits(op: Any) -> None:
+    """What OpenVINO does not compute beforehand, 8 bits, is rounded to the nearest integer."""
+    ov = runtime.load()
+    ops = ov.opset8
+    wide = [ops.convert(op.input_value(i), "i32") for i in (0, 1)]
+    quotient = ops.divide(*wide)
+    quotient.set_attribute("m_pythondiv", False)
+    result = ops.convert(quotient, op.get_output_element_type(0).get_type_name())
+    result.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, result)
 
 
 def _taken_for_positive(op: Any) -> bool:
@@ -275,7 +290,8 @@ _MENDS = (
         {"Div": "Divide"},
         _cut_off,
         "cut off towards zero",
-        "quotients of integer constants are rounded down where OpenVINO computes them before anything runs",
+        "quotients of integer constants are rounded down where OpenVINO computes them before anything runs, and to the nearest "
+        "integer where they have 8 bits",
     ),
     _Mend(
         {"Abs": "Abs"},
