@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,11 +17,17 @@ UNJUDGED = "unjudged"  # no two references agree, and none agrees with the prese
 DISPUTED = "disputed"  # the preset and its engine agree, ONNX's reference evaluator does not
 TOLD = "told"  # wrong, with a warning of the package
 MISPLACED = "misplaced"  # refused for where its nodes would run, as `fallback` asks
+RANGE = "range"  # refused for an integer beyond int32, as `precision_policy` has it, though these come out right
 INVALID = "invalid"  # nobody runs it: the generator's fault
 UNSPECIFIED = "unspecified"  # ONNX does not say what is right
 #: What is a finding.
 WORSE_WRONG, WORSE_REFUSED, WRONG = "worse-wrong", "worse-refused", "silently-wrong"
 FINDINGS = (WORSE_WRONG, WORSE_REFUSED, WRONG, "dead", "untyped", "hang", "memory")
+
+#: The words for integers beyond int32, of an input and of a constant.
+_BEYOND = re.compile(
+    r"which computes u?int\d+ in u?int\d+, gives correct results only|constant .*is beyond what int32 holds"
+)
 
 #: Relative tolerance by dtype, and absolute as a share of the largest finite number.
 _TOLERANCE = {
@@ -85,6 +92,10 @@ def within_precision(one: Any, other: Any) -> bool:
 
     A function that is approximated, or computed as a difference (``Exp(x) - 1``), has that absolute error.
     """
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(within_precision, one, other))
+    if any(value is None or isinstance(value, (list, tuple)) for value in (one, other)):
+        return agree(one, other)
     a, b = np.asarray(one), np.asarray(other)
     if a.dtype != b.dtype or a.shape != b.shape or a.dtype.name not in _STEP:
         return agree(one, other)
@@ -140,7 +151,7 @@ def _refused(ours: Answer, bare: Answer, references: Mapping[str, Answer], slack
         others = [r.runs[run] for r in references.values() if len(r.runs) > run]
         if not any(_same(result, other, slack) for other in others):
             return Verdict(REFUSED_TOO, run, ours.error)
-    return Verdict(WORSE_REFUSED, 0, ours.error)
+    return Verdict(RANGE if _BEYOND.search(ours.error) else WORSE_REFUSED, 0, ours.error)
 
 
 def _one_run(run: int, result: list[Any], voters: Mapping[str, Answer], ours: Answer, slack: float) -> Verdict:

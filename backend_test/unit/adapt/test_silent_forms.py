@@ -238,3 +238,10 @@ def test_the_type_that_a_quantize_linear_names(openvino_ep: type[omb.Preset], sc
     limits = np.iinfo(dtype)
     right = -np.clip(np.round(x / s), limits.min, limits.max)
     np.testing.assert_array_equal(openvino_ep.prepare(made).run([x, s])[0], right)
+
+
+def test_float64_constants_are_not_convolved_in_float32(ort_cpu: type[omb.Preset]) -> None:
+    """ONNX Runtime has no such kernel, and float32 would lose digits without a word."""
+    graph = "g () => (double[1, 1, 4] y) <double[1, 1, 6] c = {1, 2, 3, 4, 5, 6.5}, double[1, 1, 3] w = {1, 2.1, 3}> { y = Conv (c, w) }"
+    with pytest.raises(omb.UnsupportedModelError, match="lacks Conv"):
+        ort_cpu.prepare(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 11]> {graph}'))

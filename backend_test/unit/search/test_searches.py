@@ -16,9 +16,9 @@ import onnx
 import onnx.parser
 import pytest
 
-from backend_test.search.answers import RESULT, Answer
+from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.findings import KNOWN
-from backend_test.search.judge import DISPUTED, WORSE_WRONG, Verdict, judge
+from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
 from backend_test.search.trial import Trial, approximate
 
 pytest.importorskip("onnxruntime")
@@ -165,3 +165,28 @@ def test_each_output_is_judged_by_itself(second: float, category: str) -> None:
 
     references = {"unoptimized": answer(5, 7), "reference": answer(4, 8)}
     assert judge(answer(4, second, runs=3), answer(5, 7), references).category == category
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_sequences_of_several_shapes_are_compared(length: int) -> None:
+    one = [np.ones(2, np.float32), np.ones(1, np.float32)]
+    other = [np.ones(2, np.float32), np.float32([1 + 1e-7]), np.ones(1, np.float32)]
+    assert within_precision(one, other[:length]) == (length == 2)
+    assert not within_precision(one, None)
+
+
+@pytest.mark.parametrize("number", [2**40, 7])
+def test_a_refusal_for_the_range_of_int32_is_told_from_others(number: int) -> None:
+    import onnx_multi_backend as omb
+
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> g (int64[1] x) => (int64[1] y) { y = Identity (x) }'
+    )
+    words = "UnsupportedModelError: Openvino cannot run model"
+    if number > 7:
+        with pytest.raises(omb.InputError) as caught:
+            omb.OpenvinoBackend.prepare(model).run([np.array([number])])
+        words = f"InputError: {caught.value}"
+    same = Answer(RESULT, [[np.array([number])]])
+    verdict = judge(Answer(REFUSED, [], words, "run"), same, {"reference": same})
+    assert verdict.category == (RANGE if number > 7 else WORSE_REFUSED)

@@ -22,10 +22,10 @@ def remains_to_be_computed(site: Site) -> bool:
 
 
 def constant_convolutions(site: Site) -> Iterator[ModelProto]:
-    """Convolve without the bias, which is known then, and add that."""
+    """Convolve without the bias, which is known then, and add that. Of float64, float32 would lose digits."""
     x, w = site.input(0), site.input(1)
     rank, kind = site.rank(x), site.elem_type(x)
-    if not remains_to_be_computed(site) or rank is None:
+    if not remains_to_be_computed(site) or rank is None or kind == TensorProto.DOUBLE:
         return
     body = Body(site, site.opsets)
     if kind != _FOLDED:
