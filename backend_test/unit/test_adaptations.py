@@ -28,6 +28,7 @@ class Limits:
 
     sure_ir_version = 3
     sure_opsets: Mapping[str, int] = {}
+    codes_strings = False
 
     def __init__(self, ir: int | None = None, opset: int | None = None, narrow: bool = True) -> None:
         self._ir, self._opset, self._narrow = ir, opset, narrow

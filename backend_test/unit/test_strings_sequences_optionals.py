@@ -153,8 +153,3 @@ def test_openvino_says_no_to_sequences_and_optionals(openvino: type[omb.Preset],
     )
     with pytest.raises(omb.UnsupportedModelError):
         openvino.prepare(made)
-
-
-def test_openvino_says_no_to_strings_which_it_would_copy_without_their_memory(openvino: type[omb.Preset]) -> None:
-    with pytest.raises(omb.UnsupportedModelError, match="strings"):
-        openvino.prepare(_identity_of_strings())

@@ -20,11 +20,14 @@ class Limits:
         The same of opsets, by domain.
     sorts_nodes : bool
         The engine takes the nodes of a main graph in any order.
+    codes_strings : bool
+        The engine is given codes for strings, where a model only moves and compares them.
     """
 
     sure_ir_version: int = 0
     sure_opsets: Mapping[str, int] = MappingProxyType({})
     sorts_nodes: bool = False
+    codes_strings: bool = False
 
     def max_ir_version(self) -> int | None:
         """Highest IR version that the engine accepts; None: it accepts any."""

@@ -11,10 +11,12 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt.boundary_types import boundary_types
 from onnx_multi_backend.adapt.carried_types import carried_types
+from onnx_multi_backend.adapt.codes import StringCodes
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.ir_version import ir_version
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.opset_version import opset_version
+from onnx_multi_backend.adapt.string_codes import string_codes
 from onnx_multi_backend.adapt.trailing_empties import trailing_empties
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.models.contents import Contents
@@ -22,7 +24,7 @@ from onnx_multi_backend.models.contents import Contents
 #: A pass looks at the work, changes it where the engine's limits ask for it, and records every change.
 Pass = Callable[[Work], None]
 
-PASSES: tuple[Pass, ...] = (trailing_empties, carried_types, opset_version, boundary_types, ir_version)
+PASSES: tuple[Pass, ...] = (trailing_empties, string_codes, carried_types, opset_version, boundary_types, ir_version)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Adapted:
         Names of the nodes that were put in.
     contents : Contents, optional
         Of `proto`, where it was walked through already; one of another model is not used.
+    strings : StringCodes, optional
+        Where codes stand for strings in `proto`.
     facts : Facts
         What the model says without inference.
     """
@@ -50,6 +54,7 @@ class Adapted:
     outputs: dict[str, BoundaryType]
     inserted: frozenset[str]
     contents: Contents | None = field(default=None, compare=False, repr=False)
+    strings: StringCodes | None = None
     facts: Facts = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,4 +83,7 @@ def adapt(model: ModelProto, limits: Limits, path: Path | None = None, contents:
     work = Work(model, limits, path, contents)
     for apply in PASSES:
         apply(work)
-    return Adapted(work.model, tuple(work.changes), work.inputs, work.outputs, frozenset(work.inserted), work.contents)
+    edges = work.inputs, work.outputs
+    return Adapted(
+        work.model, tuple(work.changes), *edges, frozenset(work.inserted), work.contents, strings=work.strings
+    )

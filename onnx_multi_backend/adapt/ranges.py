@@ -11,6 +11,7 @@ import onnx
 from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.constant_values import of_tensor
+from onnx_multi_backend.adapt.hints import read_hint
 from onnx_multi_backend.adapt.made_values import made_by
 from onnx_multi_backend.adapt.operation import Counts, Made, Operation, Values, unknown
 from onnx_multi_backend.adapt.values import Value, of_type
@@ -46,7 +47,7 @@ def ranges(
     outer : mapping of str to Value, optional
         The values around a subgraph.
     inputs : mapping of str to Value, optional
-        What is known of inputs; by default what their types say.
+        What is known of inputs; by default what their types and hints say.
     visit : callable, optional
         Is told of each node of the graph and its subgraphs.
     count : callable, optional
@@ -62,7 +63,7 @@ def ranges(
     )
     for info in graph.input:
         kind = info.type.tensor_type.elem_type
-        values[info.name] = of_type(kind) if outer is None else unknown(kind)
+        values[info.name] = (read_hint(info) or of_type(kind)) if outer is None else unknown(kind)
     values.update(inputs or {})
     given = {v.name for v in graph.input}
     for tensor in graph.initializer:

@@ -41,13 +41,7 @@ def trailing_empties(work: Work) -> None:
     if model.functions and _omits_an_argument(model):
         flat = inlined(model)
         if next(_meant(flat), None) is not None:
-            work.replace(flat)
-            for function in model.functions:
-                name = f"{function.domain}.{function.name}" if function.domain else function.name
-                reason = "a call of it omits an argument"
-                work.changes.append(
-                    Adaptation("inline_functions", name, "its body takes the place of each call", reason)
-                )
+            work.inline(flat, "a call of it omits an argument")
     if next(_meant(work.model), None) is None:
         return
     marker = _marker(work.model)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.codes import StringCodes
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.models.contents import Contents
 
@@ -55,6 +56,7 @@ class Work:
         self.inputs: dict[str, BoundaryType] = {}
         self.outputs: dict[str, BoundaryType] = {}
         self.inserted: set[str] = set()
+        self.strings: StringCodes | None = None
 
     def edit(self) -> ModelProto:
         """The model as it stands, for changing."""
@@ -68,3 +70,11 @@ class Work:
     def replace(self, model: ModelProto) -> None:
         """Go on with another model, made from this one."""
         self.model, self.contents, self._owned = model, Contents(model), True
+
+    def inline(self, flat: ModelProto, reason: str) -> None:
+        """Go on with the model without its local functions."""
+        functions = list(self.model.functions)
+        self.replace(flat)
+        for function in functions:
+            name = f"{function.domain}.{function.name}" if function.domain else function.name
+            self.changes.append(Adaptation("inline_functions", name, "its body takes the place of each call", reason))

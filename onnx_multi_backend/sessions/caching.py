@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.key import make_key
 from onnx_multi_backend.cache.store import Store
-from onnx_multi_backend.engines import special_inputs
+from onnx_multi_backend.engines import coded, special_inputs
 from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Built, Caching, RefusedError
 from onnx_multi_backend.engines.target import Target
@@ -137,6 +137,7 @@ class CachingSessionMaker:
                 )
                 built = bounded(built, facts["session"].get("bounds", {}), found.label)
                 built = special_inputs.restored(built, facts["session"].get("special_inputs"), found.label)
+                built = coded.restored(built, facts["session"].get("strings"))
             except RefusedError as error:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue

@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt import Adaptation, Adapted, adapt
 from onnx_multi_backend.adapt.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.pipeline import untouched
+from onnx_multi_backend.engines.coded import coded
 from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
@@ -123,7 +124,7 @@ class SessionMaker:
             self.origin = self.origin.linked()
             if self._ready is not None:
                 self._ready = _Ready(loaded.linked(), adapted)
-        return built.after(adapted.changes)
+        return coded(built.after(adapted.changes), adapted.strings)
 
     def _adapt(self, loaded: LoadedModel) -> _Ready:
         unsorted = loaded.reordered and not (self._limits.sorts_nodes and loaded.is_plain)

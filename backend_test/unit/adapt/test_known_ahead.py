@@ -75,8 +75,15 @@ def test_a_window_beside_a_node_that_is_mended(openvino: type[omb.Preset], windo
             np.testing.assert_allclose(got, wanted, atol=1e-6)
 
 
-def test_constant_strings_are_refused_before_anything_computes_with_them(openvino: type[omb.Preset]) -> None:
-    text = '() => (string[1, 1, 2, 2] y) <string[1, 4, 1, 1] c = {"a", "b", "c", "d"}> { y = DepthToSpace <blocksize = 2> (c) }'
+@pytest.mark.parametrize(
+    "text",
+    [
+        '() => (string[m] y) { c = Constant <value_strings = ["a", "b"]> () y = Unique (c) }',
+        '() => (int64[m] i) <string[4] c = {"a", "b", "c", "d"}> { y, i = Unique (c) }',
+        '(float x) => (float z) <string[2] c = {"a", "b"}> { y = Unique (c) s = Size (y) f = CastLike (s, x) z = Add (x, f) }',
+    ],
+)
+def test_constant_strings_are_refused_before_anything_computes_with_them(openvino: type[omb.Preset], text: str) -> None:
     with pytest.raises(omb.UnsupportedModelError, match="nothing with strings"):
         openvino.prepare(parsed(text))
 

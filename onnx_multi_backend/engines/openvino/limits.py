@@ -25,6 +25,7 @@ class OpenvinoLimits(Limits):
     sure_ir_version = 3
     sure_opsets: Mapping[str, int] = MappingProxyType({})
     sorts_nodes = True
+    codes_strings = True
 
     def max_ir_version(self) -> int | None:
         return None

@@ -34,7 +34,7 @@ from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingS
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
-from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_unsafe
+from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
@@ -42,6 +42,7 @@ from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import defaults_of
 from onnx_multi_backend.models.tensors import dtype_of, onnx_type_string, tensor_info
 from onnx_multi_backend.user_warnings import warn
@@ -85,6 +86,8 @@ class OpenvinoTarget(Target):
         """Read and compile the model, with fixed input shapes where the payload has them."""
         try:
             proto = payload.adapted.proto
+            if payload.lowering and (words := why_not_read(payload.adapted.facts.contents)) is not None:
+                raise RefusedError(words, lacks_kernel=False)
             model, memory, extra = read_model(payload)
             extra_properties = tiny.properties(proto, model, self.device, self.properties)
             if branching := branches(proto, model, payload.shapes):
@@ -214,7 +217,7 @@ class OpenvinoTarget(Target):
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""
-        if (words := why_not_compiled(model)) is not None:
+        if (words := why_not_compiled(model) or why_not_read(Contents(model))) is not None:
             return words
         try:
             read = runtime.core().read_model(readable(model).SerializeToString())

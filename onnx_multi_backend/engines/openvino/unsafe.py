@@ -12,13 +12,20 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.string_flow import has_string_constants
 from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.models.contents import Contents
 
 #: Forms that end the process while a model is compiled, or would once they are rewritten, by operator (seen with 2026.4.1).
 DEADLY: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Range": (range_without_end,)}
 
 _PACKED = ("i4", "u4", "f4e2m1", "u1", "u2", "u3", "u6", "nf4")
+
+
+def why_not_read(contents: Contents) -> str | None:
+    """Why OpenVINO must not even read a model: it may compute with constant strings while it does, and end the process. None: it may."""
+    return _no_strings(["constants"]) if has_string_constants(contents) else None
 
 
 def why_not_compiled(model: ModelProto) -> str | None:
