@@ -220,3 +220,25 @@ def test_the_pieces_of_what_runs_elsewhere_as_a_whole_are_not_asked_about(
     with pytest.raises(MisplacedError):
         openvino_ep.prepare(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}'))
     assert len(asked) == 6  # where every piece is asked about, 9
+
+
+def test_expanding_to_nothing_is_not_shown_alone(openvino_ep: type[omb.Preset]) -> None:
+    """Of float16 it ended the process that asked."""
+    made = model(
+        "float16[1, 0, 3] x", "float16[1, 0, 3] y", "h = Neg (x) y = Expand (h, s)", "int64[3] s = {1, 0, 3}", opset=9
+    )
+    assert openvino_ep.prepare(made).run([np.zeros((1, 0, 3), np.float16), floats(2)])[0].shape == (1, 0, 3)
+
+
+def test_what_is_left_to_the_cpu_is_not_shown_to_the_provider(openvino_ep: type[omb.Preset]) -> None:
+    """Shown alone, a Compress that chooses nothing ended the process; nobody has an Acos of float64."""
+    body = "q = Compress <axis = 1> (c, none) r = Identity (p)"
+    made = model(
+        "float16[2] v, bool[1, 1] c",
+        "float16[2] w, double[0] z",
+        f"z = Acos (d) w = Scan <num_scan_inputs = 1, body = e (float16 p) => (float16 r) {{ {body} }}> (v)",
+        "bool[1] none = {0}, double[0] d = {}",
+        opset=11,
+    )
+    with pytest.raises(omb.UnsupportedModelError):
+        openvino_ep.prepare(made)

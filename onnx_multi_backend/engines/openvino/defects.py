@@ -76,7 +76,7 @@ def _alone_without_axes(site: Site) -> Defect | None:
 
 def _expand(site: Site) -> Defect | None:
     if comes_to_nothing(site):
-        return Defect("expanding to nothing is left out, or ends the process", wrong=True)
+        return Defect("expanding to nothing is left out, or ends the process", wrong=True, deadly=True)
     return None
 
 
