@@ -69,7 +69,7 @@ def second_opinion(
 #: Functions that are approximated, or are a difference of numbers near each other.
 _APPROXIMATE = frozenset(
     "Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu Log LogSoftmax Mish Selu Sigmoid Sin Sinh Softmax Softplus "
-    "Swish Tan Tanh ReduceLogSum ReduceLogSumExp HardSwish BlackmanWindow HammingWindow HannWindow".split()
+    "Swish Tan Tanh ReduceLogSum ReduceLogSumExp HardSwish BlackmanWindow HammingWindow HannWindow GRU LSTM RNN".split()
 )
 
 
