@@ -341,3 +341,14 @@ def test_a_dimension_whose_name_is_not_utf8(engine: type[omb.Preset], operator: 
     assert rep.get_inputs()[0].shape == ("N\ufffdME", 3)
     x = np.ones((2, 3), kind)
     np.testing.assert_array_equal(rep.run([x])[0], -x if operator == "Neg" else x)
+
+
+def test_a_node_without_outputs_that_is_rewritten(ort_cpu: type[omb.Preset]) -> None:
+    """Of an opset that has no such operator, so that ONNX's checker asks for no outputs; the other one is rewritten."""
+    mask = ["q", "k", "v", "m", "", "", "n"]
+    nodes = [helper.make_node("Attention", mask, ["y"]), helper.make_node("Attention", mask, [])]
+    heads = [models.tensor(name, [2, 2, 4, 8]) for name in "qkv"]
+    inputs = [*heads, models.tensor("m", [2, 1, 4, 4]), models.tensor("n", [2], TensorProto.INT64)]
+    made = models.model(nodes, inputs, [models.tensor("y", None)], opsets={"": 4})
+    with pytest.raises(omb.InvalidModelError, match="No Op registered for Attention"):
+        ort_cpu.prepare(made)

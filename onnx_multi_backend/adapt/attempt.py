@@ -248,7 +248,6 @@ class Attempt:
 def _change(node: NodeProto, new: list[NodeProto], fragment: Fragment) -> Adaptation:
     operators = list(dict.fromkeys(operator_name(n) for n in new))
     shown = ", ".join(operators[:8]) + (f" and {len(operators) - 8} more" if len(operators) > 8 else "")
-    where = (
-        f"{operator_name(node)} {node.name!r}" if node.name else f"{operator_name(node)} (output {node.output[0]!r})"
-    )
+    output = next(iter(node.output), "")
+    where = f"{operator_name(node)} {node.name!r}" if node.name else f"{operator_name(node)} (output {output!r})"
     return Adaptation(fragment.rule, where, f"written with {shown}", fragment.reason)

@@ -74,6 +74,15 @@ def gathered(batch_dims: int) -> ModelProto:
     return models.one_node("GatherND", inputs, [models.tensor("y", None)], batch_dims=batch_dims)
 
 
+def drawn(op_type: str, **attributes: float) -> ModelProto:
+    return models.one_node(op_type, [models.tensor("x", [3])], [models.tensor("y", [3])], **attributes)
+
+
+DRAWN = {
+    "no deviation": drawn("RandomNormalLike", scale=0.0),
+    "no interval": drawn("RandomUniformLike", low=2.0, high=1.0),
+    "a limit that is NaN": drawn("RandomUniformLike", high=float("nan")),
+}
 QUOTIENTS = {
     "Div int32": divided("Div", np.int32, [smallest(np.int32), 7], [-1, 2]),
     "Div int64": divided("Div", np.int64, smallest(np.int64), [[2, -1]]),
@@ -85,6 +94,7 @@ REMAINDERS = {
 OF_ORT = {
     **QUOTIENTS,
     **(REMAINDERS if applies({"onnxruntime": "<1.32"}) else {}),
+    **(DRAWN if applies({"onnxruntime": ">=1.31"}) else {}),
     "in a branch": within_a_branch(),
     "LSTM without a batch": layer("LSTM", (3, 0, 2)),
     "GRU without steps": layer("GRU", (0, 3, 2)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.engines.deadly import (
@@ -26,9 +27,27 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 from onnx_multi_backend.models.inlining import inlined
 
+
+def no_interval(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """RandomUniform between limits that are NaN, or the wrong way round."""
+    given = {a.name: a.f for a in node.attribute}
+    return None if given.get("low", 0.0) <= given.get("high", 1.0) else "its low is not at most its high"
+
+
+def no_spread(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """RandomNormal with a standard deviation of 0, below, or NaN."""
+    scale = next((a.f for a in node.attribute if a.name == "scale"), 1.0)
+    return None if scale > 0 else "its scale is not above 0"
+
+
 _ALWAYS: Mapping[str, tuple[Deadly, ...]] = {"GatherND": (negative_batch,)}
 #: By operator, what constants and attributes tell; constants are computed while a session is built.
-FOLDED: Mapping[str, tuple[Deadly, ...]] = {**_ALWAYS, "Div": (overflowing_quotient,)}
+FOLDED: Mapping[str, tuple[Deadly, ...]] = {
+    **_ALWAYS,
+    "Div": (overflowing_quotient,),
+    **dict.fromkeys(("RandomUniform", "RandomUniformLike"), (no_interval,)),
+    **dict.fromkeys(("RandomNormal", "RandomNormalLike"), (no_spread,)),
+}
 #: Newer releases compute Mod of the smallest integer by -1.
 FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = {**FOLDED, "Mod": (overflowing_quotient,)}
 #: Newer releases refuse a division by zero in words.
@@ -36,7 +55,8 @@ FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
     **_ALWAYS,
     **dict.fromkeys(("Div", "Mod"), (overflowing_quotient, quotient_by_zero)),
 }
-
+#: Of any release: what is asked first, since it takes a while to ask for the release.
+EVER: Mapping[str, tuple[Deadly, ...]] = {**FOLDED, **FOLDED_BEFORE_1_31}
 
 #: Of the OpenVINO execution provider.
 OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {

@@ -22,7 +22,7 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
-from onnx_multi_backend.engines.ort.deadly import FOLDED_BEFORE_1_31, empty_layers, folded
+from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.optimizers import MERGING
@@ -187,8 +187,8 @@ class OrtEngine(Target):
     def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
         of_providers = {op_type: why for known in self.records for op_type, why in known.deadly.items()}
-        found = deadly.find(facts.contents, {**FOLDED_BEFORE_1_31, **of_providers})
-        if found:  # the release is asked for where it matters alone: that takes a while
+        found = deadly.find(facts.contents, {**EVER, **of_providers})
+        if found:  # the release is asked for where it matters alone
             found = deadly.find(facts.contents, {**folded(), **of_providers})
         return [*found, *empty_layers(facts.contents)]
 
