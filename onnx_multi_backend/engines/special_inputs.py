@@ -60,11 +60,14 @@ def _constants_with_nan(payload: Payload, lost: Lost) -> str:
     """The first small constant with NaN that an operator reads which may lose it; empty where there is none."""
     facts = payload.adapted.facts
     read = {name for node in facts.contents.of(*lost.get("NaN", ())) for name in node.input}
-    for name in sorted(read & facts.constants.keys()):
-        tensor = facts.constants[name]
-        if tensor.data_type in _FLOATS and np.isnan(numpy_helper.to_array(tensor).astype(np.float32)).any():
-            return name
-    return ""
+    holding = (
+        name
+        for name, tensor in (facts.small_tensors() if read else ())
+        if name in read
+        and tensor.data_type in _FLOATS
+        and np.isnan(numpy_helper.to_array(tensor).astype(np.float32)).any()
+    )
+    return min(holding, default="")
 
 
 def restored(built: Built, kept: Kept | None, label: str) -> Built:
