@@ -15,9 +15,10 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import put_back
+from onnx_multi_backend.engines.apart import inner_first, put_back
 from onnx_multi_backend.engines.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -29,8 +30,9 @@ from onnx_multi_backend.models.plausible import expands_too_far
 _OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
 _OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
 
-#: The first opsets with Where; in which Equal takes floating-point numbers; in which ReduceSum has its axes as an input.
-_OLDEST, _EQUAL, _OLDEST_OF_ROWS = 9, 11, 13
+#: The first opsets whose operators broadcast; with Where; in which Equal takes floating-point numbers; in which ReduceSum has its
+#: axes as an input.
+_OLDEST, _WHERE, _EQUAL, _OLDEST_OF_ROWS = 7, 9, 11, 13
 
 _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
 
@@ -49,11 +51,12 @@ def nan_kept(contents: Contents) -> Rewritten | None:
     losing = contents.of(*_OF_ELEMENTS, *_OF_ROWS) if is_plain else None
     if not any(_lossy(scope, opset, floats, losing) for scope in looked_at):
         return None
+    kinds = _kinds(flat) if opset < _WHERE else {}
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}
     for scope in scopes(copy.graph):
-        _guard(scope, opset, floats, added)
+        _guard(scope, opset, floats, kinds, added)
     told = dict.fromkeys(added.values())
     changes = (Adaptation("nan_kept", where, "guarded against NaN", _REASON) for where in told)
     return Rewritten(copy, tuple(changes), frozenset(added))
@@ -79,22 +82,33 @@ def _lossy(
     return found
 
 
-def _guard(scope: Scope, opset: int, floats: Callable[[], set[str]], added: dict[str, str]) -> None:
+def _kinds(model: ModelProto) -> Mapping[str, int]:
+    """The element types of values, as far as they can be told; of those that share a name, any."""
+    graphs = inner_first(infer(model).graph)
+    values = (value for graph in graphs for value in (*graph.value_info, *graph.input, *graph.output))
+    return {value.name: value.type.tensor_type.elem_type for value in values}
+
+
+def _guard(
+    scope: Scope, opset: int, floats: Callable[[], set[str]], kinds: Mapping[str, int], added: dict[str, str]
+) -> None:
     lossy, graph = _lossy(scope, opset, floats), scope.graph
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes.append(node)
         read = lossy.get(node.output[0]) if node.output else None
-        if read is None:
+        if read is None or (opset < _WHERE and not kinds.get(node.output[0])):
             continue
-        behind = list(_kept(node, read, graph, opset))
+        behind = list(_kept(node, read, graph, opset, kinds))
         added |= dict.fromkeys((n.name for n in behind), f"{node.op_type} {node.name or behind[-1].output[0]!r}")
         nodes += behind
     if lossy:
         put_back(graph, nodes)
 
 
-def _kept(node: NodeProto, read: list[str], graph: GraphProto, opset: int) -> Iterator[NodeProto]:
+def _kept(
+    node: NodeProto, read: list[str], graph: GraphProto, opset: int, kinds: Mapping[str, int]
+) -> Iterator[NodeProto]:
     """The nodes behind a node, which gets another name for its result."""
     made = node.output[0]
     node.output[0] = result = f"{made}{CAST}lossy"
@@ -109,8 +123,20 @@ def _kept(node: NodeProto, read: list[str], graph: GraphProto, opset: int) -> It
         kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
         number = f"{made}{CAST}number{place}"
         yield from _is_number(name, number, graph, opset)
-        yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
+        if opset >= _WHERE:
+            yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
+        else:
+            yield from _times_number(number, result, kept, kinds[made])
         result = kept
+
+
+def _times_number(number: str, result: str, kept: str, kind: int) -> Iterator[NodeProto]:
+    """A product with 1 where there is a number, and with 0 / 0 where there is none."""
+    whole, one, cast = (f"{number}{what}" for what in ("whole", "one", "one_cast"))
+    yield helper.make_node("Cast", [number], [whole], name=whole, to=TensorProto.FLOAT)
+    yield helper.make_node("Div", [whole, whole], [one], name=one)
+    yield helper.make_node("Cast", [one], [cast], name=cast, to=kind)
+    yield helper.make_node("Mul", [result, cast], [kept], name=f"{number}times")
 
 
 def _is_number(name: str, made: str, graph: GraphProto, opset: int) -> Iterator[NodeProto]:

@@ -72,9 +72,32 @@ def test_a_value_from_around_a_branch(preset: type[omb.Preset]) -> None:
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
 
 
-@pytest.mark.parametrize("opset", [9, 10, 11])
-def test_older_opsets(opset: int, preset: type[omb.Preset]) -> None:
-    found = preset.prepare(net("a = Log(x) y = Exp(a)", opset)).run([X])[0]
+@pytest.mark.parametrize("opset", [7, 8, 9, 10])
+@pytest.mark.parametrize("operator", ["Clip<min=-1.0, max=1.0>", "Exp", "HardSigmoid", "Relu"])
+def test_older_opsets(operator: str, opset: int, preset: type[omb.Preset]) -> None:
+    x = np.array([[1, -1, 0, np.inf], [1, 2, 3, 4]], np.float32)
+    found, a = preset.prepare(_with_log(f"a = Log(x) y = {operator}(a)", opset)).run([x])
+    a = np.float64(a)
+    wanted = {
+        "Clip": lambda: np.clip(a, -1, 1),
+        "Exp": lambda: np.exp(a),
+        "HardSigmoid": lambda: np.clip(a * 0.2 + 0.5, 0, 1),
+        "Relu": lambda: np.maximum(a, 0),
+    }[operator.partition("<")[0]]
+    assert np.isnan(a[0, 1])
+    np.testing.assert_allclose(found, wanted(), rtol=1e-5, atol=1e-6)
+
+
+def _with_log(body: str, opset: int) -> object:
+    model = net(body, opset)
+    assert hasattr(model, "graph")
+    model.graph.output.append(helper.make_tensor_value_info("a", TensorProto.FLOAT, ["N", 4]))
+    return model
+
+
+def test_an_older_opset_in_float16(preset: type[omb.Preset]) -> None:
+    model = net("h = Cast<to=10>(x) a = Log(h) b = Exp(a) y = Cast<to=1>(b)", 8)
+    found = preset.prepare(model).run([X])[0]
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
 
 
