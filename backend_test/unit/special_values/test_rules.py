@@ -143,6 +143,8 @@ def guarded() -> Iterator[Form]:
             for keepdims in (0, 1):
                 yield Form(rule, name, (table, np.int64([1])), {"keepdims": keepdims}, known=(1,))
             yield Form(rule, name, (table,))
+    for name in ("ReduceMax", "ReduceMin"):  # there is no Where yet
+        yield Form(rule, name, (rows(),), {"axes": [1]}, opset=8, only="Openvino")
 
 
 def wider() -> Iterator[Form]:
