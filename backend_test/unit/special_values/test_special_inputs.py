@@ -160,6 +160,27 @@ def test_a_constant_whose_name_a_function_has_too_is_told(openvino: type[omb.Pre
         openvino.prepare(model)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_meets_the_padding_of_a_convolution_is_told(value: float, losing: type[omb.Preset]) -> None:
+    def convolution(weights: np.ndarray) -> ModelProto:
+        return models.model(
+            [models.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+            [models.tensor("x", ["N", 1, 4, 4])],
+            [models.tensor("y", ["N", 1, 4, 4])],
+            initializers={"w": weights},
+        )
+
+    weights, image = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 4, 4), np.float32)
+    rep = losing.prepare(convolution(weights))
+    silent(rep, image)
+    name = "NaN" if np.isnan(value) else "inf"
+    with pytest.warns(omb.PrecisionWarning, match=f"input 'x' holds {name}.*Conv: left out"):
+        rep.run([image * np.float32(value)])
+    weights[0, 0, 0, 0] = value
+    with pytest.warns(omb.PrecisionWarning, match=f"constant 'w' holds {name}.*Conv: left out"):
+        losing.prepare(convolution(weights))
+
+
 def test_strict_refuses_a_constant_with_nan(openvino: type[omb.Preset]) -> None:
     model = models.model(
         [models.node("Min", ["x", "c"], ["y"])],
