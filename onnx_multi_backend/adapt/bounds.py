@@ -18,6 +18,7 @@ from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
 _UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
+_HALF = frozenset({_T.INT32, _T.UINT32})
 
 #: Operators that only move elements, or whose low 32 bits depend on the low 32 bits of what they read alone.
 _KEEPS_BITS = frozenset(
@@ -39,6 +40,10 @@ _COUNTED = frozenset(
         *("ScatterElements", "ScatterND"),
     }
 )
+
+
+#: Its squares may leave int32 where neither the elements nor the result do.
+ROOT = "ReduceL2"
 
 
 class Bound(NamedTuple):
@@ -79,7 +84,7 @@ class Leaving:
             return
         if (
             whole is not None
-            and whole.elem_type in (_T.INT64, _T.UINT64)
+            and (whole.elem_type in (_T.INT64, _T.UINT64) or (node.op_type == ROOT and whole.elem_type == _T.INT32))
             and whole.sources
             and whole.low is not None
             and not whole.in_int32
@@ -137,7 +142,7 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
             beyond = _leaving(model.graph, limits, counts)
         lowered |= {name for _, sources in beyond for name in sources}
         for name in lowered:
-            limits[name] = Value(wide[name], -(2**bits) + 1 if wide[name] == _T.INT64 else 0, 2**bits - 1)
+            limits[name] = Value(wide[name], 0 if wide[name] in _UNSIGNED else -(2**bits) + 1, 2**bits - 1)
     else:
         overflows = [node for node, _ in _leaving(model.graph, limits, counts)]
     if not overflows and bits < _FEWEST_BITS:  # sizes that multiply sizes: so narrow a bound would refuse right runs
@@ -146,10 +151,10 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
     found: dict[str, Bound] = {}
     for name, kind in wide.items():
         value = limits[name]
-        if value.low is None or value.high is None or (kind == _T.UINT32 and name not in lowered):
+        if value.low is None or value.high is None or (kind in _HALF and name not in lowered):
             continue
         why = ", beyond which a result computed from this input overflows" if name in lowered else ""
-        found[name] = Bound(int(value.low), int(value.high), why, 32 if kind == _T.UINT32 else 64)
+        found[name] = Bound(int(value.low), int(value.high), why, 32 if kind in _HALF else 64)
     return Bounds(found, overflows)
 
 
