@@ -15,7 +15,7 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 
 #: Operators that have no number for some numbers, or for an infinity.
-ALWAYS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "Mod", "ReduceLogSum", "Sqrt"}) | frozenset(
+ALWAYS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sqrt"}) | frozenset(
     {"Cos", "HardSwish", "Mish", "Sin", "Softsign", "Swish", "Tan"}
 )
 #: The same, unless a constant operand rules it out.

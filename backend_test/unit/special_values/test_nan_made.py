@@ -44,9 +44,8 @@ def test_what_an_operator_makes_of_an_infinity_or_of_a_negative_number_stays(
     np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
 
 
-@pytest.mark.parametrize("operator", ["Div", "Mod<fmod=1>"])
-def test_what_a_division_by_zero_makes_stays(operator: str, preset: type[omb.Preset]) -> None:
-    found = preset.prepare(net(f"d = Neg(x) z = Add(d, x) a = {operator}(z, z) y = Exp(a)")).run([X])[0]
+def test_what_a_division_by_zero_makes_stays(preset: type[omb.Preset]) -> None:
+    found = preset.prepare(net("d = Neg(x) z = Add(d, x) a = Div(z, z) y = Exp(a)")).run([X])[0]
     assert np.isnan(found).all()
 
 
