@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, fin
 from onnx_multi_backend.adapt.constant_reductions import REDUCED, constants_of, leaves_int32
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.ranges import ranges
+from onnx_multi_backend.adapt.shift_bounds import Shift, held_to_shifts, is_shift
 from onnx_multi_backend.adapt.single_node import infer, reads
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.graph_walk import canonical, nodes_in
@@ -96,6 +97,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
             del wide[name]
     leaving = Leaving()
     reductions: list[NodeProto] = []
+    shifts: list[Shift] = []
 
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:
         if not found.uncertain and may_have_defect(node, operands):
@@ -107,6 +109,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
             double = double or value.elem_type == _DOUBLE
             computed = computed or bool(value.sources)
         if computed:
+            if is_shift(node, operands):
+                shifts.append((node, operands))
             leaving(node, operands, made)
             operator = node.op_type
             if operator not in SHAPE_ALONE or canonical(node.domain):
@@ -125,7 +129,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
     ]
     if wide:
         bounds = find_bounds(model, wide, leaving)
-        found.bounds = bounds.of_inputs
+        found.bounds = held_to_shifts(bounds.of_inputs, shifts)
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows]
     constants = constants_of(graph) if reductions else {}
     found.overflows += [Concern(node, _LEAVES) for node in reductions if leaves_int32(node, constants)]

@@ -216,6 +216,29 @@ def test_bits_of_uint64_are_shifted_right_or_not_at_all(direction: str, amount: 
     assert answered > 20
 
 
+@pytest.mark.parametrize("constant", [1, 200, 2**24, None])
+def test_bits_of_uint64_are_shifted_left_by_amounts_known_at_run_time_or_not_at_all(constant: int | None) -> None:
+    kind, known = TensorProto.UINT64, constant is not None
+    inputs: dict[str, tuple[int, list[Any]]] = (
+        {"b": (kind, ["n"])} if known else {"x": (kind, ["n"]), "b": (kind, ["n"])}
+    )
+    constants = [("x", np.array([constant], np.uint64))] if known else []
+    model = _model([_node("BitShift", "x", "b", direction="LEFT")], inputs, kind, *constants)
+    prepared = OpenvinoBackend.prepare(model)
+    answered = 0
+    for x in [constant] if known else [0, 1, 200, 2**15, 2**16 - 1, 2**20]:
+        for amount in (0, 1, 6, 7, 15, 16, 30, 31, 40, 63):
+            given = [np.uint64([x])] * (not known) + [np.uint64([amount])]
+            try:
+                found = prepared.run(given)[0]
+            except InputError:
+                assert x * 2**amount >= 2**31 or (not known and max(amount, x / 2**12) > 15)
+                continue
+            answered += 1
+            np.testing.assert_array_equal(found, np.uint64([x << amount]))
+    assert answered >= 3
+
+
 def test_bits_of_uint64_are_shifted_right_by_amounts_known_at_run_time() -> None:
     kind = TensorProto.UINT64
     model = _model([_node("BitShift", "x", "b", direction="RIGHT")], {"x": (kind, ["n"]), "b": (kind, ["n"])}, kind)
