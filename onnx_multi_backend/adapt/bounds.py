@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -56,12 +56,16 @@ class Bound(NamedTuple):
         What the message says behind these two.
     bits : int
         Of the input's type.
+    products : sequence of (sequence of int or None)
+        The axes of each ReduceProd that reads the input, whose results have to stay within int32; none for all of them, and
+        None where they are not known.
     """
 
     low: int
     high: int
     why: str
     bits: int = 64
+    products: Sequence[Sequence[int] | None] = ()
 
 
 class Bounds(NamedTuple):
@@ -80,7 +84,7 @@ class Leaving:
     def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
         """Look at a node of any domain."""
         whole = made.whole
-        if canonical(node.domain):
+        if canonical(node.domain) or reads_product(node, operands):
             return
         if (
             whole is not None
@@ -95,6 +99,11 @@ class Leaving:
                 outside = value.elem_type in _UNSIGNED and value.low is not None and not value.within(0, _INT32[1])
                 if outside and value.sources:
                     self.found.append((node, value.sources))
+
+
+def reads_product(node: NodeProto, operands: list[Value]) -> bool:
+    """Whether it is the product of an input's own elements, which each run can be asked for."""
+    return node.op_type == "ReduceProd" and bool(operands) and operands[0].sources == {node.input[0]}
 
 
 def _shifts_left(node: NodeProto) -> bool:

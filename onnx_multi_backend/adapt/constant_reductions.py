@@ -63,16 +63,25 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     return bool((found < low).any() or (found > high).any())
 
 
+def axes_given(node: NodeProto, constants: Mapping[str, TensorProto]) -> tuple[int, ...] | None:
+    """The axes as a node names them, none for all; None where they are not known."""
+    attributes = {a.name: a for a in node.attribute}
+    if len(node.input) > 1 and node.input[1]:
+        known = constants.get(node.input[1])
+        return None if known is None else tuple(numpy_helper.to_array(known).ravel().tolist())
+    return tuple(attributes["axes"].ints) if "axes" in attributes else ()
+
+
+def reduces_nothing(node: NodeProto, axes: tuple[int, ...] | None) -> bool:
+    """Whether no axes are given, and none are meant."""
+    return axes == () and any(a.name == "noop_with_empty_axes" and a.i for a in node.attribute)
+
+
 def _axes(node: NodeProto, constants: Mapping[str, TensorProto], rank: int) -> tuple[int, ...] | None:
     """The axes, from 0; None where they are not known."""
-    attributes = {a.name: a for a in node.attribute}
-    given: list[int] = list(attributes["axes"].ints) if "axes" in attributes else []
-    if len(node.input) > 1 and node.input[1]:
-        if node.input[1] not in constants:
-            return None
-        given = numpy_helper.to_array(constants[node.input[1]]).ravel().tolist()
-    if not given and not ("noop_with_empty_axes" in attributes and attributes["noop_with_empty_axes"].i):
+    given = axes_given(node, constants)
+    if given == () and not reduces_nothing(node, given):
         return tuple(range(rank))
-    if any(not -rank <= axis < rank for axis in given):  # the checker tells
+    if given is None or any(not -rank <= axis < rank for axis in given):  # the checker tells
         return None
     return tuple(sorted({axis % rank for axis in given}))

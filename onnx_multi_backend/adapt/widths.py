@@ -7,12 +7,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
-from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, find_bounds, largest
-from onnx_multi_backend.adapt.constant_reductions import REDUCED, constants_of, leaves_int32
+from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, find_bounds, largest, reads_product
+from onnx_multi_backend.adapt.constant_reductions import (
+    REDUCED,
+    axes_given,
+    constants_of,
+    leaves_int32,
+    reduces_nothing,
+)
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.shift_bounds import Shift, held_to_shifts, is_shift
@@ -98,6 +104,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
     leaving = Leaving()
     reductions: list[NodeProto] = []
     shifts: list[Shift] = []
+    products: list[NodeProto] = []
 
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:
         if not found.uncertain and may_have_defect(node, operands):
@@ -111,6 +118,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         if computed:
             if is_shift(node, operands):
                 shifts.append((node, operands))
+            if reads_product(node, operands) and operands[0].elem_type in WIDE - {TensorProto.UINT32}:
+                products.append(node)
             leaving(node, operands, made)
             operator = node.op_type
             if operator not in SHAPE_ALONE or canonical(node.domain):
@@ -130,10 +139,19 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
     if wide:
         bounds = find_bounds(model, wide, leaving)
         found.bounds = held_to_shifts(bounds.of_inputs, shifts)
+        _hold_products(found.bounds, graph, products)
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows]
     constants = constants_of(graph) if reductions else {}
     found.overflows += [Concern(node, _LEAVES) for node in reductions if leaves_int32(node, constants)]
     return found
+
+
+def _hold_products(bounds: dict[str, Bound], graph: GraphProto, nodes: list[NodeProto]) -> None:
+    constants = constants_of(graph) if nodes else {}
+    for node in nodes:
+        axes, bound = axes_given(node, constants), bounds.get(node.input[0])
+        if bound is not None and not reduces_nothing(node, axes):
+            bounds[node.input[0]] = bound._replace(products=[*bound.products, axes])
 
 
 def stays_within(model: ModelProto, concerns: Iterable[Concern]) -> bool:
