@@ -54,11 +54,13 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     axes = _axes(node, constants, array.ndim)
     if axes is None:  # each element counts by itself, whatever it is added to
         axes = () if node.op_type not in ("ReduceProd", "ReduceSum") else None
-    elif not axes and node.op_type == "ReduceL2":  # the absolute values
+    elif node.op_type == "ReduceL2" and reduces_nothing(node, axes_given(node, constants)):  # the absolute values
         return False
     if axes is None or not array.size:
         return False
-    found = np.asarray(reduced(array.astype(object), axes))
+    found = np.asarray(
+        reduced(array.astype(object).reshape(array.shape or 1), axes)
+    )  # of a scalar, numpy makes no array
     low, high = LIMITS[_T.INT32]
     return bool((found < low).any() or (found > high).any())
 

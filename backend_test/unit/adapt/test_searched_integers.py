@@ -138,6 +138,13 @@ def test_squares_of_int32_that_leave_it_are_refused(openvino: type[omb.Preset]) 
     assert free.run(np.full((2, 2), 2**30, np.int32))[0].max() == -(2**31)
 
 
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"])
+def test_a_scalar_constant_is_reduced_too(openvino: type[omb.Preset], operator: str) -> None:
+    model = parsed(f"() => (int64 y) <int64 c = {{-300}}> {{ y = {operator} (c) }}", opset=18)
+    (y,) = openvino.prepare(model).run([])
+    assert y == {"ReduceSumSquare": 90000}.get(operator, 300 if operator in ("ReduceL1", "ReduceL2") else -300)
+
+
 @pytest.mark.parametrize(
     ("node", "kind", "fits", "leaves"),
     [
