@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -18,6 +18,7 @@ from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
 _UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
+_HALF = frozenset({_T.INT32, _T.UINT32})
 
 #: Operators that only move elements, or whose low 32 bits depend on the low 32 bits of what they read alone.
 _KEEPS_BITS = frozenset(
@@ -41,6 +42,10 @@ _COUNTED = frozenset(
 )
 
 
+#: Its squares may leave int32 where neither the elements nor the result do.
+ROOT = "ReduceL2"
+
+
 class Bound(NamedTuple):
     """What the elements of an input have to lie between.
 
@@ -51,12 +56,16 @@ class Bound(NamedTuple):
         What the message says behind these two.
     bits : int
         Of the input's type.
+    products : sequence of (sequence of int or None)
+        The axes of each ReduceProd that reads the input, whose results have to stay within int32; none for all of them, and
+        None where they are not known.
     """
 
     low: int
     high: int
     why: str
     bits: int = 64
+    products: Sequence[Sequence[int] | None] = ()
 
 
 class Bounds(NamedTuple):
@@ -75,11 +84,11 @@ class Leaving:
     def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
         """Look at a node of any domain."""
         whole = made.whole
-        if canonical(node.domain):
+        if canonical(node.domain) or reads_product(node, operands):
             return
         if (
             whole is not None
-            and whole.elem_type in (_T.INT64, _T.UINT64)
+            and (whole.elem_type in (_T.INT64, _T.UINT64) or (node.op_type == ROOT and whole.elem_type == _T.INT32))
             and whole.sources
             and whole.low is not None
             and not whole.in_int32
@@ -90,6 +99,11 @@ class Leaving:
                 outside = value.elem_type in _UNSIGNED and value.low is not None and not value.within(0, _INT32[1])
                 if outside and value.sources:
                     self.found.append((node, value.sources))
+
+
+def reads_product(node: NodeProto, operands: list[Value]) -> bool:
+    """Whether it is the product of an input's own elements, which each run can be asked for."""
+    return node.op_type == "ReduceProd" and bool(operands) and operands[0].sources == {node.input[0]}
 
 
 def _shifts_left(node: NodeProto) -> bool:
@@ -137,7 +151,7 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
             beyond = _leaving(model.graph, limits, counts)
         lowered |= {name for _, sources in beyond for name in sources}
         for name in lowered:
-            limits[name] = Value(wide[name], -(2**bits) + 1 if wide[name] == _T.INT64 else 0, 2**bits - 1)
+            limits[name] = Value(wide[name], 0 if wide[name] in _UNSIGNED else -(2**bits) + 1, 2**bits - 1)
     else:
         overflows = [node for node, _ in _leaving(model.graph, limits, counts)]
     if not overflows and bits < _FEWEST_BITS:  # sizes that multiply sizes: so narrow a bound would refuse right runs
@@ -146,10 +160,10 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
     found: dict[str, Bound] = {}
     for name, kind in wide.items():
         value = limits[name]
-        if value.low is None or value.high is None or (kind == _T.UINT32 and name not in lowered):
+        if value.low is None or value.high is None or (kind in _HALF and name not in lowered):
             continue
         why = ", beyond which a result computed from this input overflows" if name in lowered else ""
-        found[name] = Bound(int(value.low), int(value.high), why, 32 if kind == _T.UINT32 else 64)
+        found[name] = Bound(int(value.low), int(value.high), why, 32 if kind in _HALF else 64)
     return Bounds(found, overflows)
 
 

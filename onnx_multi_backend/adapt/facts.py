@@ -38,7 +38,12 @@ class Facts:
     @functools.cached_property
     def constants(self) -> Mapping[str, TensorProto]:
         """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
-        return {n: t for n, t in [*((t.name, t) for t in self.contents.tensors), *self._made()] if _is_small(t)}
+        return dict(self.small_tensors())
+
+    def small_tensors(self) -> Iterator[tuple[str, TensorProto]]:
+        """The same, each of those that share a name."""
+        named = [*((t.name, t) for t in self.contents.tensors), *self._made()]
+        return ((name, tensor) for name, tensor in named if _is_small(tensor))
 
     def may_know(self, node: NodeProto, place: int) -> bool:
         """Whether an input of a node may be a small constant; what a local function is given may be anything."""

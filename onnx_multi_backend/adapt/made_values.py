@@ -216,11 +216,12 @@ def _mean(done: Operation) -> Made | None:
 
 
 def _root(done: Operation) -> Made | None:
-    """The same of squares and their root."""
+    """The same of squares and their root. Of int32, whose results mostly stay within, as few are summed as may be."""
     if not done.operands:
         return None
     first, count = done.operands[0], done.summed(done.node)
-    return Made([_limited(arithmetic("ReduceL2", [first], count))], arithmetic("ReduceSumSquare", [first], count))
+    least = 1 if first.elem_type == _T.INT32 and count is None else count
+    return Made([_limited(arithmetic("ReduceL2", [first], count))], arithmetic("ReduceSumSquare", [first], least))
 
 
 def _products(done: Operation) -> Made | None:

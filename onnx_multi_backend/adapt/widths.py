@@ -7,19 +7,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
-from onnx_multi_backend.adapt.bounds import Bound, Leaving, as_inputs, find_bounds, largest
+from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, find_bounds, largest, reads_product
+from onnx_multi_backend.adapt.constant_reductions import (
+    REDUCED,
+    axes_given,
+    constants_of,
+    leaves_int32,
+    reduces_nothing,
+)
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.ranges import ranges
+from onnx_multi_backend.adapt.shift_bounds import Shift, held_to_shifts, is_shift
 from onnx_multi_backend.adapt.single_node import infer, reads
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 from onnx_multi_backend.models.inlining import inlined
 
-_DOUBLE = TensorProto.DOUBLE
+_DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
+_INTEGERS = frozenset({_INT32, TensorProto.INT64, TensorProto.UINT64})
+_LEAVES = "its result leaves what int32 holds"
 
 
 class Concern(NamedTuple):
@@ -83,22 +93,33 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
 
         ranges(graph, visit=doubt)
         return found
-    wide = {v.name: v.type.tensor_type.elem_type for v in graph.input if v.type.tensor_type.elem_type in WIDE}
+    wide = {v.name: kind for v in graph.input if (kind := v.type.tensor_type.elem_type) in WIDE or kind == _INT32}
+    if _INT32 in wide.values() and not any(node.op_type == ROOT for node in nodes_in(graph.node)):
+        wide = {name: kind for name, kind in wide.items() if kind != _INT32}
     for tensor in graph.initializer if wide else ():
         wide.pop(tensor.name, None)
     if wide and exact_in_float:
-        for name in wide_inputs.exact_in_float(graph, wide):
+        for name in wide_inputs.exact_in_float(graph, {n: kind for n, kind in wide.items() if kind in WIDE}):
             del wide[name]
     leaving = Leaving()
+    reductions: list[NodeProto] = []
+    shifts: list[Shift] = []
+    products: list[NodeProto] = []
 
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:
         if not found.uncertain and may_have_defect(node, operands):
             found.uncertain = True
+        if operands and node.op_type in REDUCED and operands[0].elem_type in _INTEGERS and not operands[0].sources:
+            reductions.append(node)
         double = computed = False
         for value in operands:
             double = double or value.elem_type == _DOUBLE
             computed = computed or bool(value.sources)
         if computed:
+            if is_shift(node, operands):
+                shifts.append((node, operands))
+            if reads_product(node, operands) and operands[0].elem_type in WIDE - {TensorProto.UINT32}:
+                products.append(node)
             leaving(node, operands, made)
             operator = node.op_type
             if operator not in SHAPE_ALONE or canonical(node.domain):
@@ -117,9 +138,20 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
     ]
     if wide:
         bounds = find_bounds(model, wide, leaving)
-        found.bounds = bounds.of_inputs
-        found.overflows = [Concern(node, "its result leaves what int32 holds") for node in bounds.overflows]
+        found.bounds = held_to_shifts(bounds.of_inputs, shifts)
+        _hold_products(found.bounds, graph, products)
+        found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows]
+    constants = constants_of(graph) if reductions else {}
+    found.overflows += [Concern(node, _LEAVES) for node in reductions if leaves_int32(node, constants)]
     return found
+
+
+def _hold_products(bounds: dict[str, Bound], graph: GraphProto, nodes: list[NodeProto]) -> None:
+    constants = constants_of(graph) if nodes else {}
+    for node in nodes:
+        axes, bound = axes_given(node, constants), bounds.get(node.input[0])
+        if bound is not None and not reduces_nothing(node, axes):
+            bounds[node.input[0]] = bound._replace(products=[*bound.products, axes])
 
 
 def stays_within(model: ModelProto, concerns: Iterable[Concern]) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from onnx_multi_backend.adapt.bounds import Bound
+from onnx_multi_backend.adapt.values import LIMITS
 from onnx_multi_backend.engines.checked import CheckedSession
 from onnx_multi_backend.engines.session import Built
 from onnx_multi_backend.errors import InputError
@@ -39,9 +41,25 @@ class Check:
             unsigned = value.view(self._unsigned)  # negative numbers are the largest
             if unsigned.item(unsigned.argmax()) > self._high:
                 self._look(value)
+            if self._bound.products:
+                self._multiply(value)
         elif isinstance(value, (list, tuple)):
             for part in value:
                 self(part)
+
+    def _multiply(self, value: np.ndarray[Any, Any]) -> None:
+        numbers = value.astype(np.float64)
+        for axes in self._bound.products:
+            factors = np.maximum(np.abs(numbers), 1) if axes is None else numbers  # the largest of all products
+            with np.errstate(all="ignore"):
+                products = factors.prod(axis=tuple(axes) if axes else None)
+            beyond = products[(products < LIMITS[TensorProto.INT32][0]) | (products > LIMITS[TensorProto.INT32][1])]
+            if beyond.size:
+                raise InputError(
+                    f"{self._label}, input {self._name!r}: a product of its elements is {beyond.item(0):.0f}, and the engine, which "
+                    f"computes {value.dtype} in int32, gives correct results only within int32. Pass smaller numbers, or choose an "
+                    "ONNX Runtime preset."
+                )
 
     def _look(self, value: np.ndarray[Any, Any]) -> None:
         if value.item(value.argmax()) > self._high or value.item(value.argmin()) < self._low:

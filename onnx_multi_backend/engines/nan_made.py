@@ -7,110 +7,108 @@ numbers on, is rare.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.apart import inner_first, put_back
+from onnx_multi_backend.engines.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
-#: Operators that have no number for some numbers.
-_MAKERS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sqrt"})
-
-#: Operators that pass the numbers of their first input on, or change their sign.
-_PASSING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
-
 #: Operators that lose NaN in an element, and in a row of elements.
 _OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
 _OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
 
-#: The first opsets with Where; in which Equal takes floating-point numbers; in which ReduceSum has its axes as an input.
-_OLDEST, _EQUAL, _OLDEST_OF_ROWS = 9, 11, 13
+#: The first opsets whose operators broadcast; with Where; in which Equal takes floating-point numbers; in which ReduceSum has its
+#: axes as an input.
+_OLDEST, _WHERE, _EQUAL, _OLDEST_OF_ROWS = 7, 9, 11, 13
 
 _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
 
 
 def nan_kept(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such NaN comes through; None where there is nothing to guard."""
-    if not contents.has(_MAKERS) or not contents.has(_OF_ELEMENTS | _OF_ROWS) or not _may_meet(contents):
+    if not contents.has(_OF_ELEMENTS | _OF_ROWS) or not may_make(contents):
         return None
     opset = opset_versions(contents.model).get("", 1)
     if opset < _OLDEST or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
-    if not any(_lossy(graph, opset) for graph in inner_first(flat.graph)):
+    floats = functools.cache(lambda: float_names(flat.graph))
+    is_plain = flat is contents.model and not contents.holding
+    looked_at = [plain(contents)] if is_plain else scopes(flat.graph)
+    losing = contents.of(*_OF_ELEMENTS, *_OF_ROWS) if is_plain else None
+    if not any(_lossy(scope, opset, floats, losing) for scope in looked_at):
         return None
+    kinds = _kinds(flat) if opset < _WHERE else {}
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}
-    for graph in inner_first(copy.graph):
-        _guard(graph, opset, added)
+    for scope in scopes(copy.graph):
+        _guard(scope, opset, floats, kinds, added)
     told = dict.fromkeys(added.values())
     changes = (Adaptation("nan_kept", where, "guarded against NaN", _REASON) for where in told)
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 
-def _may_meet(contents: Contents) -> bool:
-    """Whether a node that loses NaN reads the result of one that may make it, as far as names tell: few nodes are looked at."""
-    made = {name for node in contents.of(*_MAKERS) for name in node.output}
-    waiting = contents.of(*_PASSING)
-    while further := [
-        n for n in waiting if n.output and not made.isdisjoint(n.input[:1]) and made.isdisjoint(n.output)
-    ]:
-        made.update(name for node in further for name in node.output)
-    reading = contents.of(*_OF_ELEMENTS, *_OF_ROWS)
-    return bool(contents.model.functions) or any(not made.isdisjoint(node.input) for node in reading)
+def _lossy(
+    scope: Scope, opset: int, floats: Callable[[], set[str]], nodes: Iterable[NodeProto] | None = None
+) -> Mapping[str, list[str]]:
+    """Which of its inputs may hold such NaN, by the result of a node that would lose it; of these nodes, or of all.
 
-
-def _lossy(graph: GraphProto, opset: int) -> Mapping[str, list[str]]:
-    """Which of its inputs may hold such NaN, by the result of a node that would lose it."""
+    Softmax often reads a quotient, and guarding it would cost more than the operator: that is left out.
+    """
     losing = _OF_ELEMENTS | _OF_ROWS if opset >= _OLDEST_OF_ROWS else _OF_ELEMENTS
-    candidates = [n for n in graph.node if n.op_type in losing and not canonical(n.domain)]
-    if not candidates:
-        return {}
-    makers = {name: node for node in graph.node for name in node.output if name}
     found = {}
-    for node in candidates:
+    for node in scope.graph.node if nodes is None else nodes:
+        if node.op_type not in losing or canonical(node.domain):
+            continue
         read = node.input if node.op_type in ("Max", "Min") else node.input[:1]
-        if made := [name for name in dict.fromkeys(read) if _may_be_nan(name, makers)]:
+        quotients = node.op_type in _OF_ELEMENTS
+        made = [name for name in dict.fromkeys(read) if scope.may_be_nan(name, of_quotients=quotients)]
+        if made and (made := [name for name in made if name in floats()]):
             found[node.output[0]] = made
     return found
 
 
-def _may_be_nan(name: str, makers: Mapping[str, NodeProto]) -> bool:
-    while (maker := makers.get(name)) is not None and not canonical(maker.domain):
-        if maker.op_type in _MAKERS:
-            return True
-        if maker.op_type not in _PASSING:
-            return False
-        name = maker.input[0]
-    return False
+def _kinds(model: ModelProto) -> Mapping[str, int]:
+    """The element types of values, as far as they can be told; of those that share a name, any."""
+    graphs = inner_first(infer(model).graph)
+    values = (value for graph in graphs for value in (*graph.value_info, *graph.input, *graph.output))
+    return {value.name: value.type.tensor_type.elem_type for value in values}
 
 
-def _guard(graph: GraphProto, opset: int, added: dict[str, str]) -> None:
-    lossy = _lossy(graph, opset)
+def _guard(
+    scope: Scope, opset: int, floats: Callable[[], set[str]], kinds: Mapping[str, int], added: dict[str, str]
+) -> None:
+    lossy, graph = _lossy(scope, opset, floats), scope.graph
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes.append(node)
         read = lossy.get(node.output[0]) if node.output else None
-        if read is None:
+        if read is None or (opset < _WHERE and not kinds.get(node.output[0])):
             continue
-        behind = list(_kept(node, read, graph, opset))
+        behind = list(_kept(node, read, graph, opset, kinds))
         added |= dict.fromkeys((n.name for n in behind), f"{node.op_type} {node.name or behind[-1].output[0]!r}")
         nodes += behind
     if lossy:
         put_back(graph, nodes)
 
 
-def _kept(node: NodeProto, read: list[str], graph: GraphProto, opset: int) -> Iterator[NodeProto]:
+def _kept(
+    node: NodeProto, read: list[str], graph: GraphProto, opset: int, kinds: Mapping[str, int]
+) -> Iterator[NodeProto]:
     """The nodes behind a node, which gets another name for its result."""
     made = node.output[0]
     node.output[0] = result = f"{made}{CAST}lossy"
@@ -125,8 +123,20 @@ def _kept(node: NodeProto, read: list[str], graph: GraphProto, opset: int) -> It
         kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
         number = f"{made}{CAST}number{place}"
         yield from _is_number(name, number, graph, opset)
-        yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
+        if opset >= _WHERE:
+            yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
+        else:
+            yield from _times_number(number, result, kept, kinds[made])
         result = kept
+
+
+def _times_number(number: str, result: str, kept: str, kind: int) -> Iterator[NodeProto]:
+    """A product with 1 where there is a number, and with 0 / 0 where there is none."""
+    whole, one, cast = (f"{number}{what}" for what in ("whole", "one", "one_cast"))
+    yield helper.make_node("Cast", [number], [whole], name=whole, to=TensorProto.FLOAT)
+    yield helper.make_node("Div", [whole, whole], [one], name=one)
+    yield helper.make_node("Cast", [one], [cast], name=cast, to=kind)
+    yield helper.make_node("Mul", [result, cast], [kept], name=f"{number}times")
 
 
 def _is_number(name: str, made: str, graph: GraphProto, opset: int) -> Iterator[NodeProto]:

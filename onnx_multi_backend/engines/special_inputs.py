@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,10 +45,12 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
         return _of(lost, runs_on_requested(target, built))
 
     refuses = target.precision_policy == "strict"
-    if made := _constants_with_nan(payload, lost):
-        Notice(payload.loaded.label, here, refuses=refuses, error=UnsupportedModelError).tell(
-            f"constant {made!r}", "NaN"
-        )
+    for value, of in lost.items():
+        if made := _constant_with(value, payload, of):
+            Notice(payload.loaded.label, here, refuses=refuses, error=UnsupportedModelError).tell(
+                f"constant {made!r}", value
+            )
+            break
     if not names:
         return built
     facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here())}
@@ -56,15 +58,18 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
     return replace(built, session=_session(built, names, notice), facts=facts)
 
 
-def _constants_with_nan(payload: Payload, lost: Lost) -> str:
-    """The first small constant with NaN that an operator reads which may lose it; empty where there is none."""
-    facts = payload.adapted.facts
-    read = {name for node in facts.contents.of(*lost.get("NaN", ())) for name in node.input}
-    for name in sorted(read & facts.constants.keys()):
-        tensor = facts.constants[name]
-        if tensor.data_type in _FLOATS and np.isnan(numpy_helper.to_array(tensor).astype(np.float32)).any():
-            return name
-    return ""
+def _constant_with(value: str, payload: Payload, operators: Iterable[str]) -> str:
+    """The first small constant with NaN, or inf, that an operator reads which may lose it; empty where there is none."""
+    facts, holds = payload.adapted.facts, np.isnan if value == "NaN" else np.isposinf
+    read = {name for node in facts.contents.of(*operators) for name in node.input}
+    holding = (
+        name
+        for name, tensor in (facts.small_tensors() if read else ())
+        if name in read
+        and tensor.data_type in _FLOATS
+        and holds(numpy_helper.to_array(tensor).astype(np.float32)).any()
+    )
+    return min(holding, default="")
 
 
 def restored(built: Built, kept: Kept | None, label: str) -> Built:

@@ -80,7 +80,7 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     if doubles:
         _tell(target, payload, doubles)
     bounds = {
-        name: bound
+        name: bound if concerned("ReduceProd") else bound._replace(products=())
         for name, bound in found.bounds.items()
         if any(concerned(operator) for operator in found.readers.get(name, ()))
     }

@@ -107,3 +107,29 @@ def test_the_rest_of_an_infinite_divisor(openvino: type[omb.Preset], dtype: Any)
     with np.errstate(all="ignore"):
         for one, other in ((a, b), (a[::-1].copy(), b[::-1].copy())):
             np.testing.assert_array_equal(prepared.run([one, other])[0], np.mod(one, other))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_a_remainder_is_exact(dtype: type, fmod: int, openvino: type[omb.Preset]) -> None:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    inputs = [models.tensor("a", ["n"], kind), models.tensor("b", ["n"], kind)]
+    model = models.one_node("Mod", inputs, [models.tensor("c", ["n"], kind)], opset=28, fmod=fmod, ir_version=13)
+    prepared = openvino.prepare(model)
+    generator, count = np.random.default_rng(7), 20000
+    lowest, highest, furthest = (-100, 60, 43.5) if dtype is np.float32 else (-12, 4, 11.5)
+    for near in (1.0, furthest / 2, furthest):  # how large quotients are
+        b = np.exp2(generator.uniform(lowest, highest, count)) * generator.choice([-1, 1], count)
+        times = np.exp2(generator.uniform(-2, near, count)) * generator.choice([-1, 1], count)
+        whole = generator.random(count) < 0.3
+        a = (b.astype(dtype) * np.where(whole, np.rint(times), times)).astype(dtype)
+        b = b.astype(dtype)
+        np.testing.assert_array_equal(prepared.run([a, b])[0], np.fmod(a, b) if fmod else np.mod(a, b))
+    special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 5.5, -2, 3], dtype)
+    a, b = (m.ravel() for m in np.meshgrid(special, special))
+    with np.errstate(all="ignore"):
+        right = np.fmod(a, b)
+    if fmod:
+        found = prepared.run([a, b])[0]
+        np.testing.assert_array_equal(found, right)
+        np.testing.assert_array_equal(np.signbit(found[right == 0]), np.signbit(right[right == 0]))

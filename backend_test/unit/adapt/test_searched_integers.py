@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_searched_forms import parsed
@@ -124,6 +126,46 @@ def test_what_counts_for_nothing_refuses_nothing(
     others = {"Gemm": [x.T.copy()], "Pad ": [np.ones(4, np.int64), np.array(5, kind)]}.get(node[:4], [])
     (y,) = openvino.prepare(parsed(f"({inputs}) => ({kind}[b, c] y) {{ y = {node} }}", opset=15)).run([x, *others])
     np.testing.assert_array_equal(y, right(x, *others), strict=True)
+
+
+def test_squares_of_int32_that_leave_it_are_refused(openvino: type[omb.Preset]) -> None:
+    prepared = openvino.prepare(parsed("(int32[2, 2] x) => (int32[b, c] y) { y = ReduceL2 (x) }", opset=18))
+    assert prepared.run(np.full((2, 2), 2**13, np.int32))[0].item() == 2**14
+    for sign in (1, -1):
+        with pytest.raises(omb.InputError, match="overflow"):
+            prepared.run(np.full((2, 2), sign * 40000, np.int32))
+    free = openvino.prepare(parsed("(int32[2, 2] x) => (int32[2, 2] y) { y = Add (x, x) }", opset=18))
+    assert free.run(np.full((2, 2), 2**30, np.int32))[0].max() == -(2**31)
+
+
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"])
+def test_a_scalar_constant_is_reduced_too(openvino: type[omb.Preset], operator: str) -> None:
+    model = parsed(f"() => (int64 y) <int64 c = {{-300}}> {{ y = {operator} (c) }}", opset=18)
+    (y,) = openvino.prepare(model).run([])
+    assert y == {"ReduceSumSquare": 90000}.get(operator, 300 if operator in ("ReduceL1", "ReduceL2") else -300)
+
+
+@pytest.mark.parametrize(
+    ("node", "kind", "fits", "leaves"),
+    [
+        ("ReduceL2 <axes = [1]> (c)", "int32", "30000, 30000, 5, 6", "1, 2, 40000, 40000"),
+        ("ReduceL2 (c)", "int64", "20000, 20000, 5, 6", "1, 2, 40000, 40000"),
+        ("ReduceProd <axes = [-1]> (c)", "int64", "70000, -2, 3, 70000", "3, 4, 70000, 70000"),
+        ("ReduceSumSquare (c)", "int64", "30000, 30000, 5, 6", "1, 2, 40000, 40000"),
+        ("ReduceL1 <axes = [0, 1]> (c)", "int64", "1073741824, -1, 2, 3", "2147483647, -1, 2, 3"),
+    ],
+)
+def test_a_constant_reduced_to_what_int32_does_not_hold_is_refused(
+    openvino: type[omb.Preset], node: str, kind: str, fits: str, leaves: str
+) -> None:
+    def model(numbers: str) -> onnx.ModelProto:
+        text = f"() => ({kind}[m, n] y) <{kind}[2, 2] c = {{{numbers}}}> {{ y = {node} }}"
+        return parsed(text, opset=12)
+
+    (right,) = ReferenceEvaluator(model(fits)).run(None, {})
+    np.testing.assert_array_equal(openvino.prepare(model(fits)).run([])[0], right)
+    with pytest.raises(omb.UnsupportedModelError, match="leaves what int32 holds"):
+        openvino.prepare(model(leaves))
 
 
 @pytest.mark.parametrize("kind", ["int64", "uint64"])

@@ -226,6 +226,50 @@ def test_bits_of_uint64_are_shifted_right_or_not_at_all(direction: str, amount: 
     assert answered > 20
 
 
+@pytest.mark.parametrize("axes", [None, [-1], [0, 1], "x"])
+@pytest.mark.parametrize("kind", [TensorProto.INT64, TensorProto.UINT64])
+def test_a_product_beyond_int32_is_refused(kind: int, axes: Any) -> None:
+    inputs: dict[str, tuple[int, list[Any]]] = {"x": (kind, [2, "n"])}
+    constants: list[tuple[str, Any]] = []
+    names = ["x"] if axes is None else ["x", "axes"]
+    if axes == "x":
+        inputs["axes"] = (TensorProto.INT64, [1])
+    elif axes is not None:
+        constants = [("axes", np.array(axes))]
+    prepared = OpenvinoBackend.prepare(_model([_node("ReduceProd", *names)], inputs, kind, *constants))
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    more = [np.array([1])] if axes == "x" else []
+    along = None if axes is None else 1 if axes == "x" else tuple(axes)
+    good = np.array([[3, 5, 70, 900], [1, 2, 3, 4]], dtype)
+    np.testing.assert_array_equal(prepared.run([good, *more])[0], good.prod(axis=along, keepdims=True))
+    bad = np.array([[1, 2, 3, 4], [3, 5, 70000, 90000]], dtype)
+    with pytest.raises(InputError, match="a product of its elements is"):
+        prepared.run([bad, *more])
+
+
+@pytest.mark.parametrize("constant", [1, 200, 2**24, None])
+def test_bits_of_uint64_are_shifted_left_by_amounts_known_at_run_time_or_not_at_all(constant: int | None) -> None:
+    kind, known = TensorProto.UINT64, constant is not None
+    inputs: dict[str, tuple[int, list[Any]]] = (
+        {"b": (kind, ["n"])} if known else {"x": (kind, ["n"]), "b": (kind, ["n"])}
+    )
+    constants = [("x", np.array([constant], np.uint64))] if known else []
+    model = _model([_node("BitShift", "x", "b", direction="LEFT")], inputs, kind, *constants)
+    prepared = OpenvinoBackend.prepare(model)
+    answered = 0
+    for x in [constant] if known else [0, 1, 200, 2**15, 2**16 - 1, 2**20]:
+        for amount in (0, 1, 6, 7, 15, 16, 30, 31, 40, 63):
+            given = [np.uint64([x])] * (not known) + [np.uint64([amount])]
+            try:
+                found = prepared.run(given)[0]
+            except InputError:
+                assert x * 2**amount >= 2**31 or (not known and max(amount, x / 2**12) > 15)
+                continue
+            answered += 1
+            np.testing.assert_array_equal(found, np.uint64([x << amount]))
+    assert answered >= 3
+
+
 def test_bits_of_uint64_are_shifted_right_by_amounts_known_at_run_time() -> None:
     kind = TensorProto.UINT64
     model = _model([_node("BitShift", "x", "b", direction="RIGHT")], {"x": (kind, ["n"]), "b": (kind, ["n"])}, kind)

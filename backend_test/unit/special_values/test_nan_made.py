@@ -32,9 +32,71 @@ def test_what_log_makes_of_a_negative_number_stays(operator: str, passing: str, 
         np.testing.assert_array_equal(nan, [[False, True, False, False], [False] * 4])
 
 
-@pytest.mark.parametrize("opset", [9, 10, 11])
-def test_older_opsets(opset: int, preset: type[omb.Preset]) -> None:
-    found = preset.prepare(net("a = Log(x) y = Exp(a)", opset)).run([X])[0]
+@pytest.mark.parametrize("made", ["Softsign(x)", "Sin(x)", "Cos(x)", "Tan(x)", "Mish(x)", "HardSwish(x)", "Pow(x, h)"])
+def test_what_an_operator_makes_of_an_infinity_or_of_a_negative_number_stays(
+    made: str, preset: type[omb.Preset]
+) -> None:
+    model = net(f"h = Constant<value_float=0.5>() a = {made} b = Relu(a) y = Identity(a)", 18)
+    assert hasattr(model, "graph")
+    model.graph.output.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, ["N", 4]))
+    a, b = preset.prepare(model).run([np.array([[-1, -np.inf, 2, np.inf]], np.float32)])
+    assert np.isnan(a).any()
+    np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+
+
+def test_what_a_division_by_zero_makes_stays(preset: type[omb.Preset]) -> None:
+    found = preset.prepare(net("d = Neg(x) z = Add(d, x) a = Div(z, z) y = Exp(a)")).run([X])[0]
+    assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize(
+    "between", ["Mul(a, c)", "Sub(c, a)", "Concat<axis=0>(x, a)", "Where(w, a, x)", "Relu(a)", "Min(x, a)"]
+)
+def test_what_comes_through_other_operators_stays(between: str, preset: type[omb.Preset]) -> None:
+    body = f"c = Constant<value_float=3.0>() w = Less(x, c) a = Log(x) b = {between} y = Exp(b)"
+    found = preset.prepare(net(body)).run([X])[0]
+    assert np.isnan(found).sum() == 1
+
+
+def test_a_value_from_around_a_branch(preset: type[omb.Preset]) -> None:
+    branch = parser.parse_graph("b () => (float[N,4] y) { y = Relu(a) }")
+    other = parser.parse_graph("c () => (float[N,4] z) { z = Identity(a) }")
+    model = net(
+        "a = Log(x) p = ReduceSum<keepdims=0>(x) zero = Constant<value_float=0.0>() is = Greater(p, zero) y = Identity(x)"
+    )
+    assert hasattr(model, "graph")
+    del model.graph.node[-1]
+    model.graph.node.append(helper.make_node("If", ["is"], ["y"], then_branch=branch, else_branch=other))
+    found = preset.prepare(model).run([X])[0]
+    np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 10])
+@pytest.mark.parametrize("operator", ["Clip<min=-1.0, max=1.0>", "Exp", "HardSigmoid", "Relu"])
+def test_older_opsets(operator: str, opset: int, preset: type[omb.Preset]) -> None:
+    x = np.array([[1, -1, 0, np.inf], [1, 2, 3, 4]], np.float32)
+    found, a = preset.prepare(_with_log(f"a = Log(x) y = {operator}(a)", opset)).run([x])
+    a = np.float64(a)
+    wanted = {
+        "Clip": lambda: np.clip(a, -1, 1),
+        "Exp": lambda: np.exp(a),
+        "HardSigmoid": lambda: np.clip(a * 0.2 + 0.5, 0, 1),
+        "Relu": lambda: np.maximum(a, 0),
+    }[operator.partition("<")[0]]
+    assert np.isnan(a[0, 1])
+    np.testing.assert_allclose(found, wanted(), rtol=1e-5, atol=1e-6)
+
+
+def _with_log(body: str, opset: int) -> object:
+    model = net(body, opset)
+    assert hasattr(model, "graph")
+    model.graph.output.append(helper.make_tensor_value_info("a", TensorProto.FLOAT, ["N", 4]))
+    return model
+
+
+def test_an_older_opset_in_float16(preset: type[omb.Preset]) -> None:
+    model = net("h = Cast<to=10>(x) a = Log(h) b = Exp(a) y = Cast<to=1>(b)", 8)
+    found = preset.prepare(model).run([X])[0]
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
 
 
@@ -55,8 +117,18 @@ def test_inside_a_branch(preset: type[omb.Preset]) -> None:
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
 
 
-def test_other_models_go_to_the_engine_as_they_are(openvino: type[omb.Preset]) -> None:
-    rep = openvino.prepare(net("s = Sqrt(x) t = Div(x, s) y = Softmax(t)"))
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s = Sqrt(x) t = Div(x, s) y = Softmax(t)",
+        "c = Constant<value_float=6.0>() a = Div(x, c) y = Clip(a)",
+        "c = Constant<value_float=2.0>() a = Pow(x, c) y = Relu(a)",
+        "a = Sqrt(x) b = Div(x, a) c = Mul(b, x) d = Add(c, x) y = Relu(d)",
+        "i = Cast<to=7>(x) j = Div(i, i) k = Max(i, j) y = Cast<to=1>(k)",
+    ],
+)
+def test_other_models_go_to_the_engine_as_they_are(body: str, openvino: type[omb.Preset]) -> None:
+    rep = openvino.prepare(net(body))
     assert not [a for a in rep.adaptations if a.pass_name == "nan_kept"]
 
 

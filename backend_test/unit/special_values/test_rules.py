@@ -143,6 +143,8 @@ def guarded() -> Iterator[Form]:
             for keepdims in (0, 1):
                 yield Form(rule, name, (table, np.int64([1])), {"keepdims": keepdims}, known=(1,))
             yield Form(rule, name, (table,))
+    for name in ("ReduceMax", "ReduceMin"):  # there is no Where yet
+        yield Form(rule, name, (rows(),), {"axes": [1]}, opset=8, only="Openvino")
 
 
 def wider() -> Iterator[Form]:
@@ -177,7 +179,7 @@ def others() -> Iterator[Form]:
     for dtype in (np.float32, np.float16):
         a, b = pairs(FLOATS, FEW, dtype)
         yield Form("floor_mod", "Mod", (a, b), {"fmod": 0}, opset=28, where=lambda s: not s.attribute("fmod"))
-        yield Form("mod_by_more", "Mod", (a, b), {"fmod": 1})
+        yield Form("remainder", "Mod", (a, b), {"fmod": 1})
         yield Form("prelu", "PRelu", (a[a != 0], b[a != 0]))
         x = vector(FLOATS, dtype)
         yield Form("shrink", "Shrink", (x,), {"bias": 0.5, "lambd": 1.5})

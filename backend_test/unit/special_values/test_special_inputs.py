@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, parser
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -141,6 +141,44 @@ def test_a_constant_with_nan_is_told_when_the_model_is_prepared(losing: type[omb
     )
     with pytest.warns(omb.PrecisionWarning, match="constant 'c' holds NaN"):
         losing.prepare(model, fallback="full") if losing.name == "OrtOpenvino" else losing.prepare(model)
+
+
+def test_a_constant_whose_name_a_function_has_too_is_told(openvino: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "local": 1]> g (float[N] x) => (float[N] y) {
+            c = Constant<value = float[1] {nan}>()
+            d = Relu(c)
+            e = Add(x, d)
+            y = local.f(e)
+        }
+        <domain: "local", opset_import: ["": 17]> f (a) => (b) {
+            c = Constant<value = bool[1] {1}>()
+            b = Where(c, a, a)
+        }"""
+    )
+    with pytest.warns(omb.PrecisionWarning, match="constant 'c' holds NaN"):
+        openvino.prepare(model)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_meets_the_padding_of_a_convolution_is_told(value: float, losing: type[omb.Preset]) -> None:
+    def convolution(weights: np.ndarray) -> ModelProto:
+        return models.model(
+            [models.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+            [models.tensor("x", ["N", 1, 4, 4])],
+            [models.tensor("y", ["N", 1, 4, 4])],
+            initializers={"w": weights},
+        )
+
+    weights, image = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 4, 4), np.float32)
+    rep = losing.prepare(convolution(weights))
+    silent(rep, image)
+    name = "NaN" if np.isnan(value) else "inf"
+    with pytest.warns(omb.PrecisionWarning, match=f"input 'x' holds {name}.*Conv: left out"):
+        rep.run([image * np.float32(value)])
+    weights[0, 0, 0, 0] = value
+    with pytest.warns(omb.PrecisionWarning, match=f"constant 'w' holds {name}.*Conv: left out"):
+        losing.prepare(convolution(weights))
 
 
 def test_strict_refuses_a_constant_with_nan(openvino: type[omb.Preset]) -> None:

@@ -27,7 +27,7 @@ from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
-from onnx_multi_backend.adapt.rules.mod import floor_mod, mod_by_more
+from onnx_multi_backend.adapt.rules.mod import floor_mod, remainder
 from onnx_multi_backend.adapt.rules.named_type import named_type
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
 from onnx_multi_backend.adapt.rules.no_axes import no_axes
@@ -101,7 +101,7 @@ RULES: tuple[Rule, ...] = (
     matmul_integer_vectors,
     max_unpool,
     floor_mod,
-    mod_by_more,
+    remainder,
     no_axes,
     non_max_suppression,
     non_zero,

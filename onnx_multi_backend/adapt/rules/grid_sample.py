@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 _T = TensorProto
@@ -91,7 +92,7 @@ class _Sampling:
         span = self._last if self._aligned else self._lengths
         some = body("Max", span, body.constant(np.finfo(np.float32).tiny, self.kind))  # one element: all is its border
         away = body("Abs", body("Sub", places, low))
-        rest = body("Mod", away, body("Mul", some, self._two), fmod=1)
+        rest = body("Mod", away, body("Mul", some, self._two), fmod=1, name=GUARDED)
         back = body("Sub", body("Mul", span, self._two), rest)
         return str(body("Add", low, body("Where", body("Less", span, rest), back, rest)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules: Mod of floating-point numbers, with the sign of the divisor or by an infinite one."""
+"""Rules: Mod of floating-point numbers, without rounding or with the sign of the divisor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from onnx import ModelProto, TensorProto
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
+_FLOAT = TensorProto.FLOAT
+_BITS = 22
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
@@ -19,14 +21,56 @@ def divides_back(site: Site) -> bool:
     return site.is_("Mod") and bool(site.attribute("fmod", 0)) and of_floats and GUARDED not in site.node.name
 
 
-def mod_by_more(site: Site) -> Iterator[ModelProto]:
-    """Pass on what is less than its divisor, for an engine that divides and multiplies back: by infinity, that makes NaN."""
+def remainder(site: Site) -> Iterator[ModelProto]:
+    """Write ``fmod=1`` without rounding, for an engine that divides and multiplies back.
+
+    Two steps take the divisor times 2**22, and the divisor, off as often as they go into what is left. How often that is needs no
+    more than 22 bits, so that it is found by a division but for 1, and the product has a float32 for its high and one for its low
+    bits. What is left fits a float32 each time. So the result is exact for quotients below 2**44.
+
+    Source: T. J. Dekker, A floating-point technique for extending the available precision, 1971 (the product of two numbers).
+    """
     if not divides_back(site):
         return
-    a, b = site.input(0), site.input(1)
+    kind = site.elem_type(site.input(0))
     body = Body(site, site.opsets)
-    rest = body("Mod", a, b, fmod=1, name=GUARDED)
-    yield body.finish(body("Where", body("Less", body("Abs", a), body("Abs", b)), a, rest))
+    a, b = (name if kind == _FLOAT else body.cast(name, _FLOAT) for name in site.node.input)
+    x, y = body("Abs", a), body("Abs", b)
+    # Near the ends of the range, products and their low bits would leave it.
+    little, much = body("Less", y, _number(body, 2.0**-40)), body("Less", _number(body, 2.0**80), y)
+
+    def scale(power: int) -> str:
+        plain = body("Where", much, _number(body, 2.0**-power), _number(body, 1))
+        return str(body("Where", little, _number(body, 2.0**power), plain))
+
+    up = scale(64)
+    rest, divisor = body("Mul", x, up), body("Mul", y, up)
+    rest = _taken_off(body, rest, body("Mul", divisor, _number(body, 2.0**_BITS)))
+    rest = body("Mul", _taken_off(body, rest, divisor), scale(-64))
+    sign = body("Where", body("Less", a, _number(body, 0)), _number(body, -1), _number(body, 1))
+    result = body("Where", body("Less", x, y), a, body("Mul", rest, sign))
+    yield body.finish(result if kind == _FLOAT else body.cast(result, kind))
+
+
+def _number(body: Body, value: float) -> str:
+    return body.constant(value, _FLOAT)
+
+
+def _taken_off(body: Body, x: str, y: str) -> str:
+    """What is left of a number that is not negative, less than 2**22 times the other."""
+    times = body("Round", body("Div", x, y))  # what is left is no more than about half a divisor, and fits
+    high = body("Mul", body("Floor", body("Mul", times, _number(body, 2.0**-11))), _number(body, 2.0**11))
+    low = body("Sub", times, high)
+    twice = body("Mul", y, _number(body, 2.0**12 + 1))
+    y_high = body("Sub", twice, body("Sub", twice, y))
+    y_low = body("Sub", y, y_high)
+    product = body("Mul", times, y)
+    error = body("Sub", body("Mul", high, y_high), product)
+    for one, other in ((low, y_high), (high, y_low), (low, y_low)):  # in this order, no sum needs more than 24 bits
+        error = body("Add", error, body("Mul", one, other))
+    rest = body("Sub", body("Sub", x, product), error)
+    rest = body("Where", body("Less", rest, _number(body, 0)), body("Add", rest, y), rest)
+    return str(body("Where", body("Less", x, y), x, rest))
 
 
 def floor_mod(site: Site) -> Iterator[ModelProto]:
@@ -40,12 +84,7 @@ def floor_mod(site: Site) -> Iterator[ModelProto]:
         return
     body = Body(site)
     zero = body.constant(0.0, kind)
-    rest = body("Mod", a, b, fmod=1, name=GUARDED)
-    # OpenVINO divides and multiplies back, which makes NaN of an infinite divisor.
-    # (A constant infinity of float64 would be the largest float32 there; a number less itself is 0, unless it is infinite.)
-    finite = [body("Equal", body("Sub", value, value), zero) for value in (a, b)]
-    whole = body("And", finite[0], body("And", body("Not", finite[1]), body("Equal", b, b)))
-    rest = body("Where", whole, a, rest)
+    rest = body("Mod", a, b, fmod=1)
     below = body("Less", b, zero)
     other = body("And", body("Not", body("Equal", rest, zero)), body("Xor", body("Less", rest, zero), below))
     moved = body("Where", other, body("Add", rest, b), rest)

@@ -36,7 +36,11 @@ def special_values(site: Site) -> Iterator[ModelProto]:
     """
     write = _WRITERS.get(site.op_type) if not site.domain else None
     kind = site.elem_type(site.input(0))
-    if write is None or kind not in _LARGEST or site.opset < _OLDEST or GUARDED in site.node.name:
+    if write is None or kind not in _LARGEST or GUARDED in site.node.name:
+        return
+    if site.opset < _OLDEST:
+        if write is _reduced:
+            yield _newer(site)
         return
     if site.op_type in ("Softmax", "LogSoftmax") and site.opset < _OLDEST_SOFTMAX:
         return
@@ -113,6 +117,13 @@ def _reduced(body: Body, site: Site) -> str:
     finite = body("Less", limit, halves) if below else body("Less", halves, limit)
     result = body("Where", finite, plain, _constant(body, infinity, kind))
     return str(body("Where", _any_nan(body, site, x), _constant(body, np.nan, kind), result))
+
+
+def _newer(site: Site) -> ModelProto:
+    """The node in an opset that has Where: it is looked at again there."""
+    body, axes = Body(site), site.attribute("axes")
+    given = [body.ints(*axes)] if axes else []
+    return body.finish(body(site.op_type, site.input(0), *given, keepdims=site.attribute("keepdims", 1)))
 
 
 def _constant(body: Body, value: float, kind: int) -> str:

@@ -88,7 +88,7 @@ def lrn(site: Site) -> Defect | None:
 
 
 def remainder(site: Site) -> Defect | None:
-    return Defect("the remainder by an infinite number is NaN") if divides_back(site) else None
+    return Defect("the remainder is what dividing, rounding and multiplying back leave") if divides_back(site) else None
 
 
 def non_max_suppression(site: Site) -> Defect | None:

@@ -42,6 +42,7 @@ _WRONG: Mapping[str, str] = {
 _NAN_LOST: Mapping[str, str] = {
     "Attention": "0 in its row",
     "Clip": "the lower limit",
+    "Conv": "left out where it meets padding",
     "Exp": "inf",
     "GRU": "what an activation makes of it",
     "GlobalMaxPool": "the largest of the others",
@@ -63,9 +64,10 @@ _NAN_LOST: Mapping[str, str] = {
     "Upsample": "left out of its neighbours' sums",
 }
 
-#: Operators that may lose the NaN that ONNX makes of inf.
+#: Operators that may lose the NaN that ONNX makes of inf, or make more of it.
 _INF_LOST: Mapping[str, str] = {
     "Attention": "0 in its row",
+    "Conv": "left out where it meets padding, or NaN beside it",
     "LogSoftmax": "-inf in the rest of its row",
     "Softmax": "0 in the rest of its row",
     "SoftmaxCrossEntropyLoss": "a number",

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions of constants whose exact results, or sums of squares on the way there, are beyond int32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.facts import SMALL_BYTES
+from onnx_multi_backend.adapt.values import LIMITS
+from onnx_multi_backend.models.graph_walk import canonical
+
+_T = TensorProto
+_Array = np.ndarray[Any, Any]
+
+#: What has to stay within int32, of Python's integers.
+REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
+    "ReduceL1": lambda x, axes: abs(x).sum(axes),
+    "ReduceL2": lambda x, axes: (x * x).sum(axes),
+    "ReduceProd": lambda x, axes: x.prod(axes),
+    "ReduceSum": lambda x, axes: x.sum(axes),
+    "ReduceSumSquare": lambda x, axes: (x * x).sum(axes),
+}
+_WIDE = frozenset({_T.INT64, _T.UINT64})
+
+
+def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
+    """The small constants of a graph."""
+    made = {
+        n.output[0]: n.attribute[0].t
+        for n in graph.node
+        if n.op_type == "Constant" and n.attribute and n.attribute[0].HasField("t")
+    }
+    given = {v.name for v in graph.input}
+    stored = {t.name: t for t in graph.initializer if t.name not in given}
+    return {n: t for n, t in (made | stored).items() if t.data_location != _T.EXTERNAL and t.ByteSize() < SMALL_BYTES}
+
+
+def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
+    """Whether a node reduces a constant of 64 bits, or squares one of int32, to what int32 does not hold.
+
+    Sums and products of int32 wrap around in ONNX too.
+    """
+    reduced = REDUCED.get(node.op_type)
+    data = constants.get(node.input[0]) if reduced and node.input and not canonical(node.domain) else None
+    if reduced is None or data is None:
+        return False
+    if data.data_type not in _WIDE and not (node.op_type == "ReduceL2" and data.data_type == _T.INT32):
+        return False
+    array = numpy_helper.to_array(data)
+    axes = _axes(node, constants, array.ndim)
+    if axes is None:  # each element counts by itself, whatever it is added to
+        axes = () if node.op_type not in ("ReduceProd", "ReduceSum") else None
+    elif node.op_type == "ReduceL2" and reduces_nothing(node, axes_given(node, constants)):  # the absolute values
+        return False
+    if axes is None or not array.size:
+        return False
+    found = np.asarray(
+        reduced(array.astype(object).reshape(array.shape or 1), axes)
+    )  # of a scalar, numpy makes no array
+    low, high = LIMITS[_T.INT32]
+    return bool((found < low).any() or (found > high).any())
+
+
+def axes_given(node: NodeProto, constants: Mapping[str, TensorProto]) -> tuple[int, ...] | None:
+    """The axes as a node names them, none for all; None where they are not known."""
+    attributes = {a.name: a for a in node.attribute}
+    if len(node.input) > 1 and node.input[1]:
+        known = constants.get(node.input[1])
+        return None if known is None else tuple(numpy_helper.to_array(known).ravel().tolist())
+    return tuple(attributes["axes"].ints) if "axes" in attributes else ()
+
+
+def reduces_nothing(node: NodeProto, axes: tuple[int, ...] | None) -> bool:
+    """Whether no axes are given, and none are meant."""
+    return axes == () and any(a.name == "noop_with_empty_axes" and a.i for a in node.attribute)
+
+
+def _axes(node: NodeProto, constants: Mapping[str, TensorProto], rank: int) -> tuple[int, ...] | None:
+    """The axes, from 0; None where they are not known."""
+    given = axes_given(node, constants)
+    if given == () and not reduces_nothing(node, given):
+        return tuple(range(rank))
+    if given is None or any(not -rank <= axis < rank for axis in given):  # the checker tells
+        return None
+    return tuple(sorted({axis % rank for axis in given}))
