@@ -142,6 +142,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[3] x) => (float[1] y) <int64[1] i = {5}> {
             z = Exp (x) y = Gather (z, i) }""",
         ),
+        "Gemm with a C that counts for nothing": parsed(
+            19,
+            """(float[2, 2] x, float[2] c) => (float[2, 2] y) <float[2, 2] w = {1, 2, 3, 4}> {
+            y = Gemm <beta = 0.0> (x, w, c) }""",
+        ),
         "LRN of an even size": single("LRN", [(1, 4, 2, 2)], opset=13, size=2, alpha=0.5),
         "NonMaxSuppression of boxes that may not overlap": parsed(
             19,
@@ -270,6 +275,7 @@ DEADLY = {
 
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
+    "Gemm with a C that counts for nothing": [[floats(2, 2), np.float32([np.nan, np.inf])]],
     "NonMaxSuppression of boxes that may not overlap": [
         [np.float32([[[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 7]]]), np.float32([[[0.9, 0.8, 0.7]]])],
     ],

@@ -221,6 +221,8 @@ def others() -> Iterator[Form]:
     yield Form("pool_ceil", "MaxPool", (numbers,), beyond, opset=22, where=ceils, zeros=True, fixed=True)
     started = {"where": lambda s: ceils(s) and GUARDED not in s.node.name, "zeros": True}
     yield Form("pool_windows", "MaxPool", (numbers,), beyond, opset=22, **started)
+    products = (np.ones((2, 3), np.float32), np.float32([[1], [2], [-3]]), FLOATS[:2, None])
+    yield Form("gemm_without_c", "Gemm", products, {"beta": 0.0}, where=lambda s: not s.attribute("beta", 1.0))
     channels = np.float32([[1, 2, np.nan, 3, 4, 5], [1, 2, 3, 4, 5, np.nan], *np.ones((4, 6))])
     yield Form("lrn", "LRN", (channels[:, :, None, None],), {"size": 2, "alpha": 0.5}, opset=13)
     for name in ("Softmax", "LogSoftmax"):

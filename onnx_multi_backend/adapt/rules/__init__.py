@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.fourier import fourier
 from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
 from onnx_multi_backend.adapt.rules.gather_nothing import gather_nothing
+from onnx_multi_backend.adapt.rules.gemm_without_c import gemm_without_c
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -92,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     fourier,
     fused_gemm,
     gather_nothing,
+    gemm_without_c,
     grid_sample,
     loop_of_no_steps,
     loop_states,

@@ -227,6 +227,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "GRU": _recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
     "GatherND": _gather_nd,
+    "Gemm": form_defects.gemm,
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, form_defects.branches),
     "LRN": form_defects.lrn,

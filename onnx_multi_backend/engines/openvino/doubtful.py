@@ -42,6 +42,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "Gather":
         return facts.may_be_empty or _gathers_far(node, facts)
+    if node.op_type == "Gemm":
+        return len(node.input) > 2 and any(a.name == "beta" and not a.f for a in node.attribute)
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":

@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_c
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
+from onnx_multi_backend.adapt.rules.gemm_without_c import reads_c_for_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
@@ -71,6 +72,13 @@ def gather(site: Site) -> Defect | None:
     size = shape[axis] if -len(shape) <= axis < len(shape) else None
     if size is not None and ((indices >= size) | (indices < -size)).any():
         return Defect("indices beyond the data give zeros, where ONNX has an error", wrong=True)
+    return None
+
+
+def gemm(site: Site) -> Defect | None:
+    """Source: measured."""
+    if reads_c_for_nothing(site):
+        return Defect("with beta=0, C is multiplied by 0: NaN where it is NaN or infinite", wrong=True)
     return None
 
 
