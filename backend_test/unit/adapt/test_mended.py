@@ -192,6 +192,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[2, 3] x) => (float[2, 1] y) <float hundred = {100.0}, int64[1] axes = {1}> {
             z = Add (x, hundred) y = ReduceLogSumExp (z, axes) }""",
         ),
+        "ReduceLogSumExp of infinite constants": single(
+            "ReduceLogSumExp", [np.float32([[1, np.inf], [2, -np.inf]]), np.int64([1])], opset=18
+        ),
         "ConvTranspose whose padding follows from its input": parsed(
             13,
             """(float[1, 1, a, b] x) => (float[1, 1, c, d] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {

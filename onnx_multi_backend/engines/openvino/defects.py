@@ -263,7 +263,10 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceL2": form_defects.reduced,
     "ReduceLogSum": Only({"openvino": ">=2026"}, form_defects.reduced),
     "ReduceLogSumExp": Several(
-        (Only({"openvino": ">=2026"}, form_defects.reduced), Only({"openvino": "<2026"}, form_defects.exponentials))
+        (
+            Only({"openvino": ">=2026"}, Several((form_defects.reduced, form_defects.infinite_constant))),
+            Only({"openvino": "<2026"}, form_defects.exponentials),
+        )
     ),
     "ReduceMax": special_values.find,
     "ReduceMin": special_values.find,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -246,6 +247,16 @@ def exponentials(site: Site) -> Defect | None:
     return Defect(
         "exponentials are summed without subtracting the maximum: from 89 on the result is infinite", wrong=True
     )
+
+
+def infinite_constant(site: Site) -> Defect | None:
+    """Source: measured; of numbers that are given at run time it is right."""
+    x = site.input(0)
+    known = site.constant(x)
+    finite = known is not None and np.isfinite(known.astype(np.float64)).all()
+    if not site.is_known(x) or finite or site.elem_type(x) in INTEGER_BITS:
+        return None
+    return Defect("of a constant, an infinite maximum is subtracted from itself: NaN", wrong=True)
 
 
 def lp_normalization(site: Site) -> Defect | None:
