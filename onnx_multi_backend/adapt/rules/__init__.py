@@ -10,6 +10,7 @@ from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
+from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
@@ -85,6 +86,7 @@ RULES: tuple[Rule, ...] = (
     conv_transpose_pads,
     conv_turned,
     cum_prod,
+    dequantize_wide,
     det,
     exact_integers,
     integer_powers,

@@ -222,7 +222,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ConvInteger": _COLUMN,
     "ConvTranspose": Several((Only({"openvino": "<2026"}, form_defects.convolved), form_defects.conv_transpose)),
     "DFT": _fourier,
-    "DequantizeLinear": form_defects.scaled,
+    "DequantizeLinear": Several((form_defects.dequantized, form_defects.scaled)),
     "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": _recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),

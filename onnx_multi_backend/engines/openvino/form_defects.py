@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
+from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.gemm_without_c import reads_c_for_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
@@ -266,6 +267,13 @@ def lp_normalization(site: Site) -> Defect | None:
 def matmul_integer(site: Site) -> Defect | None:
     if site.rank(site.input(0)) == 1:
         return Defect("the axis that a vector is given is left in the result", wrong=True)
+    return None
+
+
+def dequantized(site: Site) -> Defect | None:
+    """Source: measured; what is given at run time is computed in float32, but for bfloat16."""
+    if is_wide(site) and (site.elem_type(site.input(1)) == TensorProto.BFLOAT16 or not holds_its_constants(site)):
+        return Defect("integers are limited and rounded to 16 bits before they are scaled", wrong=True)
     return None
 
 
