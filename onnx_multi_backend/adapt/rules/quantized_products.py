@@ -20,12 +20,18 @@ def scales_channels(site: Site) -> bool:
 
 
 def quantized_products(site: Site) -> Iterator[ModelProto]:
-    """Scale the operands and the bias, multiply, and quantize the result. Source: the operators' documentation."""
+    """Scale the operands and the bias, multiply, and quantize the result. Source: the operators' documentation.
+
+    Weights of a QLinearConv whose scales are known only at run time are multiplied as they are, and the products scaled: the built-in
+    OpenVINO provider ends the process over weights that are scaled at run time.
+    """
     places = (1, 2, 4, 5, 6, 7)
     if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
         return
     if not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
-        return  # the built-in OpenVINO provider ends the process over weights that are scaled at run time
+        if site.op_type == "QLinearConv" and site.rank(site.input(0)) is not None:
+            yield _scaled_after(site)
+        return
     body = Body(site, site.opsets if site.opset >= _WITH_AXIS else None)
     made = [_one(body, site, site.input(i)) for i in (6, 7)]
     if site.op_type == "QLinearConv":
@@ -38,6 +44,26 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
         b, _ = _dequantized(body, site, 3, ranks[1] - 1)
         product = body("MatMul", a, b)
     yield body.finish(body("QuantizeLinear", product, *made))
+
+
+def _scaled_after(site: Site) -> ModelProto:
+    """Integers below 2**24 and their sums up to there are exact in float32."""
+    body, rank = Body(site), site.rank(site.input(0)) or 0
+    channels = body.ints(1, -1, *[1] * (rank - 2))
+
+    def whole(place: int, places: str) -> str:
+        """An operand without its zero point, of which there may be one for each place of an axis."""
+        zero = body("Reshape", body.cast(site.input(place + 2), TensorProto.FLOAT), places)
+        return str(body("Sub", body.cast(site.input(place), TensorProto.FLOAT), zero))
+
+    scale = body(
+        "Mul", *(body("Reshape", site.input(i), places) for i, places in ((1, body.ints(1)), (4, body.ints(-1))))
+    )
+    total = body("Conv", whole(0, body.ints(1)), whole(3, body.ints(-1, *[1] * (rank - 1))), **site.attributes())
+    if site.has_input(8):
+        total = body("Add", total, body("Reshape", body.cast(site.input(8), TensorProto.FLOAT), channels))
+    product = body("Mul", total, body("Reshape", scale, channels))
+    return body.finish(body("QuantizeLinear", product, *(_one(body, site, site.input(i)) for i in (6, 7))))
 
 
 def _convolved(body: Body, site: Site) -> str:
