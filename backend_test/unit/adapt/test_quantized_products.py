@@ -126,3 +126,45 @@ def test_scales_of_channels_that_a_run_brings(
         if "w" in feeds:
             feeds["w"] = feeds["w"][..., 0]
         np.testing.assert_array_equal(one_axis.run({**feeds, "x": feeds["x"][..., 0]})[0], got[..., 0])
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("given", ["bs", "bz", "b bs bz", "as az bs bz ys yz"])
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("ranks", [(2, 2), (3, 2), (3, 3)])
+@pytest.mark.parametrize("engine", ["Openvino", "OrtOpenvino"])
+def test_scales_of_columns_that_a_run_brings(
+    request: pytest.FixtureRequest, engine: str, given: str, kind: str, ranks: tuple[int, int]
+) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue("openvino" if engine == "Openvino" else "openvino_ep")
+    values = {
+        "as": np.float32(0.25),
+        "az": np.array(7, kind),
+        "b": integers(kind, *[2] * (ranks[1] - 2), 5, 4),
+        "bs": np.float32([0.25, 0.5, 1, 0.125]),
+        "bz": GENERATOR.integers(*(np.array(LIMITS[kind]) // 2), 4).astype(kind),
+        "ys": np.float32(32),
+        "yz": np.array(9, kind),
+    }
+    values = {name: np.asarray(value) for name, value in values.items()}
+    a = integers(kind, *[2] * (ranks[0] - 2), 6, 5)
+    element = helper.np_dtype_to_tensor_dtype(a.dtype)
+    names = given.split()
+    inputs = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(values[n].dtype), values[n].shape)
+        for n in names
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("QLinearMatMul", ["a", *values], ["y"])],
+        "product",
+        [helper.make_tensor_value_info("a", element, [*[2] * (ranks[0] - 2), "n", 5]), *inputs],
+        [helper.make_tensor_value_info("y", element, None)],
+        [numpy_helper.from_array(value, name) for name, value in values.items() if name not in names],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    prepared = preset.prepare(model)
+    for rows in (6, 1, 3):
+        feeds = [a[..., :rows, :], *(values[name] for name in names)]
+        np.testing.assert_array_equal(prepared.run(feeds)[0], expected(model, *feeds)[0])
+        if "bs" in names:
+            values["bs"] = np.roll(values["bs"], 1)
