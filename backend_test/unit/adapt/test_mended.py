@@ -424,7 +424,7 @@ def test_a_form_is_refused_only_where_it_is_wrong(
     openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, when: dict[str, str], refused: bool
 ) -> None:
     monkeypatch.setitem(of_openvino.DEFECTS, "LSTM", Only(when, of_openvino.DEFECTS["LSTM"]))  # type: ignore[arg-type]
-    model, _ = WRONG_ON_OPENVINO["peepholes"]
+    model, _ = WRONG_ON_OPENVINO["coupled gates"]
     assert bool(openvino.compatibility(model)) is not refused
 
 
