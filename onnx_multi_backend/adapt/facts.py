@@ -29,6 +29,7 @@ class Facts:
     def __init__(self, model: ModelProto, contents: Contents | None = None) -> None:
         self.model = model
         self.contents = contents if contents is not None and contents.model is model else Contents(model)
+        self._held: dict[int, bool] = {}
 
     @functools.cached_property
     def opset(self) -> int:
@@ -71,6 +72,14 @@ class Facts:
         constants = (node.output[0] for node in self.contents.of("Constant"))
         return frozenset([*constants, *(t.name for t in self.contents.tensors)])
 
+    @functools.cached_property
+    def kinds(self) -> Mapping[str, frozenset[int]]:
+        """The element types of the values that are known before anything runs: several where a name stands more than once."""
+        found: dict[str, set[int]] = {}
+        for name, tensor in [*((t.name, t) for t in self.contents.tensors), *self._made()]:
+            found.setdefault(name, set()).add(tensor.data_type)
+        return {name: frozenset(kinds) for name, kinds in found.items()}
+
     def shape(self, name: str) -> list[int | None] | None:
         """The shape that a value is declared with, or a tensor has; None where there are graphs in graphs, or functions."""
         return self._shapes.get(name)
@@ -97,16 +106,24 @@ class Facts:
 
     @functools.cached_property
     def may_hold_doubles(self) -> bool:
-        """Whether some value may be of float64: none is where no input, no tensor and no attribute has the type.
+        """Whether some value may be of float64."""
+        return self.may_hold(TensorProto.DOUBLE)
+
+    def may_hold(self, kind: int) -> bool:
+        """Whether some value may be of a type: none is where no input, no tensor and no attribute has it.
 
         What operators of other domains make is not known.
         """
-        double = TensorProto.DOUBLE
-        if self.model.functions or any(t.data_type == double for t in self.contents.tensors):
+        if kind not in self._held:
+            self._held[kind] = self._may_hold(kind)
+        return self._held[kind]
+
+    def _may_hold(self, kind: int) -> bool:
+        if self.model.functions or any(t.data_type == kind for t in self.contents.tensors):
             return True
         kinds = [v.type for v in self.model.graph.input]
-        return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, double) for t in kinds) or any(
-            canonical(node.domain) or any(a.i == double or double in a.ints for a in node.attribute)
+        return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, kind) for t in kinds) or any(
+            canonical(node.domain) or any(a.i == kind or kind in a.ints for a in node.attribute)
             for node in self.contents.nodes
         )
 

@@ -87,7 +87,10 @@ def lower(
         return [*lowering.alternatives(opset), *lifts]
 
     def others(lowering: Attempt) -> list[Attempt]:
-        return [lowering_to(opset) for opset in (*todo, *later(lowering))]
+        newer = (
+            [BODY_OPSET] if engine.ignores_opset and lowering.targets[""] < BODY_OPSET else []
+        )  # another node may need it
+        return [lowering_to(opset) for opset in dict.fromkeys((*todo, *later(lowering), *newer))]
 
     todo = [_within(engine.limits, "", given.get("", onnx.defs.onnx_opset_version()))]
     while todo:

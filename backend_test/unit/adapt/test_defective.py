@@ -70,7 +70,6 @@ def max_pool(kernel: int, stride: int, **attributes: Any) -> ModelProto:
 #: What OpenVINO computes wrongly and no rule writes in another way, with the cause that is told; `test_mended` shows
 #: that it is wrong.
 WRONG_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
-    "peepholes": (lstm(floats(1, 9)), "peepholes"),
     "coupled gates": (lstm(input_forget=1), "input_forget"),
     "one-sided inverse DFT": (single("DFT", [(2, 4, 2)], opset=17, axis=1, onesided=1, inverse=1), "one-sided"),
     "maximum of regions": (
@@ -101,6 +100,7 @@ def test_what_openvino_computes_wrongly_is_refused(openvino: type[omb.Preset], f
 #: What OpenVINO computes wrongly and a rule writes in another way.
 REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "antialias": (resize(mode="linear", antialias=1), "antialias"),
+    "peepholes": (lstm(floats(1, 9)), "peepholes"),
     "exclude_outside": (resize(mode="cubic", exclude_outside=1), "exclude_outside"),
     "aspect ratio": (resize_to(7, 8), "keep_aspect_ratio_policy"),
     "align_corners": (resize(0.6, mode="linear", coordinate_transformation_mode="align_corners"), "align_corners"),

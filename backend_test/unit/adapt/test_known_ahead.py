@@ -155,3 +155,23 @@ def test_the_bits_of_uint16_are_inverted_within_it(openvino: type[omb.Preset]) -
 def test_a_like_cast_that_changes_no_type_reads_its_own_input(openvino: type[omb.Preset]) -> None:
     model = parsed("(float[n] x) => (float[m] y) <float c = {1}> { y = CastLike (x, c) }", 19)
     check(openvino, model, *([np.arange(n, dtype=np.float32)] for n in (50, 3, 50)))
+
+
+@pytest.mark.parametrize(
+    ("node", "opset"),
+    [
+        ('Upsample <mode = "linear", scales = [1.0, 1.0, 1.0, 1.0]> (x)', 7),
+        ('Upsample <mode = "linear"> (x, s)', 9),
+        ('Resize <mode = "linear"> (x, s)', 10),
+        ('Resize <mode = "cubic"> (x, , s)', 13),
+        ('Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , s)', 19),
+    ],
+)
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_integers_that_are_scaled_by_one(openvino: type[omb.Preset], node: str, opset: int, kind: str) -> None:
+    given = "" if opset < 9 else "<float[4] s = {1, 1, 1, 1}>"
+    model = parsed(f"({kind}[a, b, c, d] x) => ({kind}[e, f, g, h] y) {given} {{ y = {node} }}", opset)
+    prepared = openvino.prepare(model)
+    x = np.arange(2**30, 2**30 + 24).reshape(1, 2, 3, 4).astype(kind)
+    for values in (x, -x[..., 1:, 1:]):
+        np.testing.assert_array_equal(prepared.run([values])[0], values)

@@ -142,6 +142,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[3] x) => (float[1] y) <int64[1] i = {5}> {
             z = Exp (x) y = Gather (z, i) }""",
         ),
+        "Gemm with a C that counts for nothing": parsed(
+            19,
+            """(float[2, 2] x, float[2] c) => (float[2, 2] y) <float[2, 2] w = {1, 2, 3, 4}> {
+            y = Gemm <beta = 0.0> (x, w, c) }""",
+        ),
         "LRN of an even size": single("LRN", [(1, 4, 2, 2)], opset=13, size=2, alpha=0.5),
         "NonMaxSuppression of boxes that may not overlap": parsed(
             19,
@@ -187,6 +192,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[2, 3] x) => (float[2, 1] y) <float hundred = {100.0}, int64[1] axes = {1}> {
             z = Add (x, hundred) y = ReduceLogSumExp (z, axes) }""",
         ),
+        "ReduceLogSumExp of infinite constants": single(
+            "ReduceLogSumExp", [np.float32([[1, np.inf], [2, -np.inf]]), np.int64([1])], opset=18
+        ),
         "ConvTranspose whose padding follows from its input": parsed(
             13,
             """(float[1, 1, a, b] x) => (float[1, 1, c, d] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
@@ -196,6 +204,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             13,
             """(float[2, 3] x) => (int32[2] y) <int8[3] v = {1, -2, 3}, int8[3, 2] m = {1, 2, 3, 4, 5, 6}> {
             y = MatMulInteger (v, m) z = Neg (x) }""",
+        ),
+        "weights of 16 bits with a scale of float16": parsed(
+            21,
+            """(float16 s, float16[3] x) => (float16[3] y) <uint16[3] w = {32769, 32771, 40001}, uint16 z = {32768}> {
+            v = DequantizeLinear (w, s, z) y = Add (x, v) }""",
         ),
         "weights that are scaled at run time": parsed(
             21,
@@ -270,6 +283,7 @@ DEADLY = {
 
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
+    "Gemm with a C that counts for nothing": [[floats(2, 2), np.float32([np.nan, np.inf])]],
     "NonMaxSuppression of boxes that may not overlap": [
         [np.float32([[[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 7]]]), np.float32([[[0.9, 0.8, 0.7]]])],
     ],
@@ -277,6 +291,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "Loop that may make no step, with a state that is not read": [[np.array(0), floats(2)]],
     "Loop whose rows are those of the run before": [[np.array(n), floats(2)] for n in (3, 0)],
     "Range that runs backwards": [[np.array(1), np.array(5), np.array(2)]],
+    "weights of 16 bits with a scale of float16": [[np.float16(1), np.zeros(3, np.float16)]],
     "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
@@ -409,7 +424,7 @@ def test_a_form_is_refused_only_where_it_is_wrong(
     openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, when: dict[str, str], refused: bool
 ) -> None:
     monkeypatch.setitem(of_openvino.DEFECTS, "LSTM", Only(when, of_openvino.DEFECTS["LSTM"]))  # type: ignore[arg-type]
-    model, _ = WRONG_ON_OPENVINO["peepholes"]
+    model, _ = WRONG_ON_OPENVINO["coupled gates"]
     assert bool(openvino.compatibility(model)) is not refused
 
 

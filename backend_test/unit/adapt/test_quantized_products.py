@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.forced import expected
 
 GENERATOR = np.random.default_rng(0)
 LIMITS = {"uint8": (0, 256), "int8": (-128, 128)}
@@ -67,3 +68,103 @@ def test_scales_of_channels(
         made, wanted = (p.run(x)[0].astype(int) for p in (prepared, right))
         assert np.abs(made - wanted).max() <= 1
         assert np.mean(made != wanted) < 0.01
+
+
+def convolution(values: dict[str, Any], given: list[str], x: np.ndarray, group: int) -> ModelProto:
+    """A QLinearConv along one axis, or two, of which `given` are inputs."""
+    axes = x.ndim - 2
+    last = [1] * (axes - 1)
+    attributes = {"pads": [1, *[0] * (2 * axes - 1)], "strides": [2, *last], "group": group}
+    node = helper.make_node("QLinearConv", ["x", *values], ["y"], **attributes)
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(values[name].dtype), values[name].shape)
+        for name in given
+    ]
+    graph = helper.make_graph(
+        [node],
+        "product",
+        [helper.make_tensor_value_info("x", kind, ["n", 4, *"hw"[:axes]]), *inputs],
+        [helper.make_tensor_value_info("y", kind, None)],
+        [numpy_helper.from_array(value, name) for name, value in values.items() if name not in given],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("given", ["ws", "wz", "w ws wz", "xs xz ws wz ys yz b"])
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("engine", ["Openvino", "OrtOpenvino"])
+def test_scales_of_channels_that_a_run_brings(
+    request: pytest.FixtureRequest, engine: str, given: str, kind: str, group: int
+) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue("openvino" if engine == "Openvino" else "openvino_ep")
+    values = {
+        "xs": np.float32(0.25),
+        "xz": np.array(7, kind),
+        "w": integers(kind, 4, 4 // group, 3, 1),
+        "ws": np.float32([0.25, 0.5, 1, 0.125]),
+        "wz": GENERATOR.integers(*(np.array(LIMITS[kind]) // 2), 4).astype(kind),
+        "ys": np.float32(32),
+        "yz": np.array(9, kind),
+        "b": GENERATOR.integers(-1000, 1000, 4).astype(np.int32),
+    }
+    values = {name: np.asarray(value) for name, value in values.items()}
+    x = integers(kind, 3, 4, 7, 5)
+    model = convolution(values, given.split(), x, group)
+    prepared = preset.prepare(model)
+    one_axis = preset.prepare(convolution(values | {"w": values["w"][..., 0]}, given.split(), x[..., 0], group))
+    for run in range(3):
+        values["ws"], values["wz"] = (
+            np.roll(values[name], 1) if run and name in given.split() else values[name] for name in ("ws", "wz")
+        )
+        feeds = {"x": x[: run + 1], **{name: values[name] for name in given.split()}}
+        got = prepared.run(feeds)[0]
+        # Powers of two scale without rounding, so that only what lies half way is rounded: to the even number.
+        np.testing.assert_array_equal(got, expected(model, *feeds.values())[0])
+        if "w" in feeds:
+            feeds["w"] = feeds["w"][..., 0]
+        np.testing.assert_array_equal(one_axis.run({**feeds, "x": feeds["x"][..., 0]})[0], got[..., 0])
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("given", ["bs", "bz", "b bs bz", "as az bs bz ys yz"])
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("ranks", [(2, 2), (3, 2), (3, 3)])
+@pytest.mark.parametrize("engine", ["Openvino", "OrtOpenvino"])
+def test_scales_of_columns_that_a_run_brings(
+    request: pytest.FixtureRequest, engine: str, given: str, kind: str, ranks: tuple[int, int]
+) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue("openvino" if engine == "Openvino" else "openvino_ep")
+    values = {
+        "as": np.float32(0.25),
+        "az": np.array(7, kind),
+        "b": integers(kind, *[2] * (ranks[1] - 2), 5, 4),
+        "bs": np.float32([0.25, 0.5, 1, 0.125]),
+        "bz": GENERATOR.integers(*(np.array(LIMITS[kind]) // 2), 4).astype(kind),
+        "ys": np.float32(32),
+        "yz": np.array(9, kind),
+    }
+    values = {name: np.asarray(value) for name, value in values.items()}
+    a = integers(kind, *[2] * (ranks[0] - 2), 6, 5)
+    element = helper.np_dtype_to_tensor_dtype(a.dtype)
+    names = given.split()
+    inputs = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(values[n].dtype), values[n].shape)
+        for n in names
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("QLinearMatMul", ["a", *values], ["y"])],
+        "product",
+        [helper.make_tensor_value_info("a", element, [*[2] * (ranks[0] - 2), "n", 5]), *inputs],
+        [helper.make_tensor_value_info("y", element, None)],
+        [numpy_helper.from_array(value, name) for name, value in values.items() if name not in names],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    prepared = preset.prepare(model)
+    for rows in (6, 1, 3):
+        feeds = [a[..., :rows, :], *(values[name] for name in names)]
+        np.testing.assert_array_equal(prepared.run(feeds)[0], expected(model, *feeds)[0])
+        if "bs" in names:
+            values["bs"] = np.roll(values["bs"], 1)

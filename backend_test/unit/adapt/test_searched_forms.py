@@ -62,18 +62,21 @@ def test_nothing_is_computed_of_an_empty_constant_that_went_through_a_loop(openv
 
 
 @pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
-def test_indices_of_a_padded_pool_of_unknown_shape(openvino: type[omb.Preset], how: str) -> None:
+@pytest.mark.parametrize(("kernel", "stride"), [(2, 1), (1, 2), (1, 3)])
+def test_indices_of_a_padded_pool_of_unknown_shape(
+    openvino: type[omb.Preset], how: str, kernel: int, stride: int
+) -> None:
     pytest.importorskip("onnxruntime")
     graph = """(float[n, 2, h, w] x) => (float[n, 2, a, b] y, int64[n, 2, a, b] i) {{
-        y, i = MaxPool <auto_pad = "{how}", kernel_shape = [3, 2], strides = [{stride}, 1]> (x) }}"""
-    model = parsed(graph.format(how=how, stride=1))
+        y, i = MaxPool <auto_pad = "{how}", kernel_shape = [3, {kernel}], strides = [1, {stride}]> (x) }}"""
+    model = parsed(graph.format(how=how, kernel=kernel, stride=stride))
     prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(model)
     for sizes in ((5, 4), (6, 7)):
         x = GENERATOR.normal(size=(3, 2, *sizes)).astype(np.float32)
         for made, wanted in zip(prepared.run(x), right.run(x), strict=True):
             np.testing.assert_array_equal(made, wanted)
     with pytest.raises(omb.UnsupportedModelError, match="Indices"):
-        openvino.prepare(parsed(graph.format(how=how, stride=2)))
+        openvino.prepare(parsed(graph.format(how=how, kernel=2, stride=2)))
 
 
 @pytest.mark.parametrize("hint", ["LATENCY", "THROUGHPUT"])

@@ -223,6 +223,8 @@ def others() -> Iterator[Form]:
     yield Form("pool_ceil", "MaxPool", (numbers,), beyond, opset=22, where=ceils, zeros=True, fixed=True)
     started = {"where": lambda s: ceils(s) and GUARDED not in s.node.name, "zeros": True}
     yield Form("pool_windows", "MaxPool", (numbers,), beyond, opset=22, **started)
+    products = (np.ones((2, 3), np.float32), np.float32([[1], [2], [-3]]), FLOATS[:2, None])
+    yield Form("gemm_without_c", "Gemm", products, {"beta": 0.0}, where=lambda s: not s.attribute("beta", 1.0))
     channels = np.float32([[1, 2, np.nan, 3, 4, 5], [1, 2, 3, 4, 5, np.nan], *np.ones((4, 6))])
     yield Form("lrn", "LRN", (channels[:, :, None, None],), {"size": 2, "alpha": 0.5}, opset=13)
     for name in ("Softmax", "LogSoftmax"):
@@ -261,7 +263,7 @@ TRIED_ELSEWHERE = {
 NO_FLOATS = set(
     """
     attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_pads conv_turned
-    convert_version expand_to_nothing gather_nothing integer_powers integer_products loop_of_no_steps loop_rows
+    convert_version dequantize_wide expand_to_nothing gather_nothing integer_powers integer_products loop_of_no_steps loop_rows
     loop_states matmul_integer_vectors no_axes non_max_suppression non_zero one_hot_of_nothing optional_get_element
     optional_has_element pad_axes pool_indices pool_order pool_pads range_end recurrent_layout
     run_time_scales scan_captures

@@ -10,6 +10,7 @@ from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
+from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
@@ -17,6 +18,7 @@ from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.fourier import fourier
 from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
 from onnx_multi_backend.adapt.rules.gather_nothing import gather_nothing
+from onnx_multi_backend.adapt.rules.gemm_without_c import gemm_without_c
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
@@ -84,6 +86,7 @@ RULES: tuple[Rule, ...] = (
     conv_transpose_pads,
     conv_turned,
     cum_prod,
+    dequantize_wide,
     det,
     exact_integers,
     integer_powers,
@@ -92,6 +95,7 @@ RULES: tuple[Rule, ...] = (
     fourier,
     fused_gemm,
     gather_nothing,
+    gemm_without_c,
     grid_sample,
     loop_of_no_steps,
     loop_states,

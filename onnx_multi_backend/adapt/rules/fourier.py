@@ -17,7 +17,7 @@ def fourier(site: Site) -> Iterator[ModelProto]:
     The one-sided inverse is not written: the opsets disagree about it.
     """
     known = site.shape(site.input(0))
-    if not site.is_("DFT") or known is None or len(known) < 2 or known[-1] is None:
+    if not site.is_("DFT") or known is None or len(known) < 2:
         return
     rank = len(known)
     inverse, onesided = (site.attribute(name, 0) for name in ("inverse", "onesided"))
@@ -29,8 +29,10 @@ def fourier(site: Site) -> Iterator[ModelProto]:
     one, last = body.ints(1), body.ints(rank - 1)
     before, own = body("Less", numbers, axis), body("Equal", numbers, axis)
     x, parts, length = site.input(0), body.ints(2), body("Gather", shape, axis)
-    if known[-1] == 1:  # OpenVINO's frontend looks at the shape, which is not known behind a Reshape
-        x = body("Pad", x, body.ints(*[0] * (2 * rank - 1), 1), body.constant(0, site.elem_type(x)))
+    if known[-1] != 2:  # OpenVINO's frontend looks at the shape, which is not known behind a Reshape
+        missing = body("Sub", parts, body("Gather", shape, last)) if known[-1] is None else one
+        pads = body("Concat", body.ints(*[0] * (2 * rank - 1)), missing, axis=0)
+        x = body("Pad", x, pads, body.constant(0, site.elem_type(x)))
     outer = _product(body, before, shape)
     inner = _product(body, body("And", body("Less", axis, numbers), body("Less", numbers, last)), shape)
 

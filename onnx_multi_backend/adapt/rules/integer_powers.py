@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 from onnx_multi_backend.adapt.values import SMALL
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64)
 _FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16)
-_EXPONENTS = (*_TYPES, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16, _T.UINT32)
+_EXPONENTS = (*_TYPES, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64)
 #: The highest constant exponent that is written as a product.
 _HIGHEST = 16
 
@@ -23,6 +23,9 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
     """Multiply by the squares of the base that the exponent's bits choose. The result wraps around as the type does.
 
     A negative power of 1 and -1 is 1 or -1, any other is 0. The second body is for an engine that keeps 64 bits in 32.
+
+    Of an exponent that is a floating-point number of a run, a whole one is taken so too. Of any other, and where the result leaves the
+    type, it stays the cast of the power of floating-point numbers.
     """
     x, e = site.input(0), site.input(1)
     kind, given = site.elem_type(x), site.elem_type(e)
@@ -46,22 +49,48 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
         numbers = body.constant(whole.astype(np.int32))
         yield body.finish(_power(body, x, numbers, kind, _T.INT32, most.bit_length()))
         return
+    if given in (_T.FLOAT, _T.DOUBLE):
+        body = Body(site)
+        yield body.finish(_floating(body, x, e, kind, given))
     if given not in _EXPONENTS:
         return
     value = site.value(e)
-    for width in (63, 31) if given in (_T.INT64, _T.UINT32) else (31,):
+    for width in (64 if given == _T.UINT64 else 63, 31) if _wide(given) == _T.INT64 else (31,):
         bits = width if value.high is None else min(width, int(value.high).bit_length())
         body = Body(site)
         yield body.finish(
-            _power(body, x, e if given == _T.INT64 else body.cast(e, _wide(given)), kind, _wide(given), bits)
+            _power(
+                body,
+                x,
+                e if given == _T.INT64 else body.cast(e, _wide(given)),
+                kind,
+                _wide(given),
+                bits,
+                signed=given != _T.UINT64,
+            )
         )
 
 
 def _wide(kind: int) -> int:
-    return _T.INT64 if kind in (_T.INT64, _T.UINT32) else _T.INT32
+    return _T.INT64 if kind in (_T.INT64, _T.UINT32, _T.UINT64) else _T.INT32
 
 
-def _power(body: Body, x: str, exponent: str, kind: int, wide: int, bits: int) -> str:
+def _floating(body: Body, x: str, exponent: str, kind: int, given: int) -> str:
+    """Of a number other than 0, 1 and -1 no type holds a power from its number of bits on."""
+    bits = INTEGER_BITS[kind]
+    power = body("Pow", body.cast(x, given), exponent)
+    zero, end = body.constant(0, given), body.constant(bits, given)
+    whole = body("Equal", exponent, body("Floor", exponent))
+    among = body("And", body("LessOrEqual", zero, exponent), body("Less", exponent, end))
+    # The power is rounded: what is near the type's end is multiplied, which is right if it holds the result.
+    held = body("Less", body("Abs", power), body.constant((1 + 2**-20) * 2.0 ** (bits - 1), given))
+    exact = body("And", body("And", whole, among), held)
+    number = body.cast(body("Where", exact, exponent, zero), _T.INT32)
+    product = _power(body, x, number, kind, _T.INT32, (bits - 1).bit_length(), signed=False)
+    return str(body("Where", exact, product, body.cast(power, kind)))
+
+
+def _power(body: Body, x: str, exponent: str, kind: int, wide: int, bits: int, *, signed: bool = True) -> str:
     one, zero, none = body.constant(1, kind), body.constant(0, kind), body.constant(0, wide)
     square, result = x, ""
     for bit in range(max(bits, 1)):
@@ -69,5 +98,7 @@ def _power(body: Body, x: str, exponent: str, kind: int, wide: int, bits: int) -
         factor = body("Where", left_out, one, square)
         result = body("Mul", result, factor) if result else factor
         square = body("Mul", square, square)
+    if not signed:
+        return result
     unit = body("Equal", body("Mul", x, x), one)
     return str(body("Where", body("Less", exponent, none), body("Where", unit, result, zero), result))

@@ -21,7 +21,7 @@ def pool_pads(site: Site) -> Iterator[ModelProto]:
     sizes = shape[2:] if shape is not None else [None] * len(kernel)
     begins, ends = [], []
     for size, reach, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        if size is None and stride > 1:
+        if size is None and stride > 1 and reach > 1:
             return
         beyond = 0 if size is None else size - (-(-size // stride) - 1) * stride - 1  # behind the last window's start
         total = max(0, (reach - 1) * dilation - beyond)

@@ -20,12 +20,18 @@ def scales_channels(site: Site) -> bool:
 
 
 def quantized_products(site: Site) -> Iterator[ModelProto]:
-    """Scale the operands and the bias, multiply, and quantize the result. Source: the operators' documentation."""
+    """Scale the operands and the bias, multiply, and quantize the result. Source: the operators' documentation.
+
+    Weights whose scales are known only at run time are multiplied as they are, and the products scaled: the built-in OpenVINO provider
+    ends the process over weights that are scaled at run time.
+    """
     places = (1, 2, 4, 5, 6, 7)
     if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
         return
     if not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
-        return  # the built-in OpenVINO provider ends the process over weights that are scaled at run time
+        if (scaled := _scaled_after(site)) is not None:
+            yield scaled
+        return
     body = Body(site, site.opsets if site.opset >= _WITH_AXIS else None)
     made = [_one(body, site, site.input(i)) for i in (6, 7)]
     if site.op_type == "QLinearConv":
@@ -38,6 +44,31 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
         b, _ = _dequantized(body, site, 3, ranks[1] - 1)
         product = body("MatMul", a, b)
     yield body.finish(body("QuantizeLinear", product, *made))
+
+
+def _scaled_after(site: Site) -> ModelProto | None:
+    """The product of the integers, then scaled: they are exact in float32, and so are their sums up to 2**24."""
+    body, ranks = Body(site), [site.rank(site.input(i)) or 0 for i in (0, 3)]
+    if min(ranks) < 2 or site.elem_type(site.input(1)) != TensorProto.FLOAT:
+        return None
+    rows, columns, channels = (-1, 1), (-1,), (1, -1, *[1] * (ranks[0] - 2))
+    conv = site.op_type == "QLinearConv"
+    x, w = (body.cast(site.input(i), TensorProto.FLOAT) for i in (0, 3))
+    zeros = ((2, (1,)), (5, (-1, *[1] * (ranks[1] - 1)))) if conv else ((2, rows), (5, columns))
+    zero, w_zero = (
+        body("Reshape", body.cast(site.input(i), TensorProto.FLOAT), body.ints(*places)) for i, places in zeros
+    )
+    x = body("Sub", x, zero)
+    if conv:
+        total = body("Conv", x, body("Sub", w, w_zero), **site.attributes())
+    else:  # OpenVINO takes what is subtracted from constant weights for a constant too
+        total = body("Sub", body("MatMul", x, w), body("Mul", body("ReduceSum", x, body.ints(-1)), w_zero))
+    if site.has_input(8):
+        total = body("Add", total, body("Reshape", body.cast(site.input(8), TensorProto.FLOAT), body.ints(*channels)))
+    scales = ((1, (1,)), (4, channels)) if conv else ((1, rows), (4, columns))
+    scale = body("Mul", *(body("Reshape", site.input(i), body.ints(*places)) for i, places in scales))
+    product = body("Mul", total, scale)
+    return body.finish(body("QuantizeLinear", product, *(_one(body, site, site.input(i)) for i in (6, 7))))
 
 
 def _convolved(body: Body, site: Site) -> str:

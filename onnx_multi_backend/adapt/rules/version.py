@@ -9,6 +9,7 @@ import onnx
 import onnx.version_converter
 from onnx import ModelProto, helper
 
+from onnx_multi_backend.adapt.rules.older_resize import RESIZE, older_resize
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 #: The first opset whose elementwise operators broadcast as today's.
@@ -29,7 +30,12 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
     if site.is_("Clip") and site.opset < _CLIP_INPUTS and site.elem_type(site.input(0)):
         yield _clip(site)
         return
+    if site.is_("Resize", "Upsample") and _MODERN <= site.opset < RESIZE <= site.target:
+        yield from older_resize(site)
+        return
     targets = [_MODERN, site.target] if site.opset < _MODERN else [site.target]
+    if site.is_("Upsample"):
+        targets = targets[:1]  # from there on it is written as above
     for target in targets:
         way = site.op_type, site.opset, target
         if site.domain or site.opset == target or way in _NO_WAY:

@@ -222,11 +222,12 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ConvInteger": _COLUMN,
     "ConvTranspose": Several((Only({"openvino": "<2026"}, form_defects.convolved), form_defects.conv_transpose)),
     "DFT": _fourier,
-    "DequantizeLinear": form_defects.scaled,
+    "DequantizeLinear": Several((form_defects.dequantized, form_defects.scaled)),
     "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": _recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
     "GatherND": _gather_nd,
+    "Gemm": form_defects.gemm,
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, form_defects.branches),
     "LRN": form_defects.lrn,
@@ -262,7 +263,10 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceL2": form_defects.reduced,
     "ReduceLogSum": Only({"openvino": ">=2026"}, form_defects.reduced),
     "ReduceLogSumExp": Several(
-        (Only({"openvino": ">=2026"}, form_defects.reduced), Only({"openvino": "<2026"}, form_defects.exponentials))
+        (
+            Only({"openvino": ">=2026"}, Several((form_defects.reduced, form_defects.infinite_constant))),
+            Only({"openvino": "<2026"}, form_defects.exponentials),
+        )
     ),
     "ReduceMax": special_values.find,
     "ReduceMin": special_values.find,

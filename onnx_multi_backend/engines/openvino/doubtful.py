@@ -10,6 +10,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
+from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
@@ -42,6 +43,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "Gather":
         return facts.may_be_empty or _gathers_far(node, facts)
+    if node.op_type == "Gemm":
+        return len(node.input) > 2 and any(a.name == "beta" and not a.f for a in node.attribute)
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
@@ -65,6 +68,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in ("Conv", "ConvInteger"):
         return False
     if node.op_type == "QLinearConv" and _may_scale_channels(node, facts):
+        return True
+    if node.op_type == "DequantizeLinear" and _may_be_rounded(node, facts):
         return True
     if node.op_type in PLACES:
         return _scales_at_run_time(node, facts)
@@ -143,6 +148,15 @@ def _scales_at_run_time(node: NodeProto, facts: Facts) -> bool:
     """Whether a node has a scale or a zero point that is not known before anything runs."""
     places = [i for _, *factors in PLACES[node.op_type] for i in factors]
     return any(i < len(node.input) and node.input[i] and node.input[i] not in facts.known for i in places)
+
+
+def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
+    """Whether a DequantizeLinear may have a scale of bfloat16, or constants that float16 does not hold."""
+    if len(node.input) < 2 or facts.model.functions:
+        return len(node.input) > 1
+    scale = facts.kinds.get(node.input[1]) or frozenset(filter(facts.may_hold, HALVES))
+    wide = any(not facts.kinds.get(name, frozenset()).isdisjoint(WIDE) for name in node.input[::2])
+    return TensorProto.BFLOAT16 in scale or (wide and TensorProto.FLOAT16 in scale)
 
 
 def _may_scale_channels(node: NodeProto, facts: Facts) -> bool:

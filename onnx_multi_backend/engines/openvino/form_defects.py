@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -12,7 +13,9 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
+from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
+from onnx_multi_backend.adapt.rules.gemm_without_c import reads_c_for_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
@@ -71,6 +74,13 @@ def gather(site: Site) -> Defect | None:
     size = shape[axis] if -len(shape) <= axis < len(shape) else None
     if size is not None and ((indices >= size) | (indices < -size)).any():
         return Defect("indices beyond the data give zeros, where ONNX has an error", wrong=True)
+    return None
+
+
+def gemm(site: Site) -> Defect | None:
+    """Source: measured."""
+    if reads_c_for_nothing(site):
+        return Defect("with beta=0, C is multiplied by 0: NaN where it is NaN or infinite", wrong=True)
     return None
 
 
@@ -240,6 +250,16 @@ def exponentials(site: Site) -> Defect | None:
     )
 
 
+def infinite_constant(site: Site) -> Defect | None:
+    """Source: measured; of numbers that are given at run time it is right."""
+    x = site.input(0)
+    known = site.constant(x)
+    finite = known is not None and np.isfinite(known.astype(np.float64)).all()
+    if not site.is_known(x) or finite or site.elem_type(x) in INTEGER_BITS:
+        return None
+    return Defect("of a constant, an infinite maximum is subtracted from itself: NaN", wrong=True)
+
+
 def lp_normalization(site: Site) -> Defect | None:
     return Defect("a small number is added to the norm")
 
@@ -247,6 +267,13 @@ def lp_normalization(site: Site) -> Defect | None:
 def matmul_integer(site: Site) -> Defect | None:
     if site.rank(site.input(0)) == 1:
         return Defect("the axis that a vector is given is left in the result", wrong=True)
+    return None
+
+
+def dequantized(site: Site) -> Defect | None:
+    """Source: measured; what is given at run time is computed in float32, but for bfloat16."""
+    if is_wide(site) and (site.elem_type(site.input(1)) == TensorProto.BFLOAT16 or not holds_its_constants(site)):
+        return Defect("integers are limited and rounded to 16 bits before they are scaled", wrong=True)
     return None
 
 

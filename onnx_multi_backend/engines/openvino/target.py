@@ -15,7 +15,8 @@ from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.rules.lstm_steps import lstm_steps
+from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.openvino import (
@@ -205,6 +206,11 @@ class OpenvinoTarget(Target):
         known = defects.find(site) if site.op_type not in mending.MENDED else None
         found = known or integers.find(site, written=written)
         return found or (special_values.find(site) if written else None)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What the execution providers leave to ONNX Runtime's kernels."""
+        return (lstm_steps,)
 
     @property
     def values_lost(self) -> Lost:

@@ -14,6 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, versi
 
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.quantization import silent
+from onnx_multi_backend.engines.ort.raised_resize import RESIZE, say_where_pixels_lie
 from onnx_multi_backend.errors import CalibrationTableError, UnsupportedModelError
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 from onnx_multi_backend.models.node_order import in_order
@@ -216,6 +217,8 @@ def _raised(model: ModelProto, label: str) -> ModelProto:
                 "it leaves the nodes of branches and loops in a wrong order."
             )  # the checker does not see it
         raised = version_converter.convert_version(model, OPSET)
+        if opset < RESIZE:
+            say_where_pixels_lie(raised.graph, opset)
         onnx.checker.check_model(raised, full_check=True)
     except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise UnsupportedModelError(
