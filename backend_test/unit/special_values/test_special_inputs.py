@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, parser
+from onnx import ModelProto, TensorProto, numpy_helper, parser
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -130,6 +130,16 @@ def test_openvino_still_loses_it(operator: str, openvino: type[omb.Preset]) -> N
         found = rep.run([x])[0]
     row = operator in ("Softmax", "LogSoftmax")
     assert not (np.isnan(found[0]).all() if row else np.isnan(found[0, 3]))
+
+
+def test_the_logarithm_of_a_sum_of_exponentials_still_loses_it(openvino: type[omb.Preset]) -> None:
+    model = models.one_node("ReduceLogSumExp", [models.tensor("x", [2, 3])], [models.tensor("y", [2, 1])], opset=18)
+    model.graph.node[0].input.append("axes")
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
+    rep = openvino.prepare(model)
+    with pytest.warns(omb.PrecisionWarning, match="ReduceLogSumExp"):
+        found = rep.run([np.float32([[1, np.nan, 2], [1, 2, 3]])])[0]
+    assert not np.isnan(found).any()
 
 
 def test_a_constant_with_nan_is_told_when_the_model_is_prepared(losing: type[omb.Preset]) -> None:

@@ -54,6 +54,7 @@ _NAN_LOST: Mapping[str, str] = {
     "MaxPool": "the largest of the others",
     "Min": "the other operand",
     "RNN": "what an activation makes of it",
+    "ReduceLogSumExp": "inf, or a number",
     "Relu": "0",
     "Resize": "left out of its neighbours' sums",
     "ScatterElements": "left out of a maximum or minimum",
