@@ -45,6 +45,10 @@ class RefusedError(Exception):
         self.lacks_kernel = lacks_kernel
 
 
+class EmptyTensorError(RunError):
+    """A run fails since the engine does not take a tensor without elements, whose shape is fixed."""
+
+
 class Session:
     """A compiled model. Safe from several threads; what `run` returns belongs to the caller.
 

@@ -144,6 +144,11 @@ class Target(Engine):
         """The same target, tuned for many runs at once; itself where there is nothing to tune."""
         return self
 
+    @property
+    def spare(self) -> Target | None:
+        """What runs a model instead, once a run fails with an `EmptyTensorError`; None where nothing may."""
+        return None
+
     def with_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None) -> Target:
         """The same target on other execution providers of ONNX Runtime.
 

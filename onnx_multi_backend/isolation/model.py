@@ -43,7 +43,6 @@ class IsolatedModel(PreparedModel):
             input_example=None,
         )
         self.device = facts.device
-        self._placement: tuple[NodePlacement, ...] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -51,10 +50,9 @@ class IsolatedModel(PreparedModel):
         return self._host.pid
 
     def placement(self) -> tuple[NodePlacement, ...]:
-        """Where each node runs."""
-        if self._placement is None:
-            self._placement = self._host.call("placement")
-        return self._placement
+        """Where each node runs: asked for each time, since another provider may have taken over."""
+        placed: tuple[NodePlacement, ...] = self._host.call("placement")
+        return placed
 
     def get_providers(self) -> list[str]:
         """The execution providers that the session holds, by priority."""
@@ -75,13 +73,11 @@ class IsolatedModel(PreparedModel):
         """Prepare the model again on other execution providers; see `PreparedModel.set_providers`."""
         facts = self._host.set_providers(names, options)
         self.provider, self.device, self.adaptations = facts.provider, facts.device, facts.adaptations
-        self._placement = None
         self._recipe = replace(self._recipe, providers=facts.providers)
 
     def close(self) -> None:
         """End the process. A run after that is a RunError; results of earlier runs stay valid."""
         self._host.close()
-        self._placement = None
         super().close()
 
 

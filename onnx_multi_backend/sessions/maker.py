@@ -16,6 +16,7 @@ from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.coded import coded
 from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Built, Payload
+from onnx_multi_backend.engines.spared import SparedSession
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.models.origin import Origin
@@ -124,7 +125,18 @@ class SessionMaker:
             self.origin = self.origin.linked()
             if self._ready is not None:
                 self._ready = _Ready(loaded.linked(), adapted)
-        return coded(built.after(adapted.changes), adapted.strings)
+        built = coded(built.after(adapted.changes), adapted.strings)
+        return built if (spare := target.spare) is None else self._spared(built, target, spare, shapes)
+
+    def _spared(
+        self, built: Built, target: Target, spare: Target, shapes: Mapping[str, tuple[int, ...]] | None
+    ) -> Built:
+        """The session, with another one in reserve: that of the model as the user gave it, compiled when it is needed."""
+        words = (
+            f"{target.preset}: {target.requested[0]} does not take a tensor without elements that {self.signature.label} makes or gets. "
+            f"All of it runs on {spare.requested[0]} from now on."
+        )
+        return replace(built, session=SparedSession(built.session, lambda: self(spare, shapes).session, words))
 
     def _adapt(self, loaded: LoadedModel) -> _Ready:
         unsorted = loaded.reordered and not (self._limits.sorts_nodes and loaded.is_plain)

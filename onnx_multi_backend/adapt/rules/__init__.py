@@ -25,6 +25,7 @@ from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_rows import loop_rows
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
+from onnx_multi_backend.adapt.rules.loop_strings import loop_strings
 from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
@@ -98,6 +99,7 @@ RULES: tuple[Rule, ...] = (
     gemm_without_c,
     grid_sample,
     loop_of_no_steps,
+    loop_strings,
     loop_states,
     loop_rows,
     lp_normalization,

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
@@ -61,6 +62,20 @@ def _conv_integer(site: Site) -> Defect | None:
 def _fourier(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) == TensorProto.FLOAT:
         return Defect("float32 is summed in float32: zeros come out as residues of up to 3e-4 (onnx/onnx#4798)")
+    return None
+
+
+def _loop(site: Site) -> Defect | None:
+    """Source: measured with 1.31 and 1.32. An Identity in a Loop's body shares the memory of what it passes on."""
+    if shared_rows(site):
+        return Defect("strings are moved into a scan output: a value that it passes on is empty afterwards", wrong=True)
+    return None
+
+
+def _loop_before_1_31(site: Site) -> Defect | None:
+    """Source: measured with 1.24, 1.25 and 1.27; it happens in a run."""
+    if rows_of_strings(site):
+        return Defect("a scan output of strings is copied byte by byte, which ends the process", wrong=True)
     return None
 
 
@@ -131,6 +146,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "DFT": _fourier,
     "GRU": _recurrent,
     "LSTM": _recurrent,
+    "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
     "MaxPool": _pool,
     "MaxUnpool": _max_unpool,
@@ -157,6 +173,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "ConvInteger":
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
         return zero is None or list(zero.dims) not in ([], [1])
+    if node.op_type == "Loop":
+        return may_collect_strings(node)
     if node.op_type == "OneHot":
         return applies(_BEFORE_1_31)
     return node.op_type in DEFECTS

@@ -53,6 +53,7 @@ _OPENVINO = Record(
 BUILT_IN = replace(
     _OPENVINO,
     device_option="device_type",
+    takes_no_empty_tensors=True,
     miscounts_inputs=True,
     zero_packed_outputs=True,
     least_nodes=4,

@@ -60,6 +60,8 @@ class Record:
         Whether it computes some nodes wrongly together, as `engines.across_nodes` knows.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
+    takes_no_empty_tensors : bool
+        Whether a run fails in which it gets a tensor without elements, of a fixed shape.
     zero_packed_outputs : bool
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
@@ -98,6 +100,7 @@ class Record:
     keeps_defaults: bool = False
     mixes_nodes: bool = False
     loses_empty_inputs: bool = False
+    takes_no_empty_tensors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
     leaves_text: bool = False

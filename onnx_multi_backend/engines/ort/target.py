@@ -250,6 +250,14 @@ class OrtTarget(OrtEngine):
         chosen = tuple(zip(names, texts, strict=True))
         return replace(self, providers=chosen, device=device, shape_options=None, library=library)
 
+    @property
+    def spare(self) -> OrtTarget | None:
+        """The CPU provider, where others fail on tensors without elements and `fallback` lets nodes run there."""
+        if self.fallback == "none" or not any(known.takes_no_empty_tensors for known in self.records):
+            return None
+        device = Device(providers.default_device(providers.CPU))
+        return replace(self, providers=((providers.CPU, {}),), device=device, shape_options=None, library="")
+
     def from_device(self, value: Any) -> Any:
         """Take over an array on a GPU, where the first provider runs on one."""
         on_gpu = bool(self.records[0].nvidia_library)

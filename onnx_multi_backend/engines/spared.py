@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that another one takes over from, once a run meets a tensor without elements that the engine does not take."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.session import EmptyTensorError, Feeds, Session, Value
+from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError
+from onnx_multi_backend.user_warnings import warn
+
+
+class SparedSession(Session):
+    """Runs on the first session; from the first `EmptyTensorError` on, that run included, on another.
+
+    The shape of the tensor is fixed where this happens, so that the first session would fail again. All that a session tells, its
+    placement too, is of the one that the next run is for.
+
+    Parameters
+    ----------
+    session : Session
+    make : callable
+        Makes the other one, when it is needed.
+    words : str
+        Of the warning.
+    """
+
+    def __init__(self, session: Session, make: Callable[[], Session], words: str) -> None:
+        self._first = self._session = session
+        self._make, self._words = make, words
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        """Run, on the other session where the first one cannot."""
+        try:
+            return self._session.run(feeds, run_options)
+        except EmptyTensorError as error:
+            return self._other(error).run(feeds, run_options)
+
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """As `run`."""
+        try:
+            return self._session.run_to_device(feeds, run_options, device)
+        except EmptyTensorError as error:
+            return self._other(error).run_to_device(feeds, run_options, device)
+
+    def _other(self, error: EmptyTensorError) -> Session:
+        if self._session is self._first:
+            try:
+                made = self._make()
+            except OnnxMultiBackendError as refused:
+                raise error from refused
+            with self._lock:
+                if was_first := self._session is self._first:  # no other thread was quicker
+                    self._session = made
+            if was_first:
+                warn(self._words, FallbackWarning)
+        return self._session
+
+    @property
+    def in_flight(self) -> int:
+        return self._session.in_flight
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Make a run on the session that runs by now."""
+        return self._session.bind(inputs, outputs)
+
+    def placement(self) -> tuple[NodePlacement, ...]:
+        return self._session.placement()
+
+    def get_providers(self) -> list[str]:
+        return self._session.get_providers()
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return self._session.get_provider_options()
+
+    def end_profiling(self) -> str:
+        return self._session.end_profiling()
