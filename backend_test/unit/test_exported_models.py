@@ -26,9 +26,9 @@ NAMES = (
 
 #: What the models that an engine refuses need and the engine lacks; each of them is named.
 REFUSED = {
-    ("Openvino", "trees"): {"Gather", "ai.onnx.ml.OneHotEncoder", "ai.onnx.ml.TreeEnsembleClassifier"},
-    ("Openvino", "linear"): {"Identity", *(f"ai.onnx.ml.{o}" for o in ("Scaler", "LinearClassifier", "ZipMap"))},
-    ("Openvino", "text"): {"Reshape", "StringNormalizer", "com.microsoft.Tokenizer", "ai.onnx.ml.LinearClassifier"},
+    ("Openvino", "trees"): {"ai.onnx.ml.OneHotEncoder", "ai.onnx.ml.TreeEnsembleClassifier"},
+    ("Openvino", "linear"): {*(f"ai.onnx.ml.{o}" for o in ("Scaler", "LinearClassifier", "ZipMap"))},
+    ("Openvino", "text"): {"StringNormalizer", "com.microsoft.Tokenizer", "ai.onnx.ml.LinearClassifier"},
     ("OrtOpenvino", "linear"): {f"ai.onnx.ml.{o}" for o in ("Scaler", "LinearClassifier", "Normalizer", "ZipMap")},
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ import pytest
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.engines.ort.target import OrtTarget
+from onnx_multi_backend.engines.session import Built
+from onnx_multi_backend.sessions import by_shape
 from onnx_multi_backend.sessions.by_shape import SessionsByShape
 
 #: Seconds in which anything here happens, however slow the machine.
@@ -88,6 +90,29 @@ def test_threads_with_the_same_new_shape_compile_it_once(preset: type[omb.Preset
         gate.open.set()
         assert {run.result(SOON)[0].shape for run in runs} == {(2, 3)}
     assert gate.rows.count(2) == 1
+
+
+def test_a_thread_that_comes_as_another_ends_compiling_takes_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other one compiles is kept between this one's first look and its own compiling."""
+    compiled: list[Any] = []
+
+    def compile_for(shapes: Any) -> Built:
+        compiled.append(shapes)
+        return Built(None)  # type: ignore[arg-type]
+
+    sessions = SessionsByShape(compile_for)
+    others: list[Built] = []
+
+    class Late(Future):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            super().__init__()
+            if not others:
+                others.append(Built(None))  # type: ignore[arg-type]
+                others[0] = sessions.get({"x": (2, 3)})
+
+    monkeypatch.setattr(by_shape, "Future", Late)
+    assert sessions.get({"x": (2, 3)}) is others[0]
+    assert len(compiled) == 1
 
 
 def test_a_compilation_that_fails_fails_for_all_who_waited_and_is_tried_again(

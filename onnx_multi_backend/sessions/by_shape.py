@@ -45,6 +45,8 @@ class SessionsByShape:
             mine: Future[Built] = Future()
             try:
                 with self._lock:
+                    if key in self._kept:  # meanwhile, by another thread
+                        continue
                     compiling = self._compiling.setdefault(key, mine)
                 if compiling is mine:
                     return self._compile(key, shapes, mine)
