@@ -46,6 +46,8 @@ def test_run_takes_names_of_outputs_first(preset: type[omb.Preset]) -> None:
         rep.run(["q"], {"x": X})
     with pytest.raises(omb.InputError):
         rep.run(None, {"q": X})
+    with pytest.raises(omb.OptionError, match=r"Pass several inputs as one list: run\(\[a, b\]\)"):
+        rep.run(X, X)
 
 
 def test_options_of_a_run_come_last(ort_cpu: type[omb.Preset]) -> None:
