@@ -95,8 +95,8 @@ def _advantage(objective: str, interval: Interval, what: str) -> str:
         )
     if bounded(interval) and interval.low <= 1 <= interval.high:
         return f"Not measurably faster than {what} ({times} times as fast{sure})."
-    more = sure[2:] if sure else "they were not timed in turns often enough to say between what"
-    return f"{times} times as fast as {what} ({more})."
+    more = sure[2:] if sure else "too few rounds in turn for a confidence interval"
+    return f"{times[0].upper()}{times[1:]} times as fast as {what} ({more})."
 
 
 def no_winner(report: Report) -> str:
