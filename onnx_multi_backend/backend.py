@@ -111,7 +111,8 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
             f"There is no device {device!r}.{similar(head, [*_ROUTES, 'GPU'])} Devices: CPU, CUDA[:N], GPU[:N], TENSORRT[:N], "
-            "OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass preset=NAME."
+            "OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass preset=NAME, for another execution provider "
+            "preset='Ort' and provider_name=NAME."
         )
     name, prefix = _ROUTES[head]
     chosen = get_preset(name)

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend.engines.ort import providers as ort_providers
 from onnx_multi_backend.engines.ort.provider_list import with_options
-from onnx_multi_backend.errors import InputError, OptionError
+from onnx_multi_backend.errors import FallbackWarning, InputError, OptionError
+from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.sessions.signature import ModelMetadata
+from onnx_multi_backend.user_warnings import warn
 
 #: Names the preset of sessions that name none.
 VARIABLE = "ONNX_MULTI_BACKEND_PRESET"
@@ -27,9 +30,14 @@ _PRESETS = {
     "OpenVINOExecutionProvider": "OrtOpenvino",
 }
 
+#: Runs operators of a service and none of ONNX: ONNX Runtime lists it first on hosts without any other than the CPU's.
+_AZURE = "AzureExecutionProvider"
+
 
 class InferenceSession:
-    """A model on a preset, with the methods of ``onnxruntime.InferenceSession``.
+    """A model on a preset, with the methods of ``onnxruntime.InferenceSession`` that run a model and describe it.
+
+    There is no ``io_binding``, ``run_async`` or ``run_with_ort_values``: use `prepared`, which has ``bind`` and ``run_many``.
 
     Parameters
     ----------
@@ -38,6 +46,7 @@ class InferenceSession:
         Passed on to the presets on ONNX Runtime.
     providers : sequence of str, or of (str, mapping), optional
         ONNX Runtime's names by priority: the first that can be used here decides the preset, CPU where none is named.
+        A `FallbackWarning` says why those before it cannot be used.
     provider_options : sequence of mapping, optional
         One mapping a provider.
     preset : str, optional
@@ -134,6 +143,7 @@ class InferenceSession:
 def _chosen(named: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[str, Any]]:
     """The preset for the first provider that can be used here, with its options; for the last where none can."""
     found: tuple[str, dict[str, Any]] = ("OrtCpu", {})
+    unusable: list[str] = []
     for provider, options in named:
         name = _PRESETS.get(provider)
         if name is None:
@@ -142,6 +152,21 @@ def _chosen(named: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[s
             found = (name, {})
         else:
             found = (name, {"provider_options": dict(options)})
-        if name is not None and get_preset(name).availability().usable:
+        if provider == _AZURE:
+            continue
+        reason = _why_unusable(provider)
+        if reason is None:
+            if unusable:
+                warn(f"{provider} is used, because {'; '.join(unusable)}.", FallbackWarning)
             break
+        unusable.append(f"{provider} is not usable: {reason}")
     return found
+
+
+def _why_unusable(provider: str) -> str | None:
+    """Why a provider cannot be used here, None where it can."""
+    if (name := _PRESETS.get(provider)) is not None:
+        available = get_preset(name).availability()
+        return None if available.usable else available.reason
+    problem = ort_providers.why_unusable(provider, Device(ort_providers.default_device(provider)))
+    return None if problem is None else problem.reason

@@ -13,6 +13,9 @@ from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend import inference_session
+from onnx_multi_backend.engines.ort import providers as ort_providers
+from onnx_multi_backend.presets.answers import Availability
 
 X = np.float32([[-1, 2, 3]])
 CPU = "CPUExecutionProvider"
@@ -43,6 +46,8 @@ def test_run_takes_names_of_outputs_first(preset: type[omb.Preset]) -> None:
         rep.run(["q"], {"x": X})
     with pytest.raises(omb.InputError):
         rep.run(None, {"q": X})
+    with pytest.raises(omb.OptionError, match=r"Pass several inputs as one list: run\(\[a, b\]\)"):
+        rep.run(X, X)
 
 
 def test_options_of_a_run_come_last(ort_cpu: type[omb.Preset]) -> None:
@@ -161,14 +166,44 @@ def test_the_first_provider_that_can_be_used_decides(ort_cpu: type[omb.Preset]) 
     model = two_outputs().SerializeToString()
     assert omb.InferenceSession(model).prepared.preset == "OrtCpu"
     options = [{}, {"arena_extend_strategy": "kSameAsRequested"}]
-    wanted = ["TensorrtExecutionProvider", CPU]
-    assert omb.InferenceSession(model, providers=wanted, provider_options=options).prepared.preset == "OrtCpu"
+    wanted = ["NoSuchExecutionProvider", CPU]
+    with pytest.warns(
+        omb.FallbackWarning, match="CPUExecutionProvider is used, because NoSuchExecutionProvider is not"
+    ):
+        session = omb.InferenceSession(model, providers=wanted, provider_options=options)
+    assert session.prepared.preset == "OrtCpu"
     pairs = [("CPUExecutionProvider", {"use_arena": 1})]
     assert omb.InferenceSession(model, providers=pairs).get_providers() == [CPU]
     with pytest.raises(omb.OptionError, match="1 mappings for 2 providers"):
         omb.InferenceSession(model, providers=wanted, provider_options=[{}])
     with pytest.raises(omb.OptionError):
         omb.InferenceSession(model, preset="NoSuchPreset")
+
+
+def test_a_provider_that_cannot_be_used_is_named_with_the_reason(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unusable = Availability(False, (), "onnxruntime", "no driver was found")
+    monkeypatch.setattr(omb.OrtCudaBackend, "availability", lambda: unusable)
+    with pytest.warns(omb.FallbackWarning, match="CUDAExecutionProvider is not usable: no driver was found") as warned:
+        session = omb.InferenceSession(two_outputs().SerializeToString(), providers=["CUDAExecutionProvider", CPU])
+    assert session.prepared.preset == "OrtCpu"
+    assert warned[0].filename == __file__
+
+
+def test_a_provider_without_a_preset_of_its_own_counts_in_its_place(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ort_providers, "why_unusable", lambda provider, device: None)
+    named = [("MyExecutionProvider", {}), (CPU, {})]
+    assert inference_session._chosen(named) == ("Ort", {"provider_name": "MyExecutionProvider", "provider_options": {}})
+
+
+@pytest.mark.filterwarnings("error")
+def test_azures_provider_is_passed_over_as_it_computes_nothing(ort_cpu: type[omb.Preset]) -> None:
+    data = two_outputs().SerializeToString()
+    session = omb.InferenceSession(data, providers=["AzureExecutionProvider", CPU])
+    assert session.prepared.preset == "OrtCpu"
 
 
 def test_onnx_runtimes_name_may_be_replaced(preset: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,6 +300,10 @@ def test_a_gpu_is_nvidias_unless_openvino_alone_has_one(ort_cpu: type[omb.Preset
 def test_an_unknown_name_says_what_it_may_have_meant(ort_cpu: type[omb.Preset]) -> None:
     with pytest.raises(omb.DeviceError, match=r"no device 'openvin'\. Did you mean 'OPENVINO'\?"):
         omb.prepare(models.relu(), "openvin")
+    with pytest.raises(omb.DeviceError, match=r"for another execution provider preset='Ort' and provider_name=NAME"):
+        omb.prepare(models.relu(), "DmlExecutionProvider")
+    named = omb.prepare(models.relu(), preset="Ort", provider_name="CPUExecutionProvider")
+    assert named.get_providers() == ["CPUExecutionProvider"]
     with pytest.raises(omb.OptionError, match=r"no preset 'OrtCuba'\. Did you mean 'OrtCuda'\?"):
         omb.prepare(models.relu(), preset="OrtCuba")
     assert omb.prepare(models.relu(), preset="ortcpu").preset == "OrtCpu"

@@ -67,6 +67,24 @@ def test_every_row_of_results_is_looked_at() -> None:
     assert len(RESULTS) == 7
 
 
+def test_the_scoreboard_says_what_the_baselines_hold() -> None:
+    compared = 0
+    for row in rows("| backend | engine | devices |"):
+        preset = row[0].strip("`").partition(" ")[0]
+        if preset not in omb.presets():
+            continue  # another package's backend, which has no baseline
+        cases = json.loads((BASELINES / f"{file_stem(preset, 'partial')}@{release(row[1])}.json").read_text("utf-8"))[
+            "cases"
+        ]
+        held = Counter(cases.values())
+        labels = ("native", "adapted", "fallback", "pass", "unsupported", "xfail", "fail")
+        assert [int(figure) for figure in row[5:12]] == [held[label] for label in labels], row[0]
+        passed = sum(held[label] for label in labels[:4])
+        assert row[3:5] == [str(len(cases)), f"{passed} ({100 * passed / len(cases):.1f} %)"], row[0]
+        compared += 1
+    assert compared == 4
+
+
 def test_the_presets_are_all_there() -> None:
     named = [re.findall(r"`(\w+)`", row[0])[0] for row in rows("| preset | engine and provider |")]
     assert named == [f"{name}Backend" for name in omb.presets() if hasattr(omb, f"{name}Backend")]

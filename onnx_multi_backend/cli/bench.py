@@ -35,7 +35,11 @@ def bench(
     threads: Annotated[
         int | None,
         typer.Option(
-            "--threads", metavar="N", min=1, help="For every preset; its own default without.", show_default=False
+            "--threads",
+            metavar="N",
+            min=1,
+            help="Threads for every preset; without it each preset has its own default.",
+            show_default=False,
         ),
     ] = None,
     seconds: Annotated[

@@ -85,7 +85,7 @@ def info(*, cache_dir: CacheDir = None, json: Json = False) -> None:
 
 @app.command(name="clear")
 def clear_(*, cache_dir: CacheDir = None) -> None:
-    """Remove all entries; files that are none stay."""
+    """Remove all entries; other files in the folder stay."""
     root = _root(cache_dir)
     removed = clear(root)
     count = f"{len(removed)} entr{'y' if len(removed) == 1 else 'ies'}"

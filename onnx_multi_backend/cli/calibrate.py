@@ -74,7 +74,13 @@ def quantize(
     *,
     data: Data,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.onnx", help="The int8 model.", show_default=False)],
-    target: Annotated[Target, typer.Option("--target", help="Where it is to run.")] = _PORTABLE,
+    target: Annotated[
+        Target,
+        typer.Option(
+            "--target",
+            help="What the int8 model is for: any engine, OpenVINO, ONNX Runtime's CPU provider, or TensorRT.",
+        ),
+    ] = _PORTABLE,
     method: How = _MINMAX,
     batches: Batches = None,
     report: Annotated[
@@ -91,7 +97,14 @@ def quantize(
         ),
     ] = None,
     min_cosine: Annotated[
-        float, typer.Option("--min-cosine", metavar="X", min=-1, max=1, help="The least of any output on any batch.")
+        float,
+        typer.Option(
+            "--min-cosine",
+            metavar="X",
+            min=-1,
+            max=1,
+            help="The least cosine similarity to the float model, of any output on any batch.",
+        ),
     ] = 0.99,
     metric: Annotated[
         str | None,

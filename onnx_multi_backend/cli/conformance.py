@@ -85,10 +85,10 @@ def conformance(
         int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes at once; by default the cores.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="What a case may take.")
+        float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Time limit of a case.")
     ] = TIMEOUT,
     memory: Annotated[
-        str | None, _option("--memory", metavar="SIZE", help="What a process may hold, as 2GiB; on Linux.")
+        str | None, _option("--memory", metavar="SIZE", help="Memory limit of a process, such as 2GiB (Linux only).")
     ] = None,
     out: Annotated[
         Path | None, _option("--out", metavar="DIR", help="Write the reports here: report.json, index.html, and more.")
@@ -106,7 +106,7 @@ def conformance(
         _option(
             "--expectations-dir",
             metavar="DIR",
-            help="Files of known failures, one a preset. By default those that come with the package.",
+            help="A folder of files of known failures, one for each preset. By default those that come with the package.",
         ),
     ] = None,
     write_expectations: Annotated[
@@ -133,8 +133,8 @@ def conformance(
 
     Without --preset or --backend it runs every preset usable here except Ort, which with the CPU provider repeats OrtCpu.
 
-    Each case runs in a process that may die. It gets a label that tells how it passed (native, adapted, fallback, pass)
-    or why it did not; --coverage prints the operators covered by each backend. A known failure is an xfail; one that passes, and
+    Each case runs in a worker process, so a crash costs only that case. It gets a label that tells how it passed (native,
+    adapted, fallback, pass) or why it did not; --coverage prints the operators covered by each backend. A known failure is an xfail; one that passes, and
     any other failure, makes the exit code 1. With --fallback or --option a known failure may pass.
     """
     if fail_on == FailOn.REGRESSIONS and compare_with is None:

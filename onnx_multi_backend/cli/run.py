@@ -10,6 +10,8 @@ import typer
 
 from onnx_multi_backend import backend
 from onnx_multi_backend.cli import arguments, console, inputs, outputs
+from onnx_multi_backend.cli.timed import Shapes
+from onnx_multi_backend.cli.timed import shapes as parse_shapes
 from onnx_multi_backend.errors import InputError, OptionError, RunError
 from onnx_multi_backend.models import random_inputs
 from onnx_multi_backend.models.loading import load
@@ -21,6 +23,7 @@ Examples:
   onnx-multi-backend run model.onnx --input image.npy
   onnx-multi-backend run model.onnx --input ids=ids.npy --input mask=mask.pb --save out.npz
   onnx-multi-backend run model.onnx --random --seed 7 --dim batch=4 --device CUDA:0
+  onnx-multi-backend run model.onnx --random --shape x=1,3,320,320
   onnx-multi-backend run model.onnx --random --preset OrtCpu --option intra_op_num_threads=2
 """
 
@@ -45,6 +48,7 @@ def run(
             show_default=False,
         ),
     ] = None,
+    shape: Shapes = None,
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="FILE.npz", help="Save the outputs by name.", show_default=False),
@@ -81,6 +85,8 @@ def run(
     inputs.check_files(files)
     if dim and not random:
         raise InputError("--dim goes with --random.")
+    if shape and not random:
+        raise InputError("--shape goes with --random.")
     if save is not None:
         outputs.check_target(save)
     options = arguments.parse_options(option, fallback)
@@ -94,9 +100,14 @@ def run(
         prepared = _prepare(model, preset, device, options)
     infos = prepared.get_inputs()
     values = inputs.read(files, infos)
+    drawn = ""
     missing = [info for info in infos if info.name not in values]
     if random:
-        sizes = random_inputs.parse_dims(dim or (), infos)
+        sizes = {
+            **random_inputs.parse_dims(dim or (), infos),
+            **random_inputs.sizes_of(parse_shapes(shape) or {}, infos),
+        }
+        drawn = ", ".join(f"{info.name}: {random_inputs.shape_of(info, sizes)}" for info in missing)
         values.update(random_inputs.draw(missing, seed, sizes, random_inputs.tables(load(model).proto)))
     elif missing and not files:
         raise InputError(f"Give the inputs with --input NAME=FILE, or --random. {'; '.join(map(str, missing))}.")
@@ -105,14 +116,14 @@ def run(
     except RunError as error:
         if not random:
             raise
-        drawn = ", ".join(f"{info.name}: {random_inputs.shape_of(info, sizes)}" for info in missing)
         raise RunError(
-            f"{error} The inputs were drawn at random ({drawn}); give what the model needs with --input NAME=FILE or --dim."
+            f"{error} The inputs were drawn at random ({drawn}); give what the model needs with --input NAME=FILE, --shape or "
+            "--dim."
         ) from error
     named = dict(zip((info.name for info in prepared.get_outputs()), results, strict=True))
     if save is not None:
         outputs.save(save, named)
-    _show(prepared, named)
+    _show(prepared, named, drawn)
     if save is not None:
         console.line(f"Saved {save}")
 
@@ -124,9 +135,11 @@ def _prepare(model: str, preset: str | None, device: str | None, options: dict[s
     return chosen.prepare(model, device, **{**arguments.SUPPLIED.get(preset, {}), **options})
 
 
-def _show(prepared: PreparedModel, named: dict[str, Any]) -> None:
+def _show(prepared: PreparedModel, named: dict[str, Any], drawn: str) -> None:
     device = f" on {prepared.device}" if prepared.device else ""
     adapted = f", {count} adaptation{'s' if count > 1 else ''}" if (count := len(prepared.adaptations)) else ""
     console.heading(f"{prepared.preset}{device}{adapted}")
+    if drawn:
+        console.line(f"Drawn at random: {drawn}")
     rows = [row for name, value in named.items() for row in outputs.rows(name, value)]
     console.table(["Output", "Type", "Shape", "Values"], rows)

@@ -12,7 +12,7 @@ from onnx_multi_backend.host import cpus
 def show() -> None:
     """Print the number and what decides about it."""
     here = cpus.usable()
-    number = f"{here.threads} on the CPU" if here.limited else "as many as the engine takes"
+    number = f"{here.threads} on the CPU" if here.limited else "the engine's default"
     console.line()
     console.heading("Threads, where you name no number")
     console.line(f"{number}: {here.why}", indent=2)

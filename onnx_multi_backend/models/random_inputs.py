@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from onnx import ModelProto
 
-from onnx_multi_backend.errors import InputError
+from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError
 from onnx_multi_backend.models.tensors import TensorInfo
 
 #: Integers are drawn below this number: small, because they are often indices.
@@ -52,6 +53,39 @@ def parse_dims(given: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, i
             )
         dims[name] = int(size)
     return dims
+
+
+def sizes_of(shapes: Mapping[str, Sequence[int]], infos: Sequence[TensorInfo]) -> dict[str, int]:
+    """The sizes of the dimensions that whole shapes fix, by ``INPUT:AXIS``.
+
+    Raises
+    ------
+    OptionError
+        A shape does not fit its input.
+    """
+    by_name = {info.name: info for info in infos}
+    sizes: dict[str, int] = {}
+    for name, shape in shapes.items():
+        if name not in by_name:
+            raise OptionError(
+                f"The shape of {name!r}: there is no such input; there are {', '.join(by_name) or 'none'}."
+            )
+        if isinstance(shape, str) or not isinstance(shape, Sequence) or not all(map(_is_size, shape)):
+            raise OptionTypeError(f"The shape of {name!r} is a list of sizes; {shape!r} was given.")
+        declared = by_name[name].shape
+        if declared is not None and len(declared) != len(shape):
+            raise OptionError(f"The shape {tuple(shape)} does not fit the input {by_name[name]}.")
+        for axis, (size, dim) in enumerate(zip(shape, declared or (), strict=False)):
+            if isinstance(dim, int) and dim != size:
+                raise OptionError(
+                    f"The shape {tuple(shape)} does not fit the input {by_name[name]}: dimension {axis} is {dim}."
+                )
+            sizes[f"{name}:{axis}"] = int(size)
+    return sizes
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, numbers.Integral) and not isinstance(size, bool) and int(size) >= 0
 
 
 def draw(

@@ -193,7 +193,9 @@ def settle(
             settled[name] = others(name, value)
         else:
             listed = ", ".join(["device", *known])
-            raise OptionError(f"{preset} has no option {name!r}. Its options are {listed}.")
+            mappings = " or ".join(o for o in ("session_options", "provider_options") if o in known)
+            engines = f" ONNX Runtime's own options go into {mappings}." if mappings else ""
+            raise OptionError(f"{preset} has no option {name!r}. Its options are {listed}.{engines}")
     for option in known.values():
         if option.name not in settled:
             if option.default is REQUIRED:

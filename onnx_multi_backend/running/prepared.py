@@ -171,6 +171,11 @@ class PreparedModel(BackendRep):
             return results
         made = {output.name: i for i, output in enumerate(self._outputs)}
         wanted = [names] if isinstance(names, str) else list(names)
+        if not all(isinstance(name, str) for name in wanted):
+            raise OptionError(
+                f"{self._label}: of two arguments to run the first names outputs, which are strings; {type(names).__name__} given. "
+                "Pass several inputs as one list: run([a, b])."
+            )
         if unknown := [name for name in wanted if name not in made]:
             raise OptionError(
                 f"{self._label} has no output {', '.join(map(repr, unknown))}; it has {', '.join(map(repr, made))}. Name these, or "

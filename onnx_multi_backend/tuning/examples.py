@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import itertools
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from onnx_multi_backend.adapt.pipeline import untouched
-from onnx_multi_backend.errors import InputError, OptionError, OptionTypeError
+from onnx_multi_backend.errors import InputError, OptionError
 from onnx_multi_backend.models import random_inputs
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.running.feeds import FeedMaker
@@ -76,7 +75,7 @@ def examples_of(
         if shapes:
             raise OptionError("shapes are those of inputs that are drawn at random. Leave them out beside inputs.")
         return Examples(inputs, random=False, signature=made)
-    sizes = _sizes(made, shapes or {})
+    sizes = random_inputs.sizes_of(shapes or {}, made.inputs)
     below = random_inputs.tables(loaded.proto)
     try:
         drawn = [
@@ -85,28 +84,6 @@ def examples_of(
     except InputError as error:
         raise InputError(f"{made.label}: no inputs can be drawn: {error} Give an input_example.") from error
     return Examples(drawn, random=True, signature=made)
-
-
-def _sizes(made: Signature, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    infos = {info.name: info for info in made.inputs}
-    sizes: dict[str, int] = {}
-    for name, shape in shapes.items():
-        if name not in infos:
-            raise OptionError(f"shapes: {made.label} has no input {name!r}; it has {', '.join(infos) or 'none'}.")
-        if isinstance(shape, str) or not isinstance(shape, Sequence) or not all(map(_is_size, shape)):
-            raise OptionTypeError(f"shapes: {name!r} has a list of sizes; {shape!r} was given.")
-        declared = infos[name].shape
-        if declared is not None and len(declared) != len(shape):
-            raise OptionError(f"shapes: {name!r} has {len(declared)} dimensions; {tuple(shape)} was given.")
-        for axis, (size, dim) in enumerate(zip(shape, declared or (), strict=False)):
-            if isinstance(dim, int) and dim != size:
-                raise OptionError(f"shapes: dimension {axis} of {name!r} is {dim}; {size} was given.")
-            sizes[f"{name}:{axis}"] = int(size)
-    return sizes
-
-
-def _is_size(size: Any) -> bool:
-    return isinstance(size, numbers.Integral) and not isinstance(size, bool) and int(size) >= 0
 
 
 def _described(value: Any) -> str:

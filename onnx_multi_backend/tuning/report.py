@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -149,7 +150,7 @@ class Report:
         return self.best is not None and self.best.noise > NOISY
 
     def __str__(self) -> str:
-        return self.to_markdown()
+        return html.unescape(self.to_markdown())
 
     def __repr__(self) -> str:
         return f"Report({self.kind!r}, {self.model!r}, {len(self.measurements)} configurations)"

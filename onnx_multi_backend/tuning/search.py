@@ -323,8 +323,8 @@ class Search:
         if not candidate.float32 and self._trials.reference is None:
             return "it computes in less than float32, and without a reference no limit can be checked"
         if not candidate.float32 and not self._trials.limits.given:
-            return "it computes in less than float32: min_cosine or max_error allows that"
-        return "it takes inputs of these shapes alone: static_shapes=True allows that"
+            return "it computes in less than float32: min_cosine or max_error (--min-cosine, --max-error) allows that"
+        return "it takes inputs of these shapes alone: static_shapes=True (--static-shapes) allows that"
 
     def _left(self) -> float:
         """Seconds until the search has to end: until the finals, and in them until the budget is spent."""

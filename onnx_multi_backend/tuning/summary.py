@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx_multi_backend.measuring.figures import (
@@ -40,8 +41,10 @@ def headline(report: Report) -> str:
 
 def _winner(report: Report, best: Measurement) -> str:
     usable = [m for m in report.measurements if m.outcome is Outcome.MEASURED]
+    if len(report.measurements) == 1:
+        return f"Measured: {best.name}"
     what = objective_of(report).better.capitalize()
-    return f"{what}: {best.name}" if len(usable) > 1 else f"The only one that gives a usable result: {best.name}"
+    return f"{what}: {best.name}" if len(usable) > 1 else f"The only one with a usable result: {best.name}"
 
 
 def figure(report: Report, measurement: Measurement) -> str:
@@ -92,8 +95,8 @@ def _advantage(objective: str, interval: Interval, what: str) -> str:
         )
     if bounded(interval) and interval.low <= 1 <= interval.high:
         return f"Not measurably faster than {what} ({times} times as fast{sure})."
-    more = sure[2:] if sure else "they were not timed in turns often enough to say between what"
-    return f"{times} times as fast as {what} ({more})."
+    more = sure[2:] if sure else "too few rounds in turn for a confidence interval"
+    return f"{times[0].upper()}{times[1:]} times as fast as {what} ({more})."
 
 
 def no_winner(report: Report) -> str:
@@ -116,7 +119,7 @@ def notices(report: Report) -> list[str]:
     found = []
     if report.random:
         found.append(
-            "The inputs were drawn at random. Times may depend on what is in them, and errors do: give real inputs before you trust an error."
+            f"The inputs were drawn at random{_shapes(report.inputs)}. Times may depend on what is in them, and errors do: give real inputs before you trust an error."
         )
     if report.best is not None and report.noisy and not any("machine was noisy" in note for note in report.notes):
         found.append(
@@ -126,6 +129,13 @@ def notices(report: Report) -> list[str]:
     if not report.reference:
         found.append("There is no reference: nothing is known of errors.")
     return [*found, *report.notes]
+
+
+def _shapes(inputs: Mapping[str, str], most: int = 4) -> str:
+    """The inputs with their types and shapes, the first of many: `` (x: float32 [1, 3])``."""
+    listed = [f"{name}: {what}" for name, what in itertools.islice(inputs.items(), most)]
+    more = [f"{len(inputs) - most} more"] if len(inputs) > most else []
+    return f" ({'; '.join([*listed, *more])})" if listed else ""
 
 
 def counts(report: Report) -> str:

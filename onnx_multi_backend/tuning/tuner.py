@@ -127,7 +127,7 @@ def tune(
         before = time.monotonic()
         variants, told = int8_variants(model, batches, names, min_cosine)
         started += (took := time.monotonic() - before)
-        notes += [*told, f"making int8 models took {took:.0f} s beside the budget"]
+        notes += [*told, f"Making int8 models took {took:.0f} s beside the budget."]
     tuning = _Tuning(model, loaded, digest, examples, limits, objective, float(budget_s), tell, started)
     return tuning.run(names, variants, notes, static_shapes=static_shapes, processes=processes)
 
@@ -187,12 +187,12 @@ class _Tuning:
                 search.settle()
                 if search.best is None:
                     raise
-                notes.append("the search was interrupted: this is the best of what had been tried")
+                notes.append("The search was interrupted: this is the best of what had been tried.")
             best = search.best
             if best is None:
                 raise UnsupportedModelError(self._nothing(trials))
             if not search.measured_again:
-                notes.append("there was no time to measure the best ones again in new processes")
+                notes.append("There was no time to measure the best ones again in new processes.")
             report = self._report(trials, best, right, notes)
         made = next((v.made.model for v in variants if v.name == best.candidate.model), None)
         return Tuned(report.named(report.chosen).setup, report, made)
@@ -211,8 +211,8 @@ class _Tuning:
     def _report(self, trials: Trials, best: Trial, right: reference.Reference, notes: list[str]) -> Report:
         if best.measurement().noise > NOISY:
             notes.append(
-                f"the machine was noisy: times of the chosen setup differ by {share_text(best.measurement().noise)} between rounds, "
-                "processes or parts of the search, so its figures are rough"
+                f"The machine was noisy: times of the chosen setup differ by {share_text(best.measurement().noise)} between rounds, "
+                "processes or parts of the search, so its figures are rough."
             )
         measurements = tuple(trial.measurement(best) for trial in trials.tried)
         chosen = best.candidate.name

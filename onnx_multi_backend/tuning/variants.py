@@ -57,10 +57,10 @@ def int8_variants(
                 progress=False,
             )
         except OnnxMultiBackendError as error:
-            notes.append(f"no int8 for {target}: {error}")
+            notes.append(f"No int8 for {target}: {error}")
             continue
         if made.report.quantized:
             found.append(Variant(f"int8 ({target})", runs, made))
         else:
-            notes.append(f"no int8 for {target}: {made.report.reason}")
+            notes.append(f"No int8 for {target}: {made.report.reason}")
     return found, notes

@@ -152,6 +152,11 @@ def test_wrong_use_is_an_error(cli: Cli, saved: Save, arguments: list[str], mess
     assert cli("inspect", saved(models.relu()), *arguments).error().startswith(message)
 
 
+def test_an_option_of_onnx_runtimes_session_is_told_its_place(cli: Cli, saved: Save) -> None:
+    done = cli("inspect", saved(models.relu()), "--preset", "OrtCpu", "--option", "graph_optimization_level=0")
+    assert done.error().endswith("ONNX Runtime's own options go into session_options.")
+
+
 @pytest.mark.parametrize("arguments", [["--preset", "OrtCuda"], ["--device", "CUDA:0"]])
 def test_a_device_that_is_not_there_is_an_error_with_its_cure(
     cli: Cli, saved: Save, no_gpu: None, arguments: list[str]

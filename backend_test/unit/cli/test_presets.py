@@ -98,7 +98,7 @@ def test_what_openvino_makes_of_this_cpu_is_shown(cli: Cli, openvino: object) ->
         ),
         (
             Cpus(16, frozenset(range(16)), None, Path("/nowhere")),
-            "as many as the engine takes: no limit, 16 CPUs",
+            "the engine's default: no limit, 16 CPUs",
             {"number": None, "cpus": 16, "cpus_of_host": 16},
         ),
     ],

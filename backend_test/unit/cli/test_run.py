@@ -95,6 +95,12 @@ def test_random_inputs_are_the_same_for_the_same_seed(cli: Cli, relu: Path) -> N
     assert saved_output("--dim", "N=4").shape == (4, 100)
 
 
+def test_the_shape_of_what_is_drawn_is_given_and_shown(cli: Cli, relu: Path) -> None:
+    done = cli("run", relu, "--random", "--shape", "x=4,100", "--save", "out.npz")
+    assert "Drawn at random: x: [4, 100]\n" in done.out
+    assert np.load("out.npz")["y"].shape == (4, 100)
+
+
 def test_random_fills_only_what_no_file_gives(cli: Cli, subtract: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "b.npy", np.full((1, 3), 7, np.float32))
     done = cli("run", subtract, "--random", "--input", "b=b.npy", "--save", "out.npz")
@@ -229,6 +235,13 @@ def test_the_preset_and_its_options_can_be_chosen(cli: Cli, relu: Path) -> None:
         (["--random", "--dim", "N=x"], "--dim is written NAME=SIZE or INPUT:AXIS=SIZE"),
         (["--random", "--dim", "a:1=2"], "By input and axis: a:0, b:0."),
         (["--dim", "N=2"], "--dim goes with --random."),
+        (["--shape", "a=2,3"], "--shape goes with --random."),
+        (["--random", "--shape", "c=2,3"], "The shape of 'c': there is no such input; there are a, b."),
+        (["--random", "--shape", "a=2,3,4"], "The shape (2, 3, 4) does not fit the input a: tensor(float)[N, 3]."),
+        (
+            ["--random", "--shape", "a=2,4"],
+            "The shape (2, 4) does not fit the input a: tensor(float)[N, 3]: dimension 1 is 3.",
+        ),
         (["--random", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--random", "--save", "out.txt"], "--save out.txt: the file's name ends with .npz."),
         (["--random", "--save", "no/out.npz"], "--save no/out.npz: there is no folder 'no'."),
@@ -311,6 +324,7 @@ def test_what_was_drawn_is_told_where_it_does_not_fit(cli: Cli, saved: Save) -> 
     )
     error = cli("run", saved(made), "--random").error()
     assert (
-        "drawn at random (a: [1, 3], b: [2, 16]); give what the model needs with --input NAME=FILE or --dim." in error
+        "drawn at random (a: [1, 3], b: [2, 16]); give what the model needs with --input NAME=FILE, --shape or --dim."
+        in error
     )
     assert cli("run", saved(made), "--random", "--dim", "y=3").code == 0

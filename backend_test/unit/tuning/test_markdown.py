@@ -21,6 +21,12 @@ def test_result_machine_and_inputs() -> None:
         assert words in text
 
 
+def test_printed_it_has_no_entities() -> None:
+    report = replace(made.bench(), inputs={"x": "float32 [1, 3]"})
+    assert "x: float32 [1, 3] (" in str(report)
+    assert "[" not in next(line for line in render(report).splitlines() if line.startswith("- Inputs"))
+
+
 def test_the_table_is_github_s_and_ordered() -> None:
     report = made.bench()
     rows = [line for line in render(report).splitlines() if line.startswith("|")]

@@ -46,10 +46,14 @@ def test_no_winner_is_named_within_noise() -> None:
     assert "Fastest: A" in page
 
 
+def test_a_single_configuration_is_no_winner() -> None:
+    assert "Measured: A" in render(made.report([made.measured("A")]))
+
+
 def test_notices() -> None:
     noisy = made.report([made.measured("A", noise=0.6)], random=True, reference="", notes=("a <note>",))
     page = render(noisy)
-    for words in ("drawn at random", "too noisy", "no reference", "a &lt;note&gt;"):
+    for words in ("drawn at random (", "too noisy", "no reference", "a &lt;note&gt;"):
         assert words in page
 
 
