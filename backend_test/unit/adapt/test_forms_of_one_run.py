@@ -99,3 +99,36 @@ def test_forms_that_only_a_run_decides(preset: type[omb.Preset], form: str) -> N
         got = prepared.run([*values, np.ones(1, np.float32)])[0]
         assert got.shape == right.shape
         np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-6 if got.dtype.kind == "f" else 0)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("shape", ["1, 3, 6", "a, b, c"])
+def test_a_pool_without_padding_that_rounds_its_size_up(preset: type[omb.Preset], operator: str, shape: str) -> None:
+    """Its last window would start beyond the image."""
+    form = Form(
+        f"""(float[{shape}] x) => (float[d, e, f] y) {{
+        y = {operator} <auto_pad = "VALID", ceil_mode = 1, kernel_shape = [1], strides = [3]> (x) }}""",
+        [],
+        lambda x: x[..., ::3],
+        19,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = preset.prepare(form.model(), fallback="full")
+    for width in (6, 6) if "6" in shape else (6, 7, 6):
+        x = np.arange(3 * width, dtype=np.float32).reshape(1, 3, width)
+        np.testing.assert_array_equal(prepared.run([x, np.ones(1, np.float32)])[0], x[..., ::3])
+
+
+def test_a_product_of_integer_matrices_without_elements_is_refused_or_right(preset: type[omb.Preset]) -> None:
+    """What a rule wrote for it ended OpenVINO's process."""
+    form = Form("(int32[3, 0] a, int32[0, 5] b) => (int32[3, 5] y) { y = MatMul (a, b) }", [], np.matmul)
+    given = [np.zeros((3, 0), np.int32), np.zeros((0, 5), np.int32), np.ones(1, np.float32)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = preset.prepare(form.model(), fallback="full").run(given)[0]
+        except omb.UnsupportedModelError:
+            assert preset.name == "Openvino"
+            return
+    np.testing.assert_array_equal(result, np.zeros((3, 5), np.int32))

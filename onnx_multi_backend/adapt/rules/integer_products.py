@@ -32,6 +32,8 @@ def integer_products(site: Site) -> Iterator[ModelProto]:
     bits = next((bits for bits, most in _DIGITS if count <= most), None)
     if kind not in _TYPES or bits is None or (site.is_("Einsum") and len(site.node.input) > 2):
         return
+    if any(0 in (site.shape(name) or ()) for name in operands):  # OpenVINO ends the process over digits of nothing
+        return
     for width in (64, 32) if kind != _T.INT32 else (32,):
         body = Body(site)
         result = _multiplied(body, site, operands, bits, width)

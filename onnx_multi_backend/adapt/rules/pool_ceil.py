@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, pads_of
 from onnx_multi_backend.adapt.site import Body, Site
 
 
@@ -18,11 +19,11 @@ def pool_ceil(site: Site) -> Iterator[ModelProto]:
     shape, kernel = site.shape(site.input(0)), site.attribute("kernel_shape", [])
     if not site.is_("MaxPool") or not site.attribute("ceil_mode", 0) or shape is None or None in shape[2:]:
         return
-    if site.attribute("auto_pad", "NOTSET") != "NOTSET" or 0 in shape[2:]:
+    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT or 0 in shape[2:]:
         return
     count = len(kernel)
     strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
-    pads = site.attribute("pads", [0] * 2 * count)
+    pads = pads_of(site, count)
     ends = []
     for i, size in enumerate(shape[2:]):
         assert size is not None
@@ -34,6 +35,6 @@ def pool_ceil(site: Site) -> Iterator[ModelProto]:
             return
         ends.append(max(0, (windows - 1) * stride + reach - size - begin))
     body = Body(site)
-    given = site.attributes("ceil_mode", "pads")
+    given = site.attributes("ceil_mode", "pads", "auto_pad")
     results = body("MaxPool", site.input(0), outputs=len(site.node.output), pads=[*pads[:count], *ends], **given)
     yield body.finish(*(result if wanted else "" for result, wanted in zip(results, site.node.output, strict=True)))

@@ -10,16 +10,25 @@ from onnx import ModelProto
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
+#: Padding that is written out, or none.
+WRITTEN_OUT = ("NOTSET", "VALID")
+
+
+def pads_of(site: Site, count: int) -> list[int]:
+    """The pads of a pool that are written out: those before each of the `count` axes, then those behind."""
+    given: list[int] = site.attribute("pads", []) if site.attribute("auto_pad", "NOTSET") != "VALID" else []
+    return given or [0] * 2 * count
+
 
 def pool_windows(site: Site) -> Iterator[ModelProto]:
     """Cut these windows off. Source: MaxPool's documentation: a window starts in the image or in the padding before it."""
     kernel, rank = site.attribute("kernel_shape", []), site.rank(site.input(0))
     if not site.is_("AveragePool", "MaxPool") or not site.attribute("ceil_mode", 0) or rank is None:
         return
-    if GUARDED in site.node.name or site.attribute("auto_pad", "NOTSET") != "NOTSET":
+    if GUARDED in site.node.name or site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT:
         return
     count = len(kernel)
-    strides, pads = site.attribute("strides", [1] * count), site.attribute("pads", [0] * 2 * count)
+    strides, pads = site.attribute("strides", [1] * count), pads_of(site, count)
     body = Body(site, site.opsets if site.opset >= 10 else None)
     results = body(site.op_type, site.input(0), name=GUARDED, outputs=len(site.node.output), **site.attributes())
     axes = body.ints(*range(2, rank))

@@ -23,6 +23,7 @@ from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
 from onnx_multi_backend.adapt.rules.pool_order import counts_columns
+from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, pads_of
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
@@ -193,13 +194,13 @@ def indexed(site: Site) -> Defect | None:
 def pooled(site: Site) -> Defect | None:
     """Source of the sizes: MaxPool's documentation and ``convPoolShapeInference``, which drops windows in the padding."""
     kernel = site.attribute("kernel_shape", [])
-    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") != "NOTSET":
+    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT:
         return None
     if GUARDED in site.node.name:
         return None
     count = len(kernel)
     strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
-    pads = site.attribute("pads", [0] * 2 * count)
+    pads = pads_of(site, count)
     sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
     for i, size in enumerate(sizes):
         reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]

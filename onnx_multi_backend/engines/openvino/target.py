@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto, NodeProto
 
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.rules.lstm_steps import lstm_steps
@@ -34,6 +35,7 @@ from onnx_multi_backend.engines.openvino import (
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
@@ -82,6 +84,14 @@ class OpenvinoTarget(Target):
     def limits(self) -> OpenvinoLimits:
         """What OpenVINO accepts."""
         return OpenvinoLimits()
+
+    def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload without a Clip that its frontend would die of."""
+        found = without_clips_of_one_bound(payload.adapted.facts)
+        if found is None:
+            return payload, ()
+        model, changes = found
+        return payload.changed(model, *changes), changes
 
     def build(self, payload: Payload) -> Built:
         """Read and compile the model, with fixed input shapes where the payload has them."""
