@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions of constants whose exact results, or sums of squares on the way there, are beyond int32."""
+"""Reductions and Casts of constants whose exact results, or sums of squares on the way there, are beyond int32."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
     "ReduceSumSquare": lambda x, axes: (x * x).sum(axes),
 }
 _WIDE = frozenset({_T.INT64, _T.UINT64})
+#: The operators in question.
+COMPUTED = frozenset({*REDUCED, "Cast"})
+_UNSIGNED = (_T.UINT32, _T.UINT64)
 
 
 def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
@@ -42,8 +45,10 @@ def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
 def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     """Whether a node reduces a constant of 64 bits, or squares one of int32, to what int32 does not hold.
 
-    Sums and products of int32 wrap around in ONNX too.
+    Sums and products of int32 wrap around in ONNX too. A negative constant that is cast to an unsigned type is large.
     """
+    if node.op_type == "Cast":
+        return _becomes_large(node, constants)
     reduced = REDUCED.get(node.op_type)
     data = constants.get(node.input[0]) if reduced and node.input and not canonical(node.domain) else None
     if reduced is None or data is None:
@@ -63,6 +68,17 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     )  # of a scalar, numpy makes no array
     low, high = LIMITS[_T.INT32]
     return bool((found < low).any() or (found > high).any())
+
+
+def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
+    data = constants.get(node.input[0]) if node.input and not canonical(node.domain) else None
+    if (
+        data is None
+        or data.data_type not in LIMITS
+        or not any(a.name == "to" and a.i in _UNSIGNED for a in node.attribute)
+    ):
+        return False
+    return bool((numpy_helper.to_array(data).astype(object) < 0).any())
 
 
 def axes_given(node: NodeProto, constants: Mapping[str, TensorProto]) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
 from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, find_bounds, largest, reads_product
 from onnx_multi_backend.adapt.constant_reductions import (
-    REDUCED,
+    COMPUTED,
     axes_given,
     constants_of,
     leaves_int32,
@@ -28,7 +28,6 @@ from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 from onnx_multi_backend.models.inlining import inlined
 
 _DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
-_INTEGERS = frozenset({_INT32, TensorProto.INT64, TensorProto.UINT64})
 _LEAVES = "its result leaves what int32 holds"
 
 
@@ -102,15 +101,15 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         for name in wide_inputs.exact_in_float(graph, {n: kind for n, kind in wide.items() if kind in WIDE}):
             del wide[name]
     leaving = Leaving()
-    reductions: list[NodeProto] = []
+    computed_ahead: list[NodeProto] = []
     shifts: list[Shift] = []
     products: list[NodeProto] = []
 
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:
         if not found.uncertain and may_have_defect(node, operands):
             found.uncertain = True
-        if operands and node.op_type in REDUCED and operands[0].elem_type in _INTEGERS and not operands[0].sources:
-            reductions.append(node)
+        if operands and node.op_type in COMPUTED and not operands[0].sources:
+            computed_ahead.append(node)
         double = computed = False
         for value in operands:
             double = double or value.elem_type == _DOUBLE
@@ -141,8 +140,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         found.bounds = held_to_shifts(bounds.of_inputs, shifts)
         _hold_products(found.bounds, graph, products)
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows]
-    constants = constants_of(graph) if reductions else {}
-    found.overflows += [Concern(node, _LEAVES) for node in reductions if leaves_int32(node, constants)]
+    constants = constants_of(graph) if computed_ahead else {}
+    found.overflows += [Concern(node, _LEAVES) for node in computed_ahead if leaves_int32(node, constants)]
     return found
 
 

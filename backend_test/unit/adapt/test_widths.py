@@ -130,6 +130,19 @@ def test_a_constant_beyond_int32_refuses_the_model() -> None:
         OpenvinoBackend.prepare(model)
 
 
+@pytest.mark.parametrize("to", [TensorProto.UINT32, TensorProto.UINT64])
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+def test_a_negative_constant_that_becomes_unsigned_refuses_the_model(kind: type, to: int) -> None:
+    """It is cast before anything runs, and limited to int32 then."""
+    for number, refused in ((-3, True), (3, False)):
+        model = _model([_node("Cast", "c", to=to)], {}, to, ("c", np.array([1, number], kind)))
+        if refused:
+            with pytest.raises(UnsupportedModelError, match="its result leaves what int32 holds"):
+                OpenvinoBackend.prepare(model)
+        else:
+            np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([])[0], [1, 3])
+
+
 @pytest.mark.parametrize("operator", ["Max", "Min"])
 @pytest.mark.parametrize("others", [[], ["d"]])
 def test_of_constants_beyond_int32_alone_none_is_right(operator: str, others: list[str]) -> None:
