@@ -7,6 +7,8 @@ So it is before AveragePool with ceil_mode.
 A fusion ends the process of 1.24 to 1.32. Of a float16 MatMul with a constant, and a Transpose that moves the first axis to one of the last two places, the fusion makes one
 node; building the session then ends the process at the level ORT_ENABLE_ALL, which is the default. PyTorch writes this where a batch
 is not the first axis.
+
+Another one ends the process before 1.26, with a Where that reads a DequantizeLinear without a constant zero point.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ MERGING = "CommonSubexpressionElimination"
 
 def harmful_optimizers(contents: Contents) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""
-    return [*_of_pads(contents), *_of_halves(contents)]
+    return [*_of_pads(contents), *_of_halves(contents), *_of_choices(contents)]
 
 
 def _of_pads(contents: Contents) -> list[str]:
@@ -42,6 +44,11 @@ def _of_pads(contents: Contents) -> list[str]:
 def _pools(node: NodeProto) -> bool:
     ceils = any(a.name == "ceil_mode" and a.i for a in node.attribute)
     return node.op_type == "MaxPool" or (node.op_type == "AveragePool" and ceils)
+
+
+def _of_choices(contents: Contents) -> list[str]:
+    both = contents.has({"Where"}) and contents.has({"DequantizeLinear"})
+    return ["WhereDummyDq"] if both and applies({"onnxruntime": "<1.26"}) else []
 
 
 def _of_halves(contents: Contents) -> list[str]:
