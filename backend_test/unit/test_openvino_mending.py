@@ -137,3 +137,27 @@ def test_quotients_of_integer_constants_are_cut_off_towards_zero(openvino: type[
     y, z = prepared.run([x])
     np.testing.assert_array_equal(y, np.array([0, 0, 1], kind))
     np.testing.assert_array_equal(z, np.array([0, 0, 2], kind))
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "w = Softmax <axis = 1> (v)",
+        "f = Flatten <axis = 1> (v) w = Softmax <axis = 1> (f)",
+        "k = Constant <value = int64[2] {3, 2}> () r = Reshape (v, k) w = Softmax <axis = 1> (r)",
+    ],
+)
+def test_a_softmax_in_a_loop_leaves_what_the_next_step_reads(preset: type[omb.Preset], nodes: str, opset: int) -> None:
+    """OpenVINO computes it in place: the second step had the Softmax of the first one's result."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[3, 2] v, float[3, 2] x, int64 n) => (float[3, 2] y) {{
+            go = Constant <value = bool {{1}}> ()
+            y = Loop (n, go, x) <body = b (int64 i, bool c, float[3, 2] s) => (bool d, float[3, 2] t) {{
+                d = Identity (c) {nodes} t = Add (w, s) }}> }}"""
+    )
+    prepared = preset.prepare(model, fallback="full") if preset.name == "OrtOpenvino" else preset.prepare(model)
+    v, x = np.float32([[1, 0], [0, 1], [0, 0]]), np.zeros((3, 2), np.float32)
+    once = np.exp(v) / np.exp(v).sum(1, keepdims=True)
+    for count in (3, 1, 0, 2):
+        np.testing.assert_allclose(prepared.run([v, x, np.array(count)])[0], count * once, rtol=1e-5)

@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import unsigned_weights
 from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.byte_products import may_saturate
-from onnx_multi_backend.engines.openvino import constant_paths, mending, passing, runtime, wide_inputs
+from onnx_multi_backend.engines.openvino import constant_paths, in_place, mending, passing, runtime, wide_inputs
 from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
@@ -55,7 +55,7 @@ def read_model(payload: Payload) -> Read:
         contents, changes = Contents(model), (*changes, *more)
     if payload.lowering:
         changes = (*changes, *wide_inputs.in_float(made), *mending.mend(made, contents), *passing.keep_apart(made))
-        changes = (*changes, *constant_paths.fold(made, contents))
+        changes = (*changes, *in_place.keep_inputs(made, contents), *constant_paths.fold(made, contents))
     return Read(made, memory, changes)
 
 
