@@ -352,3 +352,27 @@ def test_a_node_without_outputs_that_is_rewritten(ort_cpu: type[omb.Preset]) -> 
     made = models.model(nodes, inputs, [models.tensor("y", None)], opsets={"": 4})
     with pytest.raises(omb.InvalidModelError, match="No Op registered for Attention"):
         ort_cpu.prepare(made)
+
+
+def test_a_pool_of_too_few_pads_is_refused_in_words(engine: type[omb.Preset]) -> None:
+    made = models.one_node(
+        "MaxPool",
+        [models.tensor("x", [1, 1, 4, 4])],
+        [models.tensor("y", None)],
+        ceil_mode=1,
+        kernel_shape=[2, 2],
+        pads=[1],
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        engine.prepare(made)
+
+
+def test_an_input_of_no_type_is_refused_in_words(openvino: type[omb.Preset]) -> None:
+    """OpenVINO compiles it, and makes no request for a run."""
+    made = models.model(
+        [models.node("Equal", ["x", "z"], ["y"])],
+        [models.tensor("x", [2], TensorProto.UNDEFINED), models.tensor("z", [2])],
+        [models.tensor("y", [2], TensorProto.BOOL)],
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(made).run([np.ones(2, np.float32), np.ones(2, np.float32)])

@@ -201,6 +201,8 @@ def pooled(site: Site) -> Defect | None:
     count = len(kernel)
     strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
     pads = pads_of(site, count)
+    if len(pads) != 2 * count:
+        return None  # it is not valid
     sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
     for i, size in enumerate(sizes):
         reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]

@@ -158,7 +158,11 @@ class OpenvinoSession(Session):
         return int(self.native.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def _request(self) -> Request:
-        return Request(self.native.create_infer_request(), self._inputs, self._outputs)
+        try:
+            native = self.native.create_infer_request()
+        except self._errors as error:
+            raise _run_error(error) from error
+        return Request(native, self._inputs, self._outputs)
 
     def contradicts_declared_types(self) -> bool:
         """Whether an output comes in another type of numpy's than the model declares."""
