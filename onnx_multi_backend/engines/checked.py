@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.delegating import DelegatingSession
 from onnx_multi_backend.engines.session import Feeds, Session, Value
 
 
-class CheckedSession(Session):
+class CheckedSession(DelegatingSession):
     """Checks some inputs of each run, and hands it to the session behind.
 
     Parameters
@@ -21,16 +21,9 @@ class CheckedSession(Session):
     """
 
     def __init__(self, session: Session, checks: Sequence[tuple[str, Callable[[Any], None]]]) -> None:
-        self._session = session
+        super().__init__(session)
         self._run = session.run
         self._checks = checks
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    @property
-    def in_flight(self) -> int:
-        return self._session.in_flight
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Check the inputs, and run."""
@@ -56,15 +49,3 @@ class CheckedSession(Session):
             run()
 
         return bound
-
-    def placement(self) -> tuple[NodePlacement, ...]:
-        return self._session.placement()
-
-    def get_providers(self) -> list[str]:
-        return self._session.get_providers()
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        return self._session.get_provider_options()
-
-    def end_profiling(self) -> str:
-        return self._session.end_profiling()

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.delegating import DelegatingSession
 from onnx_multi_backend.engines.session import EmptyTensorError, Feeds, Session, Value
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError
 from onnx_multi_backend.user_warnings import warn
 
 
-class SparedSession(Session):
+class SparedSession(DelegatingSession):
     """Runs on the first session; from the first `EmptyTensorError` on, that run included, on another.
 
     The shape of the tensor is fixed where this happens, so that the first session would fail again. All that a session tells, its
@@ -29,12 +29,10 @@ class SparedSession(Session):
     """
 
     def __init__(self, session: Session, make: Callable[[], Session], words: str) -> None:
-        self._first = self._session = session
+        super().__init__(session)
+        self._first = session
         self._make, self._words = make, words
         self._lock = threading.Lock()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run, on the other session where the first one cannot."""
@@ -63,22 +61,6 @@ class SparedSession(Session):
                 warn(self._words, FallbackWarning)
         return self._session
 
-    @property
-    def in_flight(self) -> int:
-        return self._session.in_flight
-
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on the session that runs by now."""
         return self._session.bind(inputs, outputs)
-
-    def placement(self) -> tuple[NodePlacement, ...]:
-        return self._session.placement()
-
-    def get_providers(self) -> list[str]:
-        return self._session.get_providers()
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        return self._session.get_provider_options()
-
-    def end_profiling(self) -> str:
-        return self._session.end_profiling()
