@@ -47,8 +47,9 @@ def readers_of_constants_beyond(graph: GraphProto, outer: Mapping[str, Value]) -
     inner: list[GraphProto] = []
     for node in graph.node:
         kind = node.op_type
-        if kind == "Constant" and not canonical(node.domain) and (made := of_constant(node)).elem_type in WIDE:
-            own[node.output[0]] = made
+        if kind == "Constant":
+            if _may_be_wide(node) and (made := of_constant(node)).elem_type in WIDE:
+                own[node.output[0]] = made
         elif node.domain or may_hold_graphs(kind):
             inner += subgraphs(node)
     known = {
@@ -63,6 +64,13 @@ def readers_of_constants_beyond(graph: GraphProto, outer: Mapping[str, Value]) -
                     yield node, name
     for body in inner:
         yield from readers_of_constants_beyond(body, known)
+
+
+def _may_be_wide(constant: NodeProto) -> bool:
+    """Whether a Constant may hold wide integers: its values need not be read to tell."""
+    return not canonical(constant.domain) and all(
+        not a.HasField("t") or a.t.data_type in WIDE for a in constant.attribute
+    )
 
 
 def reads_beyond(site: Site) -> bool:

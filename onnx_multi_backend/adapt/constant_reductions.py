@@ -10,7 +10,8 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import SMALL_BYTES
-from onnx_multi_backend.adapt.values import LIMITS
+from onnx_multi_backend.adapt.operation import Made
+from onnx_multi_backend.adapt.values import LIMITS, Value
 from onnx_multi_backend.models.graph_walk import canonical
 
 _T = TensorProto
@@ -25,8 +26,6 @@ REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
     "ReduceSumSquare": lambda x, axes: (x * x).sum(axes),
 }
 _WIDE = frozenset({_T.INT64, _T.UINT64})
-#: The operators in question.
-COMPUTED = frozenset({*REDUCED, "Cast"})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
 
 
@@ -40,6 +39,13 @@ def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
     given = {v.name for v in graph.input}
     stored = {t.name: t for t in graph.initializer if t.name not in given}
     return {n: t for n, t in (made | stored).items() if t.data_location != _T.EXTERNAL and t.ByteSize() < SMALL_BYTES}
+
+
+def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
+    """Whether `leaves_int32` need be asked, of a node and what is known of what it reads and makes."""
+    if not operands or operands[0].sources or operands[0].elem_type not in LIMITS:
+        return False
+    return node.op_type in REDUCED or (node.op_type == "Cast" and made.values[0].elem_type in _UNSIGNED)
 
 
 def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto
 
@@ -39,12 +39,11 @@ class Facts:
     @functools.cached_property
     def constants(self) -> Mapping[str, TensorProto]:
         """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
-        return dict(self.small_tensors())
+        return {name: tensor for name, tensor in self._named() if _is_small(tensor)}
 
-    def small_tensors(self) -> Iterator[tuple[str, TensorProto]]:
-        """The same, each of those that share a name."""
-        named = [*((t.name, t) for t in self.contents.tensors), *self._made()]
-        return ((name, tensor) for name, tensor in named if _is_small(tensor))
+    def small_tensors(self, names: Collection[str]) -> Iterator[tuple[str, TensorProto]]:
+        """The same of some names, each of those that share one."""
+        return ((name, tensor) for name, tensor in self._named() if name in names and _is_small(tensor))
 
     def may_know(self, node: NodeProto, place: int) -> bool:
         """Whether an input of a node may be a small constant; what a local function is given may be anything."""
@@ -61,6 +60,10 @@ class Facts:
         times = Counter([*(name for name, _ in named), *(v.name for graph in graphs for v in graph.input)])
         return {name: tensor for name, tensor in named if times[name] == 1 and _is_small(tensor)}
 
+    def _named(self) -> Iterator[tuple[str, TensorProto]]:
+        yield from ((tensor.name, tensor) for tensor in self.contents.tensors)
+        yield from self._made()
+
     def _made(self) -> Iterator[tuple[str, TensorProto]]:
         for node in self.contents.of("Constant"):
             if node.attribute and node.attribute[0].HasField("t"):
@@ -76,7 +79,7 @@ class Facts:
     def kinds(self) -> Mapping[str, frozenset[int]]:
         """The element types of the values that are known before anything runs: several where a name stands more than once."""
         found: dict[str, set[int]] = {}
-        for name, tensor in [*((t.name, t) for t in self.contents.tensors), *self._made()]:
+        for name, tensor in self._named():
             found.setdefault(name, set()).add(tensor.data_type)
         return {name: frozenset(kinds) for name, kinds in found.items()}
 
@@ -119,7 +122,7 @@ class Facts:
         return self._held[kind]
 
     def _may_hold(self, kind: int) -> bool:
-        if self.model.functions or any(t.data_type == kind for t in self.contents.tensors):
+        if self.model.functions or kind in self.contents.tensor_types:
             return True
         kinds = [v.type for v in self.model.graph.input]
         return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, kind) for t in kinds) or any(

@@ -50,9 +50,7 @@ def is_string(kind: TypeProto) -> bool:
 
 def has_string_constants(contents: Contents) -> bool:
     """Whether a model holds strings, in initializers, attributes or Constants."""
-    return any(tensor.data_type == _STRING for tensor in contents.tensors) or any(
-        text_of(node) is not None for node in contents.of("Constant")
-    )
+    return _STRING in contents.tensor_types or any(text_of(node) is not None for node in contents.of("Constant"))
 
 
 def text_of(node: NodeProto) -> AttributeProto | None:

@@ -13,10 +13,10 @@ from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
 from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, find_bounds, largest, reads_product
 from onnx_multi_backend.adapt.constant_reductions import (
-    COMPUTED,
     axes_given,
     constants_of,
     leaves_int32,
+    may_leave_int32,
     reduces_nothing,
 )
 from onnx_multi_backend.adapt.operation import Made
@@ -108,7 +108,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:
         if not found.uncertain and may_have_defect(node, operands):
             found.uncertain = True
-        if operands and node.op_type in COMPUTED and not operands[0].sources:
+        if may_leave_int32(node, operands, made):
             computed_ahead.append(node)
         double = computed = False
         for value in operands:

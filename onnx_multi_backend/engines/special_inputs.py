@@ -3,23 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnx_multi_backend.engines.checked import CheckedSession
 from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
+from onnx_multi_backend.engines.special_constants import FLOATS, special_constants
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.errors import InputError, OnnxMultiBackendError, PrecisionWarning, UnsupportedModelError
 from onnx_multi_backend.user_warnings import warn
 
 _T = TensorProto
-_FLOATS = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16})
-
 #: Of types that numpy does not search quickly, the bits of inf: those of NaN are beyond, whatever the sign.
 _INFINITE: Mapping[int, int] = {_T.FLOAT16: 0x7C00, _T.BFLOAT16: 0x7F80}
 _SIGN = 0x8000
@@ -37,7 +36,7 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
     own = {edge.engine_name: name for name, edge in payload.adapted.inputs.items()}
     given = payload.adapted.proto.graph.input
     kinds = {v.name: v.type.tensor_type.elem_type for v in given}
-    names = {name: (own.get(name, name), kind) for name, kind in kinds.items() if kind in _FLOATS}
+    names = {name: (own.get(name, name), kind) for name, kind in kinds.items() if kind in FLOATS}
     if not lost:
         return built
 
@@ -45,31 +44,15 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
         return _of(lost, runs_on_requested(target, built))
 
     refuses = target.precision_policy == "strict"
-    for value, of in lost.items():
-        if made := _constant_with(value, payload, of):
-            Notice(payload.loaded.label, here, refuses=refuses, error=UnsupportedModelError).tell(
-                f"constant {made!r}", value
-            )
-            break
+    for value, made in special_constants(payload.adapted.facts, lost).items():
+        notice = Notice(payload.loaded.label, here, refuses=refuses, error=UnsupportedModelError)
+        notice.tell(f"constant {made!r}", value)
+        break
     if not names:
         return built
     facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here())}
     notice = Notice(payload.loaded.label, here, refuses=refuses)
     return replace(built, session=_session(built, names, notice), facts=facts)
-
-
-def _constant_with(value: str, payload: Payload, operators: Iterable[str]) -> str:
-    """The first small constant with NaN, or inf, that an operator reads which may lose it; empty where there is none."""
-    facts, holds = payload.adapted.facts, np.isnan if value == "NaN" else np.isposinf
-    read = {name for node in facts.contents.of(*operators) for name in node.input}
-    holding = (
-        name
-        for name, tensor in (facts.small_tensors() if read else ())
-        if name in read
-        and tensor.data_type in _FLOATS
-        and holds(numpy_helper.to_array(tensor).astype(np.float32)).any()
-    )
-    return min(holding, default="")
 
 
 def restored(built: Built, kept: Kept | None, label: str) -> Built:

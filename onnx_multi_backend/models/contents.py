@@ -34,6 +34,11 @@ class Contents:
         return list(all_tensors(self.model))
 
     @functools.cached_property
+    def tensor_types(self) -> frozenset[int]:
+        """The element types of its tensors."""
+        return frozenset(tensor.data_type for tensor in self.tensors)
+
+    @functools.cached_property
     def by_operator(self) -> Mapping[str, list[NodeProto]]:
         """Its nodes by operator, whatever the domain."""
         found: defaultdict[str, list[NodeProto]] = defaultdict(list)

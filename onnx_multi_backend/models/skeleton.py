@@ -14,7 +14,7 @@ from onnx_multi_backend.models.tensors import numpy_dtype
 #: Initializers above this many bytes are left out of the copy that the ONNX checker reads.
 CHECKED_INITIALIZER_BYTES = 64 * 1024
 
-#: A model of fewer bytes is copied at once, weights included: piece by piece takes ten times as long.
+#: A model with fewer bytes of such weights is copied at once, weights included: piece by piece takes ten times as long.
 _COPIED = 4 << 20
 
 #: The other name of the default domain, which engines take for it and the checker does not.
@@ -29,10 +29,9 @@ def skeleton_of(contents: Contents) -> ModelProto:
     """
     proto = contents.model
     heavy = [t for t in proto.graph.initializer if t.ByteSize() > CHECKED_INITIALIZER_BYTES or t.external_data]
-    constants = {}
-    if contents.has({"Constant"}):
-        left = (n for n in proto.graph.node if n.op_type == "Constant" and _was_left(n))
-        constants = {n.output[0]: n.attribute[0].t for n in left}
+    nodes = proto.graph.node if contents.has({"Constant"}) else ()
+    left = {i: n for i, n in enumerate(nodes) if n.op_type == "Constant" and _was_left(n)}
+    constants = {n.output[0]: n.attribute[0].t for n in left.values()}
     aliased = any(o.domain == _ALIAS for o in proto.opset_import) or any(n.domain == _ALIAS for n in contents.holding)
     for kind in {tensor.data_type for tensor in (*heavy, *constants.values())}:
         numpy_dtype(kind)  # the checker, which will not see them, would refuse an unknown type
@@ -40,11 +39,10 @@ def skeleton_of(contents: Contents) -> ModelProto:
         return proto
     dropped = {t.name for t in heavy}
     skeleton = ModelProto()
-    if proto.ByteSize() < _COPIED:
+    if sum(t.ByteSize() for t in heavy) < _COPIED:
         skeleton.CopyFrom(proto)
-        _delete(skeleton.graph.initializer, [t.name in dropped for t in proto.graph.initializer])
-        dropping = [n.op_type == "Constant" and n.output[0] in constants for n in proto.graph.node] if constants else []
-        _delete(skeleton.graph.node, dropping)
+        _delete(skeleton.graph.initializer, [i for i, t in enumerate(proto.graph.initializer) if t.name in dropped])
+        _delete(skeleton.graph.node, list(left))
     else:
         _copy_without_weights(proto, skeleton, dropped, frozenset(constants))
     declared = {v.name for v in proto.graph.input}
@@ -70,8 +68,8 @@ def _was_left(node: NodeProto) -> bool:
     )
 
 
-def _delete(found: Any, which: list[bool]) -> None:
-    for i in reversed([i for i, wanted in enumerate(which) if wanted]):
+def _delete(found: Any, places: list[int]) -> None:
+    for i in reversed(places):
         del found[i]
 
 

@@ -344,7 +344,8 @@ def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
         return ()
     changes = []
     opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
-    for op in [op for graph in graphs_of(read) for op in graph.get_ops()]:
+    graphs = graphs_of(read) if contents.holding else (read,)
+    for op in [op for graph in graphs for op in graph.get_ops()]:
         found = _BY_TYPE.get(op.get_type_name())
         if found is not None and opset < (found.before or opset + 1) and found.mend(op):
             where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
