@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto
 
+from onnx_multi_backend.adapt.empty_tensors import holds_empty_data
 from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
@@ -101,8 +102,8 @@ class Facts:
 
     @functools.cached_property
     def may_be_empty(self) -> bool:
-        """Whether an input or a tensor is declared to have no elements."""
-        if any(0 in tensor.dims for tensor in self.contents.tensors):
+        """Whether an input is declared to have no elements, or a tensor that is more than a list has none."""
+        if holds_empty_data(self.contents, lambda tensor: 0 in tensor.dims):
             return True
         dims = (dim for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim)
         return any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dims)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.empty_tensors import holds_empty_data, is_list, values_of
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.openvino.empty_results import nothing, without_computing
 from onnx_multi_backend.models.contents import Contents
@@ -17,36 +18,10 @@ _T = TensorProto
 #: What ConstantOfShape makes in each of its opsets, and Slice in those before.
 _TYPES = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
 
-#: Operators for which an empty input behind the first is one that is left out, or a list of nothing: the frontend knows it.
-_PARAMETERS = frozenset(
-    {
-        "CenterCropPad",
-        "DFT",
-        "Expand",
-        "Pad",
-        "Reshape",
-        "Resize",
-        "Split",
-        "Squeeze",
-        "Tile",
-        "Unsqueeze",
-        "Upsample",
-    }
-)
-
 
 def has_empty_constants(contents: Contents) -> bool:
     """Whether a tensor that a model holds has no elements, and its shape may matter."""
-    if not any(_is_empty(tensor) for tensor in contents.tensors):
-        return False
-    empty = {tensor.name for tensor in contents.tensors if _is_empty(tensor)}
-    empty.update(n.output[0] for n in contents.of("Constant") if any(_is_empty(tensor) for tensor in _value(n)))
-    bodies = (body for node in contents.holding for body in subgraphs(node))
-    results = {value.name for graph in (contents.model.graph, *bodies) for value in graph.output}
-    results.update(name for function in contents.model.functions for name in function.output)
-    return not results.isdisjoint(empty) or any(
-        name in empty and not _is_parameter(node, i) for node in contents.nodes for i, name in enumerate(node.input)
-    )
+    return holds_empty_data(contents, _is_empty)
 
 
 def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
@@ -85,7 +60,7 @@ def _mend_nodes(nodes: MutableSequence[NodeProto], results: frozenset[str], opse
         for graph in subgraphs(node):
             yield from _mend_graph(graph, opset)
     for i in reversed(range(len(nodes))):
-        tensor = next((t for t in _value(nodes[i]) if _is_empty(t)), None)
+        tensor = next((t for t in values_of(nodes[i]) if _is_empty(t)), None)
         if tensor is not None and (nodes[i].output[0] in results or _has_readers(nodes, nodes[i].output[0])):
             name = nodes[i].output[0]
             nodes[i].output[0] = _renamed(name)
@@ -105,34 +80,22 @@ def _redirect(nodes: MutableSequence[NodeProto], name: str) -> None:
         for graph in subgraphs(node):
             _redirect(graph.node, name)
         for i, read in enumerate(node.input):
-            if read == name and _is_parameter(node, i):
+            if read == name and is_list(node, i):
                 node.input[i] = _renamed(name)
 
 
 def _has_readers(nodes: Iterable[NodeProto], name: str) -> bool:
     """Whether anything reads a value for which its shape counts."""
     for node in nodes:
-        if any(read == name and not _is_parameter(node, i) for i, read in enumerate(node.input)):
+        if any(read == name and not is_list(node, i) for i, read in enumerate(node.input)):
             return True
         if any(_has_readers(graph.node, name) or name in (v.name for v in graph.output) for graph in subgraphs(node)):
             return True
     return False
 
 
-def _is_parameter(node: NodeProto, index: int) -> bool:
-    """Whether the frontend knows an empty input at this place."""
-    if node.op_type == "ConstantOfShape":
-        return True
-    return index > 0 and (node.op_type in _PARAMETERS or node.op_type.startswith("Reduce"))
-
-
 def _renamed(name: str) -> str:
     return f"{name}/omb_empty"
-
-
-def _value(node: NodeProto) -> Iterator[TensorProto]:
-    if node.op_type == "Constant":
-        yield from (a.t for a in node.attribute if a.name == "value")
 
 
 def _is_empty(tensor: TensorProto) -> bool:

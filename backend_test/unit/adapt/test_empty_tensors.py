@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a tensor without elements is a list of nothing, or data: a Gather of nothing ends the process on OpenVINO."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
+
+from onnx_multi_backend.adapt.facts import Facts
+
+_HEAD = '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> g (float[n] x, int64[k] i) => '
+
+
+def _model(text: str, *, domain: str = "") -> ModelProto:
+    model = parser.parse_model(_HEAD + text)
+    for node in model.graph.node:
+        node.domain = domain if node.op_type == "Expand" else node.domain
+    return model
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float y) <int64[0] none = {}> { y = ConstantOfShape(none) }",
+        "(float[n] y) <int64[0] none = {}> { y = Expand(x, none) }",
+        "(float[n] y) <int64[0] none = {}> { y = ReduceSum<noop_with_empty_axes: int = 1>(x, none) }",
+    ],
+)
+def test_a_list_of_nothing_is_no_data(text: str) -> None:
+    assert not Facts(_model(text)).may_be_empty
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[k] y) <float[0] none = {}> { y = Gather(none, i) }",
+        "(float[n] y) <float[0] none = {}> { y = Concat<axis: int = 0>(x, none) }",
+        "(float[0] none) <float[0] none = {}> { y = Relu(x) }",
+    ],
+)
+def test_data_without_elements_is_found(text: str) -> None:
+    assert Facts(_model(text)).may_be_empty
+
+
+def test_an_operator_of_another_domain_may_take_it_for_data() -> None:
+    text = "(float[n] y) <int64[0] none = {}> { y = Expand(x, none) }"
+    assert Facts(_model(text, domain="own")).may_be_empty
+
+
+def test_a_constant_node_counts_like_an_initializer() -> None:
+    none = numpy_helper.from_array(np.zeros((0,), np.float32))
+    nodes = [helper.make_node("Constant", [], ["c"], value=none), helper.make_node("Gather", ["c", "i"], ["y"])]
+    info = helper.make_tensor_value_info
+    inputs, outputs = [info("i", TensorProto.INT64, ["k"])], [info("y", TensorProto.FLOAT, ["k"])]
+    assert Facts(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs))).may_be_empty
