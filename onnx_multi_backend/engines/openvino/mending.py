@@ -7,11 +7,12 @@ OpenVINO's execution provider reads the model by itself.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.engines.openvino import extremes, runtime
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.models.contents import Contents
 
@@ -299,6 +300,12 @@ _MENDS = (
         "written as a choice between a number and its negative",
         "the Abs of what is computed from constants and shapes alone is left out",
     ),
+    _Mend(
+        {name: name for name in extremes.GUARDED},
+        extremes.guard,
+        "guarded against NaN and infinities",
+        "a NaN is lost, and the extreme of infinities alone, or of nothing, is finite",
+    ),
     _Mend({"Loop": "Loop"}, _counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
         {
@@ -325,10 +332,7 @@ _MENDS = (
 )
 
 #: Operators that need no other body here, whatever the table of defects says of them for others.
-MENDED = frozenset({"NonZero", "Range", "Softmax"})
-
-_OPERATORS = frozenset(name for m in _MENDS for name in m.operators)
-_BY_TYPE = {name: m for m in _MENDS for name in m.operators.values()}
+MENDED = frozenset({"NonZero", "Range", "Softmax"}) | extremes.GUARDED
 
 
 def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
@@ -340,14 +344,19 @@ def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     contents : Contents
         Of what it was read from: a model without the operators that matter is not walked through again.
     """
-    if not contents.has(_OPERATORS):
+    wanted: defaultdict[str, list[_Mend]] = defaultdict(list)
+    for known in _MENDS:
+        for kind in {kind for name, kind in known.operators.items() if name in contents.by_operator}:
+            wanted[kind].append(known)
+    if not wanted:
         return ()
     changes = []
     opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
     graphs = graphs_of(read) if contents.holding else (read,)
     for op in [op for graph in graphs for op in graph.get_ops()]:
-        found = _BY_TYPE.get(op.get_type_name())
-        if found is not None and opset < (found.before or opset + 1) and found.mend(op):
-            where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
-            changes.append(Adaptation("mend_frontend", where, found.change, found.reason))
+        for found in wanted.get(op.get_type_name(), ()):
+            if opset < (found.before or opset + 1) and found.mend(op):
+                where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
+                changes.append(Adaptation("mend_frontend", where, found.change, found.reason))
+                break  # another node may be in its place
     return tuple(changes)

@@ -24,6 +24,7 @@ from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
     exports,
+    extremes,
     folding,
     integers,
     mending,
@@ -215,7 +216,8 @@ class OpenvinoTarget(Target):
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
         known = defects.find(site) if site.op_type not in mending.MENDED else None
         found = known or integers.find(site, written=written)
-        return found or (special_values.find(site) if written else None)
+        guarded = site.op_type in extremes.GUARDED
+        return found or (special_values.find(site) if written and not guarded else None)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
