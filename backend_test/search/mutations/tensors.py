@@ -11,6 +11,9 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from backend_test.search.mutations.walk import INTS, REALS, extreme, graphs, pick, tensors
 
+#: What onnx raises for a tensor that another mutation has damaged: KeyError for a type that it does not know.
+_UNREADABLE = (KeyError, ValueError, TypeError, onnx.checker.ValidationError)
+
 
 def dims(model: ModelProto, rng: random.Random) -> str:
     """A tensor gets other dimensions than its data has."""
@@ -37,7 +40,7 @@ def data(model: ModelProto, rng: random.Random) -> str:
     if not tensor.HasField("raw_data") and tensor.data_location != TensorProto.EXTERNAL:
         try:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
-        except (ValueError, TypeError):
+        except _UNREADABLE:
             return ""
     size = len(tensor.raw_data)
     left = rng.choice((0, max(size - 1, 0), size // 2, size + 1, size + 64))
@@ -62,7 +65,7 @@ def numbers(model: ModelProto, rng: random.Random) -> str:
         return ""
     try:
         array = np.array(numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, onnx.checker.ValidationError):
+    except _UNREADABLE:
         return ""
     if not array.size or array.dtype.kind not in "iufb":
         return ""

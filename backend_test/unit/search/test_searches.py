@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tomllib
@@ -19,6 +20,7 @@ import pytest
 from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
+from backend_test.search.mutations import tensors
 from backend_test.search.trial import Trial, approximate
 
 pytest.importorskip("onnxruntime")
@@ -190,3 +192,13 @@ def test_a_refusal_for_the_range_of_int32_is_told_from_others(number: int) -> No
     same = Answer(RESULT, [[np.array([number])]])
     verdict = judge(Answer(REFUSED, [], words, "run"), same, {"reference": same})
     assert verdict.category == (RANGE if number > 7 else WORSE_REFUSED)
+
+
+def test_a_tensor_of_an_unknown_type_is_left_by_the_mutations_that_read_it() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[1] x) => (float[1] y) { y = Relu(x) }'
+    )
+    model.graph.initializer.add(name="t", data_type=1000, dims=[1], float_data=[1.0])
+    before = model.SerializeToString()
+    assert (tensors.numbers(model, random.Random(0)), tensors.data(model, random.Random(0))) == ("", "")
+    assert model.SerializeToString() == before
