@@ -57,22 +57,26 @@ class Declared:
 
     def __init__(self, graph: GraphProto) -> None:
         self._types = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
+        self._open = {str(d.dim_param) for v in graph.input for d in v.type.tensor_type.shape.dim} - {""}
         self._constants = {tensor.name for tensor in graph.initializer}
         self._constants.update(node.output[0] for node in graph.node if node.op_type == "Constant")
 
     def tells(self, node: NodeProto) -> bool:
         """Whether the types of all that a node without subgraphs reads and makes are."""
         return all(
-            name in self._constants or ((value := self._types.get(name)) is not None and _is_complete(value))
+            name in self._constants or ((value := self._types.get(name)) is not None and self._is_complete(value))
             for name in (*node.input, *node.output)
             if name
         )
 
-
-def _is_complete(value: ValueInfoProto) -> bool:
-    kind = value.type.tensor_type
-    return (
-        kind.elem_type != 0
-        and kind.HasField("shape")
-        and all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in kind.shape.dim)
-    )
+    def _is_complete(self, value: ValueInfoProto) -> bool:
+        """Whether each size is a number, or the name of a size that the inputs leave open: inference cannot tell it either."""
+        kind = value.type.tensor_type
+        return (
+            kind.elem_type != 0
+            and kind.HasField("shape")
+            and all(
+                (dim.HasField("dim_value") and dim.dim_value >= 0) or dim.dim_param in self._open
+                for dim in kind.shape.dim
+            )
+        )
