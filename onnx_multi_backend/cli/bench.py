@@ -9,13 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from onnx_multi_backend.cli import arguments, timed
+from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.models.graph_walk import is_quantized
 from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.presets.setup import Setup
 
 EXAMPLES = """\b
 Examples:
   onnx-multi-backend bench model.onnx --shape x=1,3,224,224
   onnx-multi-backend bench model.onnx --input x=image.npy --preset OrtCpu --preset Openvino --report bench.html
+  onnx-multi-backend bench model.onnx --preset Openvino --option precision=default --seed 5
   onnx-multi-backend bench model.onnx --compare old.json       exit code 1 where something became slower
 """
 
@@ -25,7 +28,10 @@ def bench(
     *,
     given: arguments.Inputs = None,
     shape: timed.Shapes = None,
+    seed: timed.Seed = 0,
     preset: arguments.PresetNames = None,
+    device: arguments.DeviceName = None,
+    option: arguments.Options = None,
     setup: Annotated[
         list[Path] | None,
         typer.Option(
@@ -58,18 +64,35 @@ def bench(
 
     timed.check_targets(report)
     old = timed.old_report(compare)
-    chosen: list[Any] = [*(preset or ()), *(arguments.read_setup(file) for file in setup or ())]
+    named = _named(preset, device, option, threads)
+    chosen: list[Any] = [*named, *(arguments.read_setup(file) for file in setup or ())]
     with timed.telling() as tell:
         made = tuning.bench(
             model,
             timed.example(model, given),
-            presets=_with_usable(chosen, model, named=bool(preset)),
+            presets=_with_usable(chosen, model, named=bool(named)),
             shapes=timed.shapes(shape),
+            seed=seed,
             threads=threads,
             seconds=seconds,
             tell=tell,
         )
     timed.finish(made, report, old, tolerance)
+
+
+def _named(
+    presets: list[str] | None, device: str | None, options: list[str] | None, threads: int | None
+) -> list[str] | list[Setup]:
+    """The presets that were named, with the device and the options that were given; those that know the device where none was."""
+    if device is None and not options:
+        return presets or []
+    if threads is not None:
+        raise OptionError(
+            "--threads is for presets as they are. Beside --device or --option give the preset's own option, for example "
+            "--option intra_op_num_threads=2."
+        )
+    found = arguments.choose(presets, device, arguments.parse_options(options, None))
+    return [choice.setup for choice in found if not choice.why_not]
 
 
 def _with_usable(chosen: list[Any], model: str, *, named: bool) -> list[Any] | None:

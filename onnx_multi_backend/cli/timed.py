@@ -31,6 +31,9 @@ Shapes = Annotated[
 ]
 
 
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="For inputs that are drawn at random.")]
+
+
 Reports = Annotated[
     list[Path] | None,
     typer.Option(

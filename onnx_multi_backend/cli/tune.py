@@ -35,6 +35,7 @@ def tune(
     *,
     given: arguments.Inputs = None,
     shape: timed.Shapes = None,
+    seed: timed.Seed = 0,
     data: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +117,7 @@ def tune(
             data=None if data is None else open_data(data, of_model(model)),
             presets=preset,
             shapes=timed.shapes(shape),
+            seed=seed,
             static_shapes=static_shapes,
             tell=tell,
         )

@@ -41,6 +41,7 @@ def bench(
     presets: Sequence[str | Setup] | None = None,
     data: Iterable[Any] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    seed: int = 0,
     threads: int | None = None,
     seconds: float = 20.0,
     processes: bool = True,
@@ -62,6 +63,8 @@ def bench(
         Further inputs that results are compared on; eight in all at most.
     shapes : mapping of str to sequence of int, optional
         Shapes of inputs that are drawn.
+    seed : int
+        Of inputs that are drawn.
     threads : int, optional
         For every preset that can be told; each preset's own default when None.
     seconds : float
@@ -84,7 +87,7 @@ def bench(
     """
     check_seconds("seconds", seconds)
     loaded = load(model)
-    examples = examples_of(loaded, input_example, data, shapes)
+    examples = examples_of(loaded, input_example, data, shapes, seed)
     candidates, refused = _candidates(presets, threads, loaded)
     models = {AS_GIVEN: given(model).source}
     make_lane = lane_maker(models, examples.feeds, processes=processes)

@@ -28,8 +28,8 @@ class Column(NamedTuple):
     cell: Callable[[Report, Measurement], str]
 
 
-#: How much slower a configuration is than the best one: "x the smallest" where memory is the objective.
-TIMES_THE_BEST = "x the fastest"
+#: How much slower a configuration is than the best one: "vs smallest" where memory is the objective.
+TIMES_THE_BEST = "vs fastest"
 
 
 def _times_best(report: Report, m: Measurement) -> str:
@@ -91,5 +91,5 @@ def columns_of(report: Report, columns: Sequence[Column] = COLUMNS) -> list[Colu
     first = {"latency": "Median", "throughput": "Runs/s", "memory": "Memory"}[report.objective]
     order = [first, TIMES_THE_BEST]
     found = sorted(found, key=lambda c: order.index(c.name) if c.name in order else len(order))
-    name = f"x the {OBJECTIVES[report.objective].better}"
+    name = f"vs {OBJECTIVES[report.objective].better}"
     return [c._replace(name=name) if c.name == TIMES_THE_BEST else c for c in found]

@@ -45,7 +45,11 @@ class Examples(NamedTuple):
 
 
 def examples_of(
-    loaded: LoadedModel, given: Any, data: Iterable[Any] | None, shapes: Mapping[str, Sequence[int]] | None
+    loaded: LoadedModel,
+    given: Any,
+    data: Iterable[Any] | None,
+    shapes: Mapping[str, Sequence[int]] | None,
+    seed: int = 0,
 ) -> Examples:
     """Check the user's inputs, or draw some.
 
@@ -58,6 +62,8 @@ def examples_of(
         Further inputs; the first of them is timed where `given` is None.
     shapes : mapping of str to sequence of int, optional
         Of inputs that are drawn.
+    seed : int
+        The first one's; the others have the next ones.
 
     Raises
     ------
@@ -66,6 +72,8 @@ def examples_of(
     OptionError
         A shape does not fit its input.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise OptionError(f"seed is a whole number, at least 0; {seed!r} was given.")
     made = signature(loaded, untouched(loaded.proto))
     feed = FeedMaker(made)
     inputs = [] if given is None else [feed(given)]
@@ -78,9 +86,8 @@ def examples_of(
     sizes = random_inputs.sizes_of(shapes or {}, made.inputs)
     below = random_inputs.tables(loaded.proto)
     try:
-        drawn = [
-            feed(random_inputs.draw(made.inputs, seed, sizes, below)) for seed in range(DRAWN if made.inputs else 1)
-        ]
+        seeds = range(seed, seed + (DRAWN if made.inputs else 1))
+        drawn = [feed(random_inputs.draw(made.inputs, own, sizes, below)) for own in seeds]
     except InputError as error:
         raise InputError(f"{made.label}: no inputs can be drawn: {error} Give an input_example.") from error
     return Examples(drawn, random=True, signature=made)

@@ -48,6 +48,7 @@ def tune(
     data: Iterable[Any] | None = None,
     presets: Sequence[str] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    seed: int = 0,
     static_shapes: bool = False,
     processes: bool = True,
     tell: Tell = lambda _: None,
@@ -80,6 +81,8 @@ def tune(
         Those to search; all that are usable here when None.
     shapes : mapping of str to sequence of int, optional
         Shapes of inputs that are drawn.
+    seed : int
+        Of inputs that are drawn.
     static_shapes : bool
         Whether the setup may take inputs of the example's shapes alone.
     processes : bool
@@ -113,7 +116,7 @@ def tune(
     loaded = load(model)
     digest = digest_of(model, loaded)
     batches = None if data is None else list(data)
-    examples = examples_of(loaded, input_example, batches, shapes)
+    examples = examples_of(loaded, input_example, batches, shapes, seed)
     quantized = is_quantized(loaded.proto)
     names, refused = usable(presets, model_is_quantized=quantized)
     if not names:

@@ -119,6 +119,28 @@ def test_what_is_wrong_is_said_in_a_line_before_anything_runs(
     assert words in done.error()
 
 
+def test_presets_are_measured_with_options_and_inputs_of_a_seed(cli: Cli, net: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    options = ("--option", "intra_op_num_threads=1", "--device", "CPU", "--seed", "7", "--seconds", "0.2")
+    done = cli("bench", str(net), *SHORT, *SHAPE, *options, "--report", str(file))
+    assert done.code == 0, done.err
+    (row,) = read_report(file.read_text(), "it").measurements
+    assert (row.setup.device, row.setup.options) == ("CPU", {"intra_op_num_threads": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([*SHORT, "--option", "intra_op_num_threads=1", "--threads", "2"], "--threads is for presets as they are"),
+        (["--option", "intra_op_num_threads=1"], "--option goes with --preset"),
+        ([*SHORT, "--option", "no_such=1"], "no_such"),
+        ([*SHORT, "--seed", "-1"], "--seed"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(cli: Cli, net: Path, options: list[str], words: str) -> None:
+    assert words in cli("bench", str(net), *options).err
+
+
 def test_a_report_of_something_else_is_refused(cli: Cli, net: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text('{"backends": []}')

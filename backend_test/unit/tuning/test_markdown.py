@@ -67,7 +67,7 @@ def test_a_comparison_is_shown() -> None:
 
 @pytest.mark.parametrize(
     ("objective", "words"),
-    [("latency", "x the fastest"), ("throughput", "x the fastest"), ("memory", "x the smallest")],
+    [("latency", "vs fastest"), ("throughput", "vs fastest"), ("memory", "vs smallest")],
 )
 def test_a_ratio_says_what_it_is_a_multiple_of(objective: str, words: str) -> None:
     report = made.report(
