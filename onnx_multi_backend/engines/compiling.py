@@ -51,7 +51,13 @@ def compile_model(target: Target, payload: Payload) -> Built:
 
 
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
-    """The session of the model without the nodes that no result needs; None where there are none, or it is refused too."""
+    """The session of the model without the nodes that no result needs; None where there are none, or that is no help.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A node that is needed is refused too: that is what the user is told.
+    """
     proto = payload.adapted.proto
     if not payload.lowering or not _may_be_looked_at(payload):
         return None
@@ -60,6 +66,8 @@ def _without_unneeded(target: Target, payload: Payload) -> Built | None:
         return None
     try:
         return _compile_model(target, replace(payload.changed(model, *changes), patience=Patience())).after(changes)
+    except UnsupportedModelError as error:
+        raise error from error.__cause__
     except OnnxMultiBackendError:
         return None
 
