@@ -25,7 +25,9 @@ def summed_in_digits(body: Body, site: Site, kind: int, width: int) -> str | Non
 
     None where the shape and the axes are known, and running sums do; or where there may be no axes.
     """
-    if site.op_type not in _OPERATORS or kind not in _SIGNED or site.attribute("noop_with_empty_axes", 0):
+    if site.op_type not in _OPERATORS or kind not in _SIGNED:
+        return None
+    if site.attribute("noop_with_empty_axes", 0) and not (site.attribute("axes") or site.has_input(1)):
         return None
     given_kind, kind = kind, _SIGNED[kind]
     if given_kind != kind and site.op_type not in ("ReduceSum", "ReduceSumSquare"):
