@@ -119,6 +119,13 @@ FORMS: dict[str, Form] = {
         lambda x, s: x @ (WEIGHTS * s),
         weights={"w": WEIGHTS},
     ),
+    "weights scaled at run time in an opset without axes": Form(
+        "(float[a, 4] x, float s) => (float[a, 3] y) { v = DequantizeLinear (w, s) y = MatMul (x, v) }",
+        [[X[0], np.float32(s)] for s in (0.5, 0.25, 0.5)],
+        lambda x, s: x @ (WEIGHTS * s),
+        11,
+        weights={"w": WEIGHTS},
+    ),
     "large weights scaled at run time": Form(
         "(float[a, 4] x, float s) => (float[a, 3000] y) { v = DequantizeLinear (w, s) y = MatMul (x, v) }",
         [[X[0], np.float32(s)] for s in (0.5, 0.25, 0.5)],
