@@ -155,3 +155,28 @@ def test_a_pad_of_an_older_opset_beside_what_lifts_the_model(openvino: type[omb.
     y, z = openvino.prepare(model).run([x, w])
     np.testing.assert_array_equal(y, np.trunc(x.mean(0, keepdims=True)))
     np.testing.assert_array_equal(z, np.pad(w, ((0, 1), (1, 0)), "edge"))
+
+
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"])
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("x", [np.array(-70), np.array([3, -300]), X])
+def test_all_axes_of_a_tensor_of_unknown_rank(
+    openvino: type[omb.Preset], operator: str, keep: int, x: np.ndarray
+) -> None:
+    """What a Loop carries may change its shape, so that ONNX's inference does not tell that of its result."""
+    shape = f"[{','.join('abc'[: x.ndim])}]" if x.ndim else ""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int64{shape} x) => (int64{shape if keep else ""} y)
+        <int64 two = {{2}}, bool go = {{1}}> {{
+        v = Loop (two, go, x) <body = t (int64 i, bool on, int64{shape} s) => (bool further, int64{shape} w) {{
+            further = Identity (on) w = Identity (s) }}>
+        y = {operator} <keepdims = {keep}> (v) }}"""
+    )
+    right = {
+        "ReduceL1": abs(x).sum(),
+        "ReduceMean": np.trunc(x.mean()),
+        "ReduceSum": x.sum(),
+        "ReduceSumSquare": (x * x).sum(),
+    }[operator]
+    (y,) = openvino.prepare(model).run([x])
+    np.testing.assert_array_equal(y, np.full([1] * x.ndim if keep else [], right))
