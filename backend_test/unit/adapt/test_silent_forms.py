@@ -144,6 +144,19 @@ FORMS: dict[str, Form] = {
         [[X[0]], [X[0, :2, :2].copy()], [X[0, :1, :1].copy()], [X[0]]],
         lambda x: x,
     ),
+    **{
+        f"an input that a Cast passes on behind {name}": Form(
+            f"(float[a, b] x) => (float[a, b] y) {{ v = {node} (x) y = Cast <to = 1> (v) }}",
+            [[X[0]], [X[0, :2, :2].copy()], [X[0, :1, :1].copy()], [X[0]]],
+            lambda x: x,
+        )
+        for name, node in (("an Identity", "Identity"), ("a Dropout", "Dropout"))
+    },
+    "an input that a Cast passes on beside one whose name is lost": Form(
+        "(float[a] w, float[b, c] x) => (float[b, c] y, float[a] z) { y = Cast <to = 1> (x) z = Dropout (w) }",
+        [[X[0, 0, :1].copy(), x] for x in (X[0], X[0, :2, :2].copy(), X[0, :1, :1].copy(), X[0])],
+        lambda w, x: x,
+    ),
     "Slice along axes known only at run time": Form(
         """(float[2, 3, 4] x, int64[1] axes) => (float[a, b, c] y) <int64[1] first = {1}, int64[1] last = {9223372036854775807}> {
         y = Slice (x, first, last, axes) }""",
