@@ -176,6 +176,15 @@ FORMS: dict[str, Form] = {
         [[np.array(n), X[0, 0, :2].copy()] for n in (3, 0, 1, 0)],
         lambda n, x: -np.array([x * 2**i for i in range(n)]).reshape(n, 2),
     ),
+    "a size beside the rows of a Loop that makes no step": Form(
+        """(int64 n, float[a, 2] x) => (float[c] y, float[d, e, 2] rows, float[f, 2] last)
+        <bool go = {1}, int64[1] first = {0}, float one = {1}> {
+        shape = Shape (x) size = Gather (shape, first) y = Expand (one, size)
+        last, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[h, 2] v) => (bool d, float[k, 2] w, float[l, 2] r) {
+            d = Identity (c) w = Add (v, v) r = Neg (v) }> }""",
+        [[np.array(n), X[0, :size, :2].copy()] for n, size in ((2, 2), (0, 3), (1, 1), (0, 2))],
+        lambda n, x: np.ones(len(x)),
+    ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
         [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],
