@@ -185,6 +185,16 @@ FORMS: dict[str, Form] = {
         [[np.array(n), X[0, :size, :2].copy()] for n, size in ((2, 2), (0, 3), (1, 1), (0, 2))],
         lambda n, x: np.ones(len(x)),
     ),
+    "an element of a sequence at a position of the run": Form(
+        """(int64[a] x, int64[b] y, int64[c] z, int32 i, float[3, d] v, float[e, f] w) => (int64[g] r, bool[h, k] q) {
+        s = SequenceConstruct (x, y, z) r = SequenceAt (s, i) q = Equal (v, w) }""",
+        [
+            [*INTEGERS[: 3 * size].reshape(3, size).copy(), np.int32(-1), *[np.ones((3, width), np.float32)] * 2]
+            for size, width in ((2, 4), (3, 1), (2, 4), (4, 9))
+        ],
+        lambda x, y, z, i, v, w: z,
+        18,
+    ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
         [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],
