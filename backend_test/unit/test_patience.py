@@ -81,7 +81,8 @@ class Slow(Picky):
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         self.asked += 1
         _spend(self.seconds)
-        return super().find_defect(site, written=written)
+        found = super().find_defect(site, written=written)
+        return None if found is None else found._replace(wrong=True)
 
 
 def _encoders(count: int) -> ModelProto:

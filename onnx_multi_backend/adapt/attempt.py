@@ -100,7 +100,7 @@ class Attempt:
         return self._node(node, scope, opsets, self._engine, written=False) is not None
 
     def _give_up(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> None:
-        if self._patience.lost or self._runs_elsewhere(node, scope, opsets):
+        if self._patience.lost or self._runs_elsewhere(node, scope, opsets) or self._may_stay(node, scope, opsets):
             return
         if self.hopeless(node, scope, opsets):
             self._patience.lose(node.op_type)
@@ -112,6 +112,14 @@ class Attempt:
             return False
         single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
         return single is not None and self._why_not(Site(single, self.targets.get("", 1)), other, written=False) is None
+
+    def _may_stay(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> bool:
+        """Whether the engine takes a node as it is, and computes it right but for some values: that refuses no model."""
+        single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
+        if single is None or not self._same(node, opsets):
+            return False
+        defect = self._engine.find_defect(Site(single, self.targets.get("", 1)))
+        return defect is not None and not defect.wrong and answer(self._engine, single) is None
 
     def alternatives(self, opset: int) -> Iterator[int]:
         """Opsets, older than this one, in which a node that was refused means the same: an older kernel may take it."""

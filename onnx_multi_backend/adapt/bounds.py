@@ -20,13 +20,13 @@ _INT32 = LIMITS[_T.INT32]
 _UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
 _HALF = frozenset({_T.INT32, _T.UINT32})
 
-#: Operators that only move elements, or whose low 32 bits depend on the low 32 bits of what they read alone.
+#: Operators that only move elements or count them, or whose low 32 bits depend on the low 32 bits of what they read alone.
 _KEEPS_BITS = frozenset(
     {
         *("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice", "Squeeze", "Unsqueeze"),
         *("Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Compress", "Split", "Dropout", "Concat"),
         *("Where", "Add", "Sub", "Mul", "Equal", "Trilu", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"),
-        *("BitCast", "If", "Shape"),
+        *("BitCast", "If", "Shape", "Size", "SequenceConstruct", "SequenceLength"),
     }
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that no result needs: engines leave them out, so that a model must not be refused for one."""
+"""Nodes and constants that no result needs: engines leave them out, so that a model must not be refused for one."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ def without_unneeded(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, .
         return model, ()
     copy = ModelProto()
     copy.CopyFrom(inlined(model))
-    left_out: list[NodeProto] = []
+    left_out: list[str] = []
     _leave_out(copy.graph, left_out)
     if not left_out:
         return model, ()
     reason = "no result of the model needs it"
-    return copy, tuple(
-        Adaptation(
-            "unneeded_nodes", f"{operator_name(node)} {node.name or next(iter(node.output), '')!r}", "left out", reason
-        )
-        for node in left_out
-    )
+    return copy, tuple(Adaptation("unneeded_nodes", what, "left out", reason) for what in left_out)
 
 
-def _leave_out(graph: GraphProto, left_out: list[NodeProto]) -> None:
+def _leave_out(graph: GraphProto, left_out: list[str]) -> None:
+    """Leave out what is not needed, in the bodies first: they may be what reads a value."""
     for node in graph.node:
         for inner in subgraphs(node):
             _leave_out(inner, left_out)
     needed = needed_in(graph)
-    kept: list[NodeProto] = []
-    for node in graph.node:
-        copy = NodeProto.FromString(node.SerializeToString())
-        (left_out if needed.isdisjoint(node.output) else kept).append(copy)
-    if len(kept) < len(graph.node):
+    if any(needed.isdisjoint(node.output) for node in graph.node):
+        kept: list[NodeProto] = []
+        for node in graph.node:
+            if needed.isdisjoint(node.output):
+                left_out.append(f"{operator_name(node)} {node.name or next(iter(node.output), '')!r}")
+            else:
+                kept.append(NodeProto.FromString(node.SerializeToString()))
         del graph.node[:]
         graph.node.extend(kept)
+    given = {value.name for value in graph.input}  # an initializer of its name is a default
+    for place, tensor in reversed(list(enumerate(graph.initializer))):
+        if tensor.name not in needed and tensor.name not in given:
+            left_out.append(f"the constant {tensor.name!r}")
+            del graph.initializer[place]

@@ -23,6 +23,7 @@ from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Ses
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.graph_walk import operator_name
 from onnx_multi_backend.models.plausible import expands_too_far, implausible, nests_too_far
 
 
@@ -51,7 +52,13 @@ def compile_model(target: Target, payload: Payload) -> Built:
 
 
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
-    """The session of the model without the nodes that no result needs; None where there are none, or it is refused too."""
+    """The session of the model without the nodes that no result needs; None where there are none, or that is no help.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A node that is needed is refused too: that is what the user is told.
+    """
     proto = payload.adapted.proto
     if not payload.lowering or not _may_be_looked_at(payload):
         return None
@@ -60,6 +67,8 @@ def _without_unneeded(target: Target, payload: Payload) -> Built | None:
         return None
     try:
         return _compile_model(target, replace(payload.changed(model, *changes), patience=Patience())).after(changes)
+    except UnsupportedModelError as error:
+        raise error from error.__cause__
     except OnnxMultiBackendError:
         return None
 
@@ -77,7 +86,13 @@ def _compile_model(target: Target, payload: Payload) -> Built:
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
-    built = _compiled(target, payload, plain=plain, integers=found.uncertain, elsewhere=elsewhere)
+    try:
+        built = _compiled(target, payload, plain=plain, integers=found.uncertain, elsewhere=elsewhere)
+    except UnsupportedModelError as error:
+        readers = {operator_name(concern.node) for concern in found.constants}
+        if target.runs_alone and readers and readers.issuperset(error.operators):  # refused however they are written
+            raise computed_wrongly(payload, found.constants, who=target.preset) from None
+        raise
     try:
         return (built if found.is_clear else widths.held(target, payload, built, found)).after(changes)
     except UnsupportedModelError:

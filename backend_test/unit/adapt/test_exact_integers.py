@@ -237,3 +237,15 @@ def test_what_reads_a_rewritten_node_is_rewritten_as_well(behind: str) -> None:
     x = np.int32([-(2**31), -301, -7, 0, 7, 301, 2**31 - 1])
     (right,) = OrtCpuBackend.prepare(model).run([x])
     np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], right)
+
+
+def test_a_shift_that_no_rule_writes_does_not_keep_another_node_from_being_written(
+    openvino: type[omb.Preset],
+) -> None:
+    """OpenVINO shifts uint64 rightly but for results beyond int32, and rounds the quotient to float32."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (uint64[n, 1] x, uint64[n, m] z) => (uint64[n, m] y) {
+        s = BitShift <direction = "LEFT"> (x, z) y = Div (s, z) }"""
+    )
+    x, z = np.array([[65_535], [4]], np.uint64), np.array([[1, 9], [2, 7]], np.uint64)
+    np.testing.assert_array_equal(openvino.prepare(model).run([x, z])[0], (x << z) // z)

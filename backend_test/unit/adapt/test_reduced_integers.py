@@ -119,3 +119,64 @@ def test_half_of_a_size_is_cut_off(request: pytest.FixtureRequest, engine: str) 
     prepared = preset.prepare(model)
     for shape in ((3, 5), (1, 1), (7, 3), (2, 2)):
         assert prepared.run([np.zeros(shape, np.float32)])[0] == shape[0] * shape[1] // 2
+
+
+@pytest.mark.parametrize("axes", [[2], [2, 0], [-1, -3, 1], []])
+@pytest.mark.parametrize("noop", [0, 1])
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceSum", "ReduceSumSquare"])
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_axes_of_the_run_that_may_stand_for_none(
+    openvino: type[omb.Preset], operator: str, kind: str, noop: int, axes: list[int]
+) -> None:
+    """How many there are is known, so that it does not matter what none would mean; float32 does not hold the squares."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[n, m, k] x, int64[{len(axes)}] axes) => ({kind}[p, q, r] y) {{
+        y = {operator} <noop_with_empty_axes = {noop}> (x, axes) }}"""
+    )
+    if noop and not axes:
+        pytest.skip("nothing is reduced")
+    prepared = openvino.prepare(model)
+    for part in (X, X[:3, :1]):
+        x = (part * (14 if operator == "ReduceSumSquare" else 29_959)).astype(kind)
+        right = (x * x if operator == "ReduceSumSquare" else x).sum(tuple(axes) or None, keepdims=True)
+        if operator == "ReduceMean":
+            right = np.trunc(right / (x.size / right.size))
+        np.testing.assert_array_equal(prepared.run([x, np.array(axes, np.int64)])[0], right.astype(kind))
+
+
+def test_a_pad_of_an_older_opset_beside_what_lifts_the_model(openvino: type[omb.Preset]) -> None:
+    """ONNX's version converter puts its pads beside the nodes."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 7]> g (int64[n, m] x, float[p, q] w) => (int64[r, s] y, float[t, u] z) {
+        y = ReduceMean <axes = [0]> (x) z = Pad <mode = "edge", pads = [0, 1, 1, 0]> (w) }"""
+    )
+    x = X[:, 0].astype(np.int64) * 29_959
+    w = np.float32([[1, 2], [3, 4]])
+    y, z = openvino.prepare(model).run([x, w])
+    np.testing.assert_array_equal(y, np.trunc(x.mean(0, keepdims=True)))
+    np.testing.assert_array_equal(z, np.pad(w, ((0, 1), (1, 0)), "edge"))
+
+
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"])
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("x", [np.array(-70), np.array([3, -300]), X])
+def test_all_axes_of_a_tensor_of_unknown_rank(
+    openvino: type[omb.Preset], operator: str, keep: int, x: np.ndarray
+) -> None:
+    """What a Loop carries may change its shape, so that ONNX's inference does not tell that of its result."""
+    shape = f"[{','.join('abc'[: x.ndim])}]" if x.ndim else ""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int64{shape} x) => (int64{shape if keep else ""} y)
+        <int64 two = {{2}}, bool go = {{1}}> {{
+        v = Loop (two, go, x) <body = t (int64 i, bool on, int64{shape} s) => (bool further, int64{shape} w) {{
+            further = Identity (on) w = Identity (s) }}>
+        y = {operator} <keepdims = {keep}> (v) }}"""
+    )
+    right = {
+        "ReduceL1": abs(x).sum(),
+        "ReduceMean": np.trunc(x.mean()),
+        "ReduceSum": x.sum(),
+        "ReduceSumSquare": (x * x).sum(),
+    }[operator]
+    (y,) = openvino.prepare(model).run([x])
+    np.testing.assert_array_equal(y, np.full([1] * x.ndim if keep else [], right))

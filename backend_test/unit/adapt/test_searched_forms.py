@@ -173,6 +173,29 @@ def test_a_node_that_no_result_needs_does_not_refuse_the_model(openvino: type[om
     np.testing.assert_array_equal(prepared.run(feeds)[0], np.float32([-1, 2, -3]))
 
 
+def test_a_node_of_strings_that_no_result_needs_takes_its_constant_along(openvino: type[omb.Preset]) -> None:
+    """OpenVINO has no strings: a constant of them is refused, in a body too."""
+    model = parsed(
+        """(float[3] x, bool b) => (float[3] y) {
+        y = If (b) <then_branch = t () => (float[3] p) <string[2] words = {"a b", "c"}> {
+                        s, n = StringSplit (words) p = Neg (x) },
+                    else_branch = e () => (float[3] q) { q = Abs (x) }> }""",
+        opset=20,
+    )
+    prepared = openvino.prepare(model)
+    assert "the constant 'words'" in {change.node for change in prepared.adaptations}
+    np.testing.assert_array_equal(prepared.run([np.float32([1, -2, 3]), np.array(True)])[0], np.float32([-1, 2, -3]))
+
+
+def test_a_refusal_names_a_node_that_a_result_needs(openvino: type[omb.Preset]) -> None:
+    model = parsed(
+        """(int64[2] x) => (int64[2] y) <int64[2] c = {9007199254740991, 3}, int64[2] d = {9007199254740991, 5}> {
+        m = Mod (c, c) y = Max (x, d) }"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="compute Max correctly.*'d' is beyond what int32 holds"):
+        openvino.prepare(model)
+
+
 LARGE = 2**40
 
 

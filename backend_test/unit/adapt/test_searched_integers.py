@@ -245,6 +245,26 @@ def test_a_sequence_of_wide_integers_is_counted(openvino: type[omb.Preset], kind
     assert prepared.run([x, x])[0].item() == 2
 
 
+def test_a_sequence_is_counted_of_integers_that_are_read_elsewhere(openvino: type[omb.Preset]) -> None:
+    prepared = openvino.prepare(
+        parsed(
+            """(uint32[n] x, uint32[n] z, int64[1, 1] i) => (int64 c, uint32[n] y) <uint32[1] u = {3}> {
+            s = SequenceConstruct (x, z, x) c = SequenceLength (s) y = ScatterND (x, i, u) }""",
+            opset=15,
+        )
+    )
+    count, scattered = prepared.run([np.array([1, 5], np.uint32), np.array([2, 6], np.uint32), np.array([[1]])])
+    assert count == 3
+    np.testing.assert_array_equal(scattered, [1, 3])
+
+
+def test_a_constant_that_no_rewriting_helps_is_what_refuses_the_model(openvino: type[omb.Preset]) -> None:
+    with pytest.raises(omb.UnsupportedModelError, match="its constant 'c' is beyond what int32 holds"):
+        openvino.prepare(
+            parsed(f"(int64[2] x, bool[2] b) => (int64[2] y) <int64 c = {{{-(2**59)}}}> {{ y = Where (b, x, c) }}")
+        )
+
+
 @pytest.mark.parametrize("other", ["ReduceMax <axes = [1], keepdims = 0> (z)", "Exp (z)"])
 def test_a_model_of_an_old_opset_is_lifted_though_one_node_is_right_there(
     openvino: type[omb.Preset], other: str

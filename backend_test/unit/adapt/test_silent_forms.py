@@ -119,6 +119,13 @@ FORMS: dict[str, Form] = {
         lambda x, s: x @ (WEIGHTS * s),
         weights={"w": WEIGHTS},
     ),
+    "weights scaled at run time in an opset without axes": Form(
+        "(float[a, 4] x, float s) => (float[a, 3] y) { v = DequantizeLinear (w, s) y = MatMul (x, v) }",
+        [[X[0], np.float32(s)] for s in (0.5, 0.25, 0.5)],
+        lambda x, s: x @ (WEIGHTS * s),
+        11,
+        weights={"w": WEIGHTS},
+    ),
     "large weights scaled at run time": Form(
         "(float[a, 4] x, float s) => (float[a, 3000] y) { v = DequantizeLinear (w, s) y = MatMul (x, v) }",
         [[X[0], np.float32(s)] for s in (0.5, 0.25, 0.5)],
@@ -136,6 +143,19 @@ FORMS: dict[str, Form] = {
         "(float[a, b] x) => (float[a, b] y) { y = Cast <to = 1> (x) }",
         [[X[0]], [X[0, :2, :2].copy()], [X[0, :1, :1].copy()], [X[0]]],
         lambda x: x,
+    ),
+    **{
+        f"an input that a Cast passes on behind {name}": Form(
+            f"(float[a, b] x) => (float[a, b] y) {{ v = {node} (x) y = Cast <to = 1> (v) }}",
+            [[X[0]], [X[0, :2, :2].copy()], [X[0, :1, :1].copy()], [X[0]]],
+            lambda x: x,
+        )
+        for name, node in (("an Identity", "Identity"), ("a Dropout", "Dropout"))
+    },
+    "an input that a Cast passes on beside one whose name is lost": Form(
+        "(float[a] w, float[b, c] x) => (float[b, c] y, float[a] z) { y = Cast <to = 1> (x) z = Dropout (w) }",
+        [[X[0, 0, :1].copy(), x] for x in (X[0], X[0, :2, :2].copy(), X[0, :1, :1].copy(), X[0])],
+        lambda w, x: x,
     ),
     "Slice along axes known only at run time": Form(
         """(float[2, 3, 4] x, int64[1] axes) => (float[a, b, c] y) <int64[1] first = {1}, int64[1] last = {9223372036854775807}> {
@@ -155,6 +175,25 @@ FORMS: dict[str, Form] = {
             d = Identity (c) w = Add (v, v) r = Neg (v) }> }""",
         [[np.array(n), X[0, 0, :2].copy()] for n in (3, 0, 1, 0)],
         lambda n, x: -np.array([x * 2**i for i in range(n)]).reshape(n, 2),
+    ),
+    "a size beside the rows of a Loop that makes no step": Form(
+        """(int64 n, float[a, 2] x) => (float[c] y, float[d, e, 2] rows, float[f, 2] last)
+        <bool go = {1}, int64[1] first = {0}, float one = {1}> {
+        shape = Shape (x) size = Gather (shape, first) y = Expand (one, size)
+        last, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[h, 2] v) => (bool d, float[k, 2] w, float[l, 2] r) {
+            d = Identity (c) w = Add (v, v) r = Neg (v) }> }""",
+        [[np.array(n), X[0, :size, :2].copy()] for n, size in ((2, 2), (0, 3), (1, 1), (0, 2))],
+        lambda n, x: np.ones(len(x)),
+    ),
+    "an element of a sequence at a position of the run": Form(
+        """(int64[a] x, int64[b] y, int64[c] z, int32 i, float[3, d] v, float[e, f] w) => (int64[g] r, bool[h, k] q) {
+        s = SequenceConstruct (x, y, z) r = SequenceAt (s, i) q = Equal (v, w) }""",
+        [
+            [*INTEGERS[: 3 * size].reshape(3, size).copy(), np.int32(-1), *[np.ones((3, width), np.float32)] * 2]
+            for size, width in ((2, 4), (3, 1), (2, 4), (4, 9))
+        ],
+        lambda x, y, z, i, v, w: z,
+        18,
     ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",

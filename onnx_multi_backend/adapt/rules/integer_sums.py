@@ -40,9 +40,9 @@ def axes_of(site: Site) -> list[int] | None:
     given = site.attribute("axes")
     if given is None and site.has_input(1):
         found = site.constant(site.input(1))
-        if found is None:
+        if found is None and site.shape(site.input(1)) != [0]:
             return None
-        given = found.ravel().tolist()
+        given = [] if found is None else found.ravel().tolist()
     if not given:
         return [] if site.attribute("noop_with_empty_axes", 0) else list(range(rank))
     return sorted({axis % rank for axis in given}) if rank else []

@@ -12,8 +12,8 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_once
 from onnx_multi_backend.adapt.site import Body, Site
 
-#: Since these opsets there is what the rule writes, Slice takes its bounds as inputs, and Reshape makes sizes 0.
-_OLDEST, _SLICE_INPUTS, _RESHAPE_TO_NOTHING = 9, 10, 14
+#: Since these opsets there is what the rule writes, and Slice takes its bounds as inputs.
+_OLDEST, _SLICE_INPUTS = 9, 10
 
 
 def loop_rows(site: Site) -> Iterator[ModelProto]:
@@ -41,26 +41,22 @@ def loop_rows(site: Site) -> Iterator[ModelProto]:
 
 
 def _cut(body: Body, opset: int, rows: str, kind: TypeProto, steps: str) -> str:
-    """The first rows, of one of the body's results."""
+    """The first rows, of one of the body's results.
+
+    The sizes that are not known are cut too: a Reshape to the shape of these rows would do, but in a run without a step OpenVINO
+    then leaves out the Gathers of other shapes in the graph.
+    """
     zero = body.ints(0)
     if opset < _SLICE_INPUTS:
         value = numpy_helper.from_array(np.array([1]))
         places = body("NonZero", body("ConstantOfShape", steps, value=value))
         return str(body("Gather", rows, body("Reshape", places, body.ints(-1)), axis=0))
     cut = str(body("Slice", rows, zero, steps, zero))
-    dims = kind.tensor_type.shape.dim
-    if not dims:
+    unknown = [1 + i for i, dim in enumerate(kind.tensor_type.shape.dim) if not dim.HasField("dim_value")]
+    if not unknown:
         return cut
-    some = body("Less", zero, steps)
-    if opset < _RESHAPE_TO_NOTHING:
-        unknown = [1 + i for i, dim in enumerate(dims) if not dim.HasField("dim_value")]
-        if not unknown:
-            return cut
-        ends = body("Where", some, body.ints(*[2**31 - 1] * len(unknown)), zero)
-        return str(body("Slice", cut, body.ints(*[0] * len(unknown)), ends, body.ints(*unknown)))
-    sizes = body("Gather", body("Shape", cut), body.ints(*range(1, 1 + len(dims))))
-    sizes = body("Where", some, sizes, body.ints(*(dim.dim_value for dim in dims)))
-    return str(body("Reshape", cut, body("Concat", steps, sizes, axis=0), allowzero=1))
+    ends = body("Where", body("Less", zero, steps), body.ints(*[2**31 - 1] * len(unknown)), zero)
+    return str(body("Slice", cut, body.ints(*[0] * len(unknown)), ends, body.ints(*unknown)))
 
 
 def collects(site: Site) -> bool:

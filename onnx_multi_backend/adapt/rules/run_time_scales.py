@@ -27,7 +27,7 @@ def run_time_scales(site: Site) -> Iterator[ModelProto]:
     if not scaled_at_run_time(site):
         return
     if site.is_("DequantizeLinear"):
-        if site.opset >= 13 and not site.attribute("block_size", 0):
+        if not site.attribute("block_size", 0):
             yield _dequantized(site)
         return
     if any(site.rank(site.input(i)) != 0 for i in (1, 2, 4, 5, 6, 7) if site.has_input(i)):

@@ -51,8 +51,18 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
                 _NO_WAY.add(way)
             continue
         del converted.graph.input[len(site.model.graph.input) :]
+        _as_nodes(site, converted)
         if converted.graph.node and not _loses_integers(site, converted):
             yield converted
+
+
+def _as_nodes(site: Site, converted: ModelProto) -> None:
+    """Make Constants of the initializers that the converter added: nodes alone take a node's place."""
+    given = {tensor.name for tensor in site.model.graph.initializer}
+    for place, tensor in reversed(list(enumerate(converted.graph.initializer))):
+        if tensor.name not in given:
+            converted.graph.node.insert(0, helper.make_node("Constant", [], [tensor.name], value=tensor))
+            del converted.graph.initializer[place]
 
 
 def _clip(site: Site) -> ModelProto:

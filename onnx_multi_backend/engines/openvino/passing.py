@@ -14,6 +14,8 @@ from onnx_multi_backend.engines.openvino import runtime
 
 #: What a Cast and a CastLike are read as.
 _CONVERTS = frozenset({"Convert", "ConvertLike"})
+#: What is dropped too where a Convert follows.
+_PASSES = _CONVERTS | {"Identity"}
 
 
 def keep_apart(read: Any) -> tuple[Adaptation, ...]:
@@ -22,9 +24,9 @@ def keep_apart(read: Any) -> tuple[Adaptation, ...]:
     for result in read.get_results():
         last = result.input_value(0)
         source = last
-        while source.get_node().get_type_name() in _CONVERTS:
+        while source.get_node().get_type_name() in _PASSES:
             source = source.get_node().input_value(0)
-        passed = source is not last and source.get_node().get_type_name() == "Parameter"
+        passed = last.get_node().get_type_name() in _CONVERTS and source.get_node().get_type_name() == "Parameter"
         if not passed or source.get_element_type() != last.get_element_type() or source.get_partial_shape().is_static:
             continue
         copied = runtime.load().opset16.identity(source)

@@ -23,6 +23,8 @@ _COMPARABLE = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 _MAX_OF_INTEGERS = 12
 _NUMBERS = (*_COMPARABLE, *INTEGER_BITS)
 _CASTS = ("Cast", "CastLike")
+#: Operators that OpenVINO drops: of one input, or outside training.
+_PASSES = frozenset({"Concat", "Dropout", "Identity", "Max", "Mean", "Min", "Sum"})
 
 
 def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
@@ -68,14 +70,20 @@ def _widens(node: NodeProto) -> bool:
     return node.op_type == "Cast" and any(a.name == "to" and a.i == TensorProto.FLOAT for a in node.attribute)
 
 
+def _passes(node: NodeProto) -> bool:
+    return node.op_type in _CASTS or (
+        node.op_type in _PASSES and (len(node.input) == 1 or node.op_type == "Dropout") and not node.domain
+    )
+
+
 def _passed_on(graph: GraphProto, opset: int) -> set[int]:
-    """The first Casts between an input of unknown shape and an output of its type, with nothing but Casts between them."""
+    """The first Casts between an input of unknown shape and an output of its type, with nothing between them but Casts and what is dropped."""
     makers = {name: i for i, node in enumerate(graph.node) for name in node.output}
     inputs = {v.name: v.type.tensor_type for v in graph.input}
     found = set()
     for value in graph.output:
         name, first = value.name, None
-        while (i := makers.get(name)) is not None and graph.node[i].op_type in (*_CASTS, "Identity"):
+        while (i := makers.get(name)) is not None and _passes(graph.node[i]):
             first = i if graph.node[i].op_type in _CASTS else first
             name = graph.node[i].input[0]
         given = inputs.get(name)
