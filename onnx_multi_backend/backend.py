@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto
 
-from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError
+from onnx_multi_backend.errors import DeviceError, DeviceUnavailableError, OptionError, OptionTypeError
 from onnx_multi_backend.host.devices import similar
 from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.presets.base import Preset
@@ -20,6 +20,7 @@ from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.running.prepared import PreparedModel
 
 if TYPE_CHECKING:
+    from onnx_multi_backend.presets.answers import Availability
     from onnx_multi_backend.presets.openvino import OpenvinoBackend
     from onnx_multi_backend.presets.ort import OrtBackend
     from onnx_multi_backend.presets.ort_cpu import OrtCpuBackend
@@ -104,9 +105,11 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     head, colon, rest = device.partition(":") if isinstance(device, str) else ("", "", "")
     head = head.upper()
     if head == "GPU":  # NVIDIA's, unless OpenVINO alone finds one
-        openvino = get_preset("Openvino")
-        if not get_preset("OrtCuda").availability().usable and openvino.supports_device("GPU"):
+        cuda, openvino = get_preset("OrtCuda").availability(), get_preset("Openvino")
+        if not cuda.usable and openvino.supports_device("GPU"):
             return openvino, f"GPU.{rest}" if rest else "GPU"
+        if not cuda.usable:
+            raise DeviceUnavailableError(_no_gpu(cuda, openvino.availability()))
         head = "CUDA"
     if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
@@ -119,6 +122,14 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     if not prefix:
         return chosen, rest or None
     return chosen, f"{prefix}:{rest}" if rest else prefix
+
+
+def _no_gpu(cuda: Availability, openvino: Availability) -> str:
+    seen = f"it finds {', '.join(openvino.devices)}" if openvino.usable else openvino.reason
+    return (
+        f"No GPU can be used here. NVIDIA's, by CUDA: {cuda.reason}. {cuda.cure}. Intel's, by OpenVINO: {seen}. "
+        "Without a GPU use device='CPU', or 'OPENVINO' for OpenVINO on the CPU."
+    )
 
 
 def prepare(
@@ -187,7 +198,7 @@ def is_compatible(model: ModelLike, device: str | None = _CPU, preset: str | Non
     """Whether the preset can run the model. Never raises on a broken model or an unknown device."""
     try:
         chosen, own = _route(device, preset)
-    except DeviceError:
+    except (DeviceError, DeviceUnavailableError):
         return False
     return chosen.is_compatible(model, own, **options)
 
@@ -196,6 +207,6 @@ def supports_device(device: str) -> bool:
     """Whether a device can be used here and now. Never raises."""
     try:
         chosen, own = _route(device, None)
-    except DeviceError:
+    except (DeviceError, DeviceUnavailableError):
         return False
     return chosen.supports_device(own or chosen.family.default)
