@@ -78,6 +78,12 @@ def drawn(op_type: str, **attributes: float) -> ModelProto:
     return models.one_node(op_type, [models.tensor("x", [3])], [models.tensor("y", [3])], **attributes)
 
 
+def unnamed(op_type: str) -> ModelProto:
+    return models.model(
+        [models.node(op_type, ["x", "", "x"], ["y"])], [models.tensor("x", [3])], [models.tensor("y", None)]
+    )
+
+
 DRAWN = {
     "no deviation": drawn("RandomNormalLike", scale=0.0),
     "no interval": drawn("RandomUniformLike", low=2.0, high=1.0),
@@ -100,6 +106,7 @@ OF_ORT = {
     "GRU without steps": layer("GRU", (0, 3, 2)),
     "GatherND with a negative batch": gathered(-2),
     "GRU without features": layer("GRU", (3, 1, 0)),
+    **{f"{op_type} with an operand named nothing": unnamed(op_type) for op_type in ("Max", "Mean", "Min", "Sum")},
 }
 OF_OPENVINO = QUOTIENTS
 

@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.deadly import (
     overflowing_quotient,
     quotient_by_zero,
     range_without_end,
+    unnamed_operand,
 )
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads
 from onnx_multi_backend.host.applies import applies
@@ -40,7 +41,10 @@ def no_spread(node: NodeProto, constants: list[np.ndarray | None]) -> str | None
     return None if scale > 0 else "its scale is not above 0"
 
 
-_ALWAYS: Mapping[str, tuple[Deadly, ...]] = {"GatherND": (negative_batch,)}
+_ALWAYS: Mapping[str, tuple[Deadly, ...]] = {
+    "GatherND": (negative_batch,),
+    **dict.fromkeys(("Max", "Mean", "Min", "Sum"), (unnamed_operand,)),
+}
 #: By operator, what constants and attributes tell; constants are computed while a session is built.
 FOLDED: Mapping[str, tuple[Deadly, ...]] = {
     **_ALWAYS,
