@@ -22,7 +22,7 @@ from backend_test.unit import models
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes
-from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible, nests_too_far
+from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible, multiplies, nests_too_far
 
 
 def _layer_normalization(axis: int) -> ModelProto:
@@ -108,6 +108,34 @@ def test_functions_that_double_are_refused_at_once(openvino: type[omb.Preset]) -
     """OpenVINO takes no functions, and says so in a moment."""
     with pytest.raises(omb.UnsupportedModelError):
         openvino.prepare(_doubling(25))
+
+
+def test_functions_that_come_to_many_times_what_the_model_holds_are_not_written_out(openvino: type[omb.Preset]) -> None:
+    """OpenVINO takes no functions; it would take 20 s and more for 4,096 nodes in a row."""
+    assert not multiplies(_doubling(10))
+    assert multiplies(_doubling(12))
+    with pytest.raises(omb.UnsupportedModelError):
+        openvino.prepare(_doubling(12))
+
+
+@pytest.mark.parametrize("kind", ["functions", "graphs"])
+def test_what_never_ends_is_not_handed_over_in_an_older_version(kind: str, ort_cpu: type[omb.Preset]) -> None:
+    """As it is, the engine refuses it at once for its version."""
+    newest = onnx.defs.onnx_opset_version()
+    if not any(change.pass_name == "opset_version" for change in ort_cpu.prepare(_newest(models.relu())).adaptations):
+        pytest.skip(f"the engine reads opset {newest}")
+    made = _newest(_doubling(24) if kind == "functions" else _nested(15, _relus(1)))
+    with pytest.raises(omb.UnsupportedModelError, match="more nodes than the engine may ever finish"):
+        ort_cpu.prepare(made)
+
+
+def _newest(model: ModelProto) -> ModelProto:
+    """The model in onnx's newest opset, its functions too."""
+    for holder in (model, *model.functions):
+        for opset in holder.opset_import:
+            if not opset.domain:
+                opset.version = onnx.defs.onnx_opset_version()
+    return model
 
 
 def _nested(depth: int, nodes: list[NodeProto], elem_type: int = models.FLOAT) -> ModelProto:

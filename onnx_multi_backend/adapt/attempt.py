@@ -8,12 +8,12 @@ the engine takes, node by node and rules applied to them in turn, takes the node
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.engine import Defect, Engine, Trusting, Unasked, answer
+from onnx_multi_backend.adapt.engine import Defect, Engine, TakesSeveral, Trusting, Unasked, answer, ask_together
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.renaming import renamed
@@ -36,6 +36,10 @@ from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import canonical, one_of_each_first, operator_name, subgraphs
 
 logger = logging.getLogger(__name__)
+
+
+#: How many nodes are asked about at once.
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,13 @@ class Attempt:
         defective_nodes = {n.op_type for n in graph.node if n.op_type in complaint} | self._patience.hopeless
         named = [n for n in graph.node if n.op_type in defective_nodes and next(subgraphs(n), None) is None]
         scope = Scope({}, {}).inside(graph) if named else Scope({}, {})
-        for place in one_of_each_first([node.op_type for node in named]):
+        order = one_of_each_first([node.op_type for node in named])
+        for count, place in enumerate(order):
             if self._patience.over:
                 return
+            if count % _AT_ONCE == 0:
+                group = [named[k] for k in order[count : count + _AT_ONCE]]
+                self._ask_together(group, scope, opsets, self._engine, written=False)
             if not self.helps(named[place], scope, opsets):
                 self._give_up(named[place], scope, opsets)
 
@@ -136,9 +144,12 @@ class Attempt:
             return False
         nodes: list[NodeProto] = []
         complete = True
-        for node in graph.node:
+        asked = self._engine if record else self._within
+        for place, node in enumerate(graph.node):
             if self._patience.over:
                 return False
+            if place % _AT_ONCE == 0:
+                self._ask_together(graph.node[place : place + _AT_ONCE], scope, opsets, asked, written=not record)
             inside = [self._graph(inner, scope, opsets, record=record) for inner in subgraphs(node)]
             if not all(inside):
                 if not record:
@@ -147,7 +158,7 @@ class Attempt:
                 if self._patience.lost:  # it is refused for what is inside
                     nodes.append(node)
                     continue
-            fragment = self._node(node, scope, opsets, self._engine if record else self._within, written=not record)
+            fragment = self._node(node, scope, opsets, asked, written=not record)
             if fragment is None:
                 if not record:
                     return False
@@ -228,18 +239,39 @@ class Attempt:
             self.mixed = True
             changed = f"{operator_name(site.node)} changed between opset {site.opset} and {self.targets[site.domain]}"
             return Defect(changed)
+        stamped = self._stamped(site)
+        defect = engine.find_defect(Site(stamped, site.target), written=written)
+        if defect is not None:
+            return defect
+        words = answer(engine, _without_hints(stamped))
+        return Defect(words) if words is not None else None
+
+    def _stamped(self, site: Site) -> ModelProto:
+        """A node's model in the opsets that the engine gets."""
         stamped = ModelProto()
         stamped.CopyFrom(site.model)
         del stamped.opset_import[:]
         domains = {"", site.domain}
         stamped.opset_import.extend(opset_imports({d: v for d, v in self.targets.items() if d in domains}))
-        defect = engine.find_defect(Site(stamped, site.target), written=written)
-        if defect is not None:
-            return defect
-        for value in stamped.graph.input:  # a kernel is there or not, whatever the elements are
-            value.ClearField("doc_string")
-        words = answer(engine, stamped)
-        return Defect(words) if words is not None else None
+        return stamped
+
+    def _ask_together(
+        self, nodes: Sequence[NodeProto], scope: Scope, opsets: Mapping[str, int], engine: Engine, *, written: bool
+    ) -> None:
+        """Ask about nodes at once of which each would be asked about: those without a defect."""
+        if not isinstance(engine, TakesSeveral):
+            return
+        models = []
+        for node in nodes:
+            if next(subgraphs(node), None) is not None or canonical(node.domain) or not self._same(node, opsets):
+                continue
+            single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
+            if single is None or (engine.identity, written, single.SerializeToString(deterministic=True)) in self._memo:
+                continue
+            stamped = self._stamped(Site(single, self.targets.get("", 1)))
+            if engine.find_defect(Site(stamped, self.targets.get("", 1)), written=written) is None:
+                models.append(_without_hints(stamped))
+        ask_together(engine, models)
 
     def _instance(self, fragment: Fragment, node: NodeProto) -> list[NodeProto]:
         """The fragment's nodes between this node's inputs and outputs, all other names made unique."""
@@ -251,6 +283,13 @@ class Attempt:
         for i, inner in enumerate(made):
             inner.name = f"{prefix}{inner.name or inner.op_type}{i}"
         return made
+
+
+def _without_hints(model: ModelProto) -> ModelProto:
+    """What an engine is asked about: a kernel is there or not, whatever the elements are."""
+    for value in model.graph.input:
+        value.ClearField("doc_string")
+    return model
 
 
 def _change(node: NodeProto, new: list[NodeProto], fragment: Fragment) -> Adaptation:

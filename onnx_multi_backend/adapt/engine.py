@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from onnx import ModelProto, NodeProto
 
@@ -77,6 +77,18 @@ class Engine(Protocol):
         """
 
 
+@runtime_checkable
+class TakesSeveral(Protocol):
+    """An engine that can be asked about several nodes at once."""
+
+    @property
+    def identity(self) -> Hashable:
+        """As an `Engine`'s."""
+
+    def accepts_all(self, models: Sequence[ModelProto]) -> bool:
+        """Whether it takes each of some models of one node; False where that is not certain."""
+
+
 @dataclass(frozen=True)
 class Unasked:
     """An engine that is not asked about nodes: only those that it computes wrongly count as lacking.
@@ -139,10 +151,36 @@ class Trusting(Unasked):
 _answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
 _MOST_ANSWERS = 32_768
 
+#: Fewer models are not asked about together: where they are refused, that was for nothing.
+_FEWEST = 4
+
 
 def answer(engine: Engine, model: ModelProto) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
     return kept(_answers, (engine.identity, digest_of(model)), lambda: engine.accepts(model))
+
+
+def ask_together(engine: Engine, models: Iterable[ModelProto]) -> None:
+    """Keep the answer for those of several models of one node that an engine takes all at once.
+
+    Compiling a model costs OpenVINO 15 ms, and each node of it less than one: most nodes are taken, and these need not be asked about one
+    by one. Where it refuses a group, a half of it may do.
+    """
+    if not isinstance(engine, TakesSeveral):
+        return
+    keys = {(engine.identity, digest_of(model)): model for model in models}
+    unknown = [(key, model) for key, model in keys.items() if key not in _answers]
+    groups = [unknown]
+    while groups:
+        group = groups.pop()
+        if len(group) < _FEWEST:
+            continue
+        if engine.accepts_all([model for _, model in group]):
+            for key, _ in group:
+                kept(_answers, key, lambda: None)
+            continue
+        half = len(group) // 2
+        groups += [group[:half], group[half:]]
 
 
 def kept(answers: OrderedDict[_Key, _Answer], key: _Key, ask: Callable[[], _Answer]) -> _Answer:

@@ -37,7 +37,9 @@ def _lower(
         limit = work.limits.max_opset(canonical(opset.domain))
         if limit is None or opset.version <= limit:
             continue
-        if any(_changed(node, opset.domain, opset.version, limit) for node in nodes_in(nodes)):
+        domain = canonical(opset.domain)
+        used = {node.op_type for node in nodes_in(nodes) if canonical(node.domain) == domain}
+        if not all(unchanged(op_type, domain, opset.version, limit) for op_type in used):
             continue
         given = opset.version
         model = work.edit()
@@ -51,9 +53,3 @@ def _lower(
                 f"the engine knows opsets up to {limit}, and no operator used here changed in between",
             )
         )
-
-
-def _changed(node: NodeProto, domain: str, given: int, limit: int) -> bool:
-    if canonical(node.domain) != canonical(domain):
-        return False
-    return not unchanged(node.op_type, canonical(domain), given, limit)

@@ -24,7 +24,10 @@ from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.graph_walk import operator_name
-from onnx_multi_backend.models.plausible import expands_too_far, implausible, nests_too_far
+from onnx_multi_backend.models.plausible import expands_too_far, implausible, is_endless, multiplies, nests_too_far
+
+#: The passes that bring a version down which an engine does not read.
+_VERSIONS = frozenset({"ir_version", "opset_version"})
 
 
 def compile_model(target: Target, payload: Payload) -> Built:
@@ -83,6 +86,7 @@ def _may_be_looked_at(payload: Payload) -> bool:
 
 def _compile_model(target: Target, payload: Payload) -> Built:
     plain = _may_be_looked_at(payload)
+    _refuse_endless(target, payload)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
@@ -103,6 +107,14 @@ def _compile_model(target: Target, payload: Payload) -> Built:
         raise
 
 
+def _refuse_endless(target: Target, payload: Payload) -> None:
+    """Raise for a model that an engine would refuse at once as it is, and may never finish once its version is brought down."""
+    lowered = [change for change in payload.adapted.changes if change.pass_name in _VERSIONS]
+    if payload.lowering and lowered and is_endless(payload.adapted.facts.contents):
+        said = f"{lowered[0].change} would do, but its functions or subgraphs come to more nodes than the engine may ever finish"
+        raise as_told(payload, said, who=target.preset)
+
+
 def _with_constants_left(
     target: Target, payload: Payload, found: Study, elsewhere: list[MisplacedError]
 ) -> Built | None:
@@ -120,7 +132,7 @@ def _compiled(
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(payload.adapted.facts)):
         raise ends_the_process(payload, deadly, who=target.preset)
-    lowering = payload.lowering and plain
+    lowering = payload.lowering and plain and not multiplies(proto)
     typed = Typed(proto)
     found_defects = _defective(target, payload.adapted, typed, integers=integers) if payload.lowering else []
     if found_defects:

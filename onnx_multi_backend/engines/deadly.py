@@ -72,6 +72,11 @@ def negative_batch(node: NodeProto, constants: list[np.ndarray | None]) -> str |
     return "its batch_dims is negative" if found else None
 
 
+def unnamed_operand(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """An operator of any number of operands, one of which is named ""."""
+    return 'it names an operand ""' if "" in node.input else None
+
+
 def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Col2Im with a known block of no size."""
     blocks = constants[2] if len(constants) > 2 else None

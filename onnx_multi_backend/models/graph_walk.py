@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
@@ -13,20 +14,25 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 FREE_INITIALIZERS = 4
 
 _GRAPH, _GRAPHS, _TENSOR = AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR
+_HOLDING = (_GRAPH, _GRAPHS)
 _PLAIN = frozenset(getattr(AttributeProto, name) for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 
 
 def nodes_in(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     """These nodes and every node of the subgraphs in their attributes."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            kind = attribute.type
-            if kind == _GRAPH:
-                yield from nodes_in(attribute.g.node)
-            elif kind == _GRAPHS:
-                for graph in attribute.graphs:
-                    yield from nodes_in(graph.node)
+    waiting = [iter(nodes)]
+    while waiting:
+        for node in waiting[-1]:
+            yield node
+            if inner := [graph.node for a in node.attribute if a.type in _HOLDING for graph in _held(a)]:
+                waiting.append(chain.from_iterable(inner))
+                break
+        else:
+            waiting.pop()
+
+
+def _held(attribute: AttributeProto) -> Iterable[GraphProto]:
+    return (attribute.g,) if attribute.type == _GRAPH else attribute.graphs
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -44,11 +50,15 @@ def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
 
 def _without_functions(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     """The same as `nodes_in` where no local function takes an operator's name: most attributes need not be looked at."""
-    for node in nodes:
-        yield node
-        if node.domain or may_hold_graphs(node.op_type):
-            for graph in subgraphs(node):
-                yield from _without_functions(graph.node)
+    waiting = [iter(nodes)]
+    while waiting:
+        for node in waiting[-1]:
+            yield node
+            if (node.domain or may_hold_graphs(node.op_type)) and (inner := [graph.node for graph in subgraphs(node)]):
+                waiting.append(chain.from_iterable(inner))
+                break
+        else:
+            waiting.pop()
 
 
 #: The operators of the default domain whose attributes hold graphs.

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.models.graph_walk import nodes_in
-
 
 def in_order(model: ModelProto) -> ModelProto:
     """A copy with all nodes in order, those of subgraphs and local functions too; nodes on a cycle stay where they are."""
@@ -23,12 +21,14 @@ def in_order(model: ModelProto) -> ModelProto:
     return copy
 
 
-def _sort(nodes: Sequence[NodeProto]) -> None:
-    """Sort in place; what is in order already stays as it is."""
-    for node in nodes:
+def _sort(nodes: Sequence[NodeProto]) -> dict[str, None]:
+    """Sort in place; what is in order already stays as it is. Returns the names that are read and not made here."""
+    reads = [dict.fromkeys(node.input) for node in nodes]
+    for node, names in zip(nodes, reads, strict=True):
         for graph in _graphs(node):
-            _sort(graph.node)
-    order = _order(nodes)
+            names.update(_sort(graph.node))
+    maker = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    order = _order([[maker[name] for name in names if name in maker] for names in reads])
     if order != list(range(len(nodes))):
         kept = []
         for place in order:
@@ -37,19 +37,19 @@ def _sort(nodes: Sequence[NodeProto]) -> None:
             kept.append(node)
         for node, other in zip(nodes, kept, strict=True):
             node.CopyFrom(other)
+    return {name: None for place in order for name in reads[place] if name not in maker}
 
 
-def _order(nodes: Sequence[NodeProto]) -> list[int]:
+def _order(read: Sequence[Sequence[int]]) -> list[int]:
     """The places of the nodes, each after those that it reads."""
-    maker = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     order: list[int] = []
     done: set[int] = set()
     entered: set[int] = set()
-    for first in range(len(nodes)):
+    for first in range(len(read)):
         waiting = [first]
         while waiting:
             place = waiting[-1]
-            missing = [] if place in entered else [p for p in _read(nodes[place], maker) if p not in entered]
+            missing = [] if place in entered else [p for p in read[place] if p not in entered]
             entered.add(place)
             if missing:
                 waiting.extend(reversed(missing))
@@ -59,11 +59,6 @@ def _order(nodes: Sequence[NodeProto]) -> list[int]:
                 done.add(place)
                 order.append(place)
     return order
-
-
-def _read(node: NodeProto, maker: dict[str, int]) -> list[int]:
-    """The places of the nodes whose outputs a node and its subgraphs read."""
-    return [maker[name] for inner in nodes_in([node]) for name in inner.input if name in maker]
 
 
 def _graphs(node: NodeProto) -> Iterator[GraphProto]:

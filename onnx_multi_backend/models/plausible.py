@@ -13,7 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from onnx import AttributeProto, ModelProto, NodeProto
 
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, nodes_in, operator_name, subgraphs
+from onnx_multi_backend.models.graph_walk import (
+    all_nodes,
+    canonical,
+    may_hold_graphs,
+    nodes_in,
+    operator_name,
+    subgraphs,
+)
 
 #: Domain, name and overload of an operator.
 _Key = tuple[str, str, str]
@@ -58,8 +65,15 @@ _FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
 #: Nodes that local functions may come to once each call is replaced by its body.
 _MOST_NODES = 100_000
 
+#: How many times as many nodes as the model holds local functions may come to, where they come to `_MANY_NODES`. Large exported models of
+#: PyTorch, with a function for each layer and one for each operator, come to some 60 times.
+_MOST_TIMES, _MANY_NODES = 100, 2_000
+
 #: How often the nodes of graphs in graphs may be looked at again: once for each graph around them, beyond the first.
 _MOST_REPEATS = 3_000
+
+#: The same where nothing is looked at, and the engine alone has to finish.
+_FAR_TOO_MANY_REPEATS = 100_000
 
 
 def implausible(nodes: Iterable[NodeProto]) -> str | None:
@@ -72,7 +86,21 @@ def expands_too_far(model: ModelProto) -> bool:
     return bool(model.functions) and expanded(model) > _MOST_NODES
 
 
-def nests_too_far(contents: Contents) -> bool:
+def multiplies(model: ModelProto) -> bool:
+    """Whether the local functions come to far more nodes than there are: one after the other, which engines that inline them take long for."""
+    if not model.functions:
+        return False
+    held = sum(1 for node in all_nodes(model))
+    return expanded(model) > max(_MANY_NODES, _MOST_TIMES * held)
+
+
+def is_endless(contents: Contents) -> bool:
+    """Whether an engine may never finish a model: its functions, or graphs in graphs, come to far more nodes than it holds."""
+    model = contents.model
+    return expands_too_far(model) or multiplies(model) or nests_too_far(contents, _FAR_TOO_MANY_REPEATS)
+
+
+def nests_too_far(contents: Contents, most: int = _MOST_REPEATS) -> bool:
     """Whether graphs in graphs come to more nodes than are worth looking at: each is a part of all the nodes around it.
 
     A node that holds graphs is shown to an engine with all that they hold, so a node that is three graphs deep is compiled
@@ -83,12 +111,12 @@ def nests_too_far(contents: Contents) -> bool:
     model = contents.model
     repeats = 0
     waiting = [(nodes, 0) for nodes in (model.graph.node, *(function.node for function in model.functions))]
-    while waiting and repeats <= _MOST_REPEATS:
+    while waiting and repeats <= most:
         nodes, around = waiting.pop()
         repeats += len(nodes) * max(around - 1, 0)
         holding = (node for node in nodes if node.domain or may_hold_graphs(node.op_type))
         waiting += [(inner.node, around + 1) for node in holding for inner in subgraphs(node)]
-    return repeats > _MOST_REPEATS
+    return repeats > most
 
 
 def expanded(model: ModelProto) -> int:

@@ -78,6 +78,22 @@ def drawn(op_type: str, **attributes: float) -> ModelProto:
     return models.one_node(op_type, [models.tensor("x", [3])], [models.tensor("y", [3])], **attributes)
 
 
+def unnamed(op_type: str) -> ModelProto:
+    return models.model(
+        [models.node(op_type, ["x", "", "x"], ["y"])], [models.tensor("x", [3])], [models.tensor("y", None)]
+    )
+
+
+def unpooled(shape: list[int] | None) -> ModelProto:
+    inputs = [models.tensor("x", [1, 1, 2, 2]), models.tensor("i", shape, INT64)]
+    return models.one_node("MaxUnpool", inputs, [models.tensor("y", None)], kernel_shape=[2, 2], strides=[2, 2])
+
+
+UNPOOLED = {
+    "MaxUnpool of a scalar as indices": unpooled([]),
+    "MaxUnpool of indices in a row": unpooled([4]),
+    "MaxUnpool of indices of any shape": unpooled(None),
+}
 DRAWN = {
     "no deviation": drawn("RandomNormalLike", scale=0.0),
     "no interval": drawn("RandomUniformLike", low=2.0, high=1.0),
@@ -95,11 +111,13 @@ OF_ORT = {
     **QUOTIENTS,
     **(REMAINDERS if applies({"onnxruntime": "<1.32"}) else {}),
     **(DRAWN if applies({"onnxruntime": ">=1.31"}) else {}),
+    **(UNPOOLED if applies({"onnxruntime": "<1.28"}) else {}),
     "in a branch": within_a_branch(),
     "LSTM without a batch": layer("LSTM", (3, 0, 2)),
     "GRU without steps": layer("GRU", (0, 3, 2)),
     "GatherND with a negative batch": gathered(-2),
     "GRU without features": layer("GRU", (3, 1, 0)),
+    **{f"{op_type} with an operand named nothing": unnamed(op_type) for op_type in ("Max", "Mean", "Min", "Sum")},
 }
 OF_OPENVINO = QUOTIENTS
 

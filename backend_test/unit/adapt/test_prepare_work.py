@@ -262,3 +262,44 @@ def test_weights_are_not_read_for_a_constant_that_is_left_out(
     resize = models.node("Resize", ["x", "roi", "scales"], ["y"], mode="nearest")
     openvino.prepare(_net(resize, roi=np.float32([]), scales=np.float32([1, 1, 2, 2])))
     assert copied == []
+
+
+def test_nodes_that_openvino_takes_are_asked_about_together(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It refuses the last node, for which it looks at the others too: one by one, that took 29 compilations."""
+    operators = [
+        "Sin",
+        "Cos",
+        "Tan",
+        "Asin",
+        "Acos",
+        "Atan",
+        "Sinh",
+        "Cosh",
+        "Asinh",
+        "Atanh",
+        "Exp",
+        "Erf",
+        "Abs",
+        "Neg",
+    ]
+    nodes = [models.node(op_type, [f"v{k}"], [f"v{k + 1}"]) for k, op_type in enumerate(operators)]
+    shape = [3, 5, 7, 11]  # which no other test asks about
+    nodes.append(models.node("Reshape", ["v0", "sizes"], ["y"]))
+    made = models.model(
+        nodes,
+        [models.tensor("v0", shape)],
+        [models.tensor("y", None), models.tensor(f"v{len(operators)}", None)],
+        initializers={"sizes": np.array([2, 2], np.int64)},
+    )
+    calls = counted(monkeypatch, OpenvinoTarget, "_compile")
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(made)
+    assert len(calls) < 20
+
+
+def test_a_node_that_openvino_refuses_among_others_is_named(openvino: type[omb.Preset]) -> None:
+    nodes = [models.node("Relu", ["x"], ["a"]), models.node("Unknown", ["a"], ["b"]), models.node("Abs", ["b"], ["y"])]
+    with pytest.raises(omb.OnnxMultiBackendError, match="Unknown"):
+        openvino.prepare(models.model(nodes, [models.tensor("x")], [models.tensor("y")]))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.rules.lstm_steps import lstm_steps
 from onnx_multi_backend.adapt.site import Rule, Site
+from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.openvino import (
@@ -235,14 +236,24 @@ class OpenvinoTarget(Target):
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when OpenVINO compiles this (small) model, else its complaint."""
+        words = self._why_refused(model)
+        return None if words is not None and _UNKNOWN_RANK in words else words  # in its place, the node may get a rank
+
+    def _why_refused(self, model: ModelProto) -> str | None:
         if (words := why_not_compiled(model) or why_not_read(Contents(model))) is not None:
             return words
         try:
             read = runtime.core().read_model(readable(model).SerializeToString())
             return why_unsafe(self._compile(read, None))
         except runtime.all_errors() as error:
-            words = runtime.first_line(error)
-            return None if _UNKNOWN_RANK in words else words  # in its place, the node may get a rank
+            return runtime.first_line(error)
+
+    def accepts_all(self, models: Sequence[ModelProto]) -> bool:
+        """Whether OpenVINO compiles them side by side: each compilation costs more than many small nodes."""
+        if any(why_not_compiled(model) or why_not_read(Contents(model)) for model in models):
+            return False
+        joined = together(models)
+        return joined is not None and self._why_refused(joined) is None
 
     def check_options(self) -> None:
         """Raise OptionError where OpenVINO compiles nothing with these properties."""

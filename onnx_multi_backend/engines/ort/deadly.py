@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.deadly import (
     overflowing_quotient,
     quotient_by_zero,
     range_without_end,
+    unnamed_operand,
 )
 from onnx_multi_backend.engines.ort.outer_reads import outer_reads
 from onnx_multi_backend.host.applies import applies
@@ -40,7 +41,10 @@ def no_spread(node: NodeProto, constants: list[np.ndarray | None]) -> str | None
     return None if scale > 0 else "its scale is not above 0"
 
 
-_ALWAYS: Mapping[str, tuple[Deadly, ...]] = {"GatherND": (negative_batch,)}
+_ALWAYS: Mapping[str, tuple[Deadly, ...]] = {
+    "GatherND": (negative_batch,),
+    **dict.fromkeys(("Max", "Mean", "Min", "Sum"), (unnamed_operand,)),
+}
 #: By operator, what constants and attributes tell; constants are computed while a session is built.
 FOLDED: Mapping[str, tuple[Deadly, ...]] = {
     **_ALWAYS,
@@ -71,6 +75,7 @@ OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"Loop": (outer_read
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
 _RECURRENT = ("LSTM", "GRU")
+_UNPOOLING = ("MaxUnpool",)
 
 #: Operators that write each output, named or not.
 _WRITE_ALL = frozenset({"Loop", "Split"})
@@ -95,6 +100,25 @@ def empty_layers(contents: Contents) -> list[tuple[NodeProto, str]]:
         if 0 in (sizes := [d.dim_value if d.HasField("dim_value") else -1 for d in value.type.tensor_type.shape.dim])
     }
     return [(node, "its input has no elements") for node in layers if _dies(node, empty)]
+
+
+def flat_indices(contents: Contents) -> list[tuple[NodeProto, str]]:
+    """MaxUnpool of indices with fewer than two axes, or of a graph input that declares none.
+
+    Inferring its shape reads the second axis. Newer releases say so in words.
+    """
+    if not contents.has(_UNPOOLING) or not applies({"onnxruntime": "<1.28"}):
+        return []
+    graph = contents.model.graph
+    ranks = {
+        value.name: len(value.type.tensor_type.shape.dim)
+        for value in graph.value_info
+        if value.type.tensor_type.HasField("shape")
+    }
+    ranks.update((value.name, len(value.type.tensor_type.shape.dim)) for value in graph.input)
+    ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
+    nodes = [node for node in contents.of(*_UNPOOLING) if not canonical(node.domain) and len(node.input) > 1]
+    return [(node, "its indices have fewer than two known axes") for node in nodes if ranks.get(node.input[1], 2) < 2]
 
 
 def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:

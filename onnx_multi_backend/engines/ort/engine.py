@@ -22,7 +22,7 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
-from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, folded
+from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.optimizers import MERGING
@@ -190,7 +190,7 @@ class OrtEngine(Target):
         found = deadly.find(facts.contents, {**EVER, **of_providers})
         if found:  # the release is asked for where it matters alone
             found = deadly.find(facts.contents, {**folded(), **of_providers})
-        return [*found, *empty_layers(facts.contents)]
+        return [*found, *empty_layers(facts.contents), *flat_indices(facts.contents)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
