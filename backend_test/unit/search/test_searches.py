@@ -19,7 +19,8 @@ import pytest
 from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
-from backend_test.search.trial import Trial, approximate
+from backend_test.search.trial import Trial, approximate, sensitive
+from backend_test.search.unspecified import unspecified
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the searches fork")
@@ -190,3 +191,22 @@ def test_a_refusal_for_the_range_of_int32_is_told_from_others(number: int) -> No
     same = Answer(RESULT, [[np.array([number])]])
     verdict = judge(Answer(REFUSED, [], words, "run"), same, {"reference": same})
     assert verdict.category == (RANGE if number > 7 else WORSE_REFUSED)
+
+
+@pytest.mark.parametrize(("height", "told"), [(1, True), (2, False)])
+def test_a_grid_of_one_place_is_not_specified(height: int, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 20]> g (float[1, 2, 3] x, int64[4] s) => (float[1, h, 2, 2] y) {
+        y = AffineGrid <align_corners = 1> (x, s) }"""
+    )
+    held = {"x": np.ones((1, 2, 3), np.float32), "s": np.array([1, 1, height, 2])}
+    assert bool(unspecified(model, [held])) is told
+
+
+def test_a_constant_of_a_node_is_rounded_otherwise_too() -> None:
+    """Half way between two integers, a rounding makes another result."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g () => (float[1] y) {
+        c = Constant <value = float[1] {2.5}> () y = Round (c) }"""
+    )
+    assert sensitive(model, [{}])
