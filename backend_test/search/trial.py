@@ -135,7 +135,8 @@ def _shaken(
 
     other = ModelProto()
     other.CopyFrom(model)
-    for tensor in other.graph.initializer:
+    made = [a.t for n in other.graph.node if n.op_type == "Constant" for a in n.attribute if a.HasField("t")]
+    for tensor in (*other.graph.initializer, *made):
         if tensor.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE):
             tensor.CopyFrom(numpy_helper.from_array(moved(numpy_helper.to_array(tensor)), tensor.name))
     return other, [{name: moved(array) for name, array in fed.items()} for fed in feeds]

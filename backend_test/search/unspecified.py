@@ -4,6 +4,7 @@
 - A float that is NaN, infinite or out of range, made an integer: numpy, ONNX Runtime and OpenVINO each have their own.
 - What DynamicQuantizeLinear makes of numbers that are not finite.
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
+- The grid of one place along an axis with align_corners=1 (AffineGrid): the step is a quotient by 0.
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
 """
 
@@ -50,6 +51,9 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
         return "what is not finite is quantized"
     if node.op_type in _ORDERED and wide is not None and np.isnan(wide).any():
         return "the order of NaN"
+    if node.op_type == "AffineGrid" and any(a.name == "align_corners" and a.i for a in node.attribute):
+        sizes = operands[1]
+        return "the grid of one place" if isinstance(sizes, np.ndarray) and (sizes[2:] == 1).any() else ""
     if node.op_type == "Pow" and first.dtype.kind == "i" and _negative(operands[1]):
         return "an integer to the power of a negative number"
     if node.op_type in ("ReduceLogSum", "ReduceLogSumExp") and first.dtype.kind in "iu":

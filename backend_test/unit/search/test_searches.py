@@ -21,7 +21,8 @@ from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
 from backend_test.search.mutations import tensors
-from backend_test.search.trial import Trial, approximate
+from backend_test.search.trial import Trial, approximate, sensitive
+from backend_test.search.unspecified import unspecified
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the searches fork")
@@ -202,3 +203,22 @@ def test_a_tensor_of_an_unknown_type_is_left_by_the_mutations_that_read_it() -> 
     before = model.SerializeToString()
     assert (tensors.numbers(model, random.Random(0)), tensors.data(model, random.Random(0))) == ("", "")
     assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize(("height", "told"), [(1, True), (2, False)])
+def test_a_grid_of_one_place_is_not_specified(height: int, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 20]> g (float[1, 2, 3] x, int64[4] s) => (float[1, h, 2, 2] y) {
+        y = AffineGrid <align_corners = 1> (x, s) }"""
+    )
+    held = {"x": np.ones((1, 2, 3), np.float32), "s": np.array([1, 1, height, 2])}
+    assert bool(unspecified(model, [held])) is told
+
+
+def test_a_constant_of_a_node_is_rounded_otherwise_too() -> None:
+    """Half way between two integers, a rounding makes another result."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g () => (float[1] y) {
+        c = Constant <value = float[1] {2.5}> () y = Round (c) }"""
+    )
+    assert sensitive(model, [{}])
