@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 from dataclasses import asdict
@@ -19,7 +20,8 @@ from typing import Any
 from backend_test.real_models import table
 from backend_test.real_models.sources import Model, all_models
 from backend_test.real_models.verdict import FINDINGS, KILLED
-from benchmarks.__main__ import KEEP_MEMORY, machine
+from benchmarks.__main__ import KEEP_MEMORY
+from onnx_multi_backend.tuning import machine
 
 #: Seconds that a model may take, all stages together.
 _LIMIT = 400
@@ -69,7 +71,13 @@ def main() -> None:
     parser.add_argument("--only", help="models whose names contain this")
     parser.add_argument("--table", type=Path, help="write all that is in --out as Markdown")
     given = parser.parse_args()
-    setting = machine()
+    found = machine.here()
+    setting = {
+        "cpu": found.processor,
+        "cores": found.cpus,
+        "python": platform.python_version(),
+        "packages": dict(found.packages),
+    }
     versions, timing = setting["packages"], not given.no_timing
     models = all_models(given.packages, given.made)
     worse = []
