@@ -42,7 +42,7 @@ def graph_work(preset: str, options: argparse.Namespace) -> Any:
             trial = second_opinion(preset, made.model, made.feeds, trial, stages)
         verdict = trial.verdict
         if not verdict.is_finding and verdict.category not in (judge.UNJUDGED, judge.DISPUTED, judge.INVALID):
-            return Outcome(verdict.category, verdict.why[:200] if verdict.category == judge.TOLD else "")
+            return Outcome(verdict.category, verdict.why[:200] if verdict.category == judge.WARNED else "")
         return _look_closer(preset, i, (made.model, list(made.feeds), trial), stages)
 
     return work

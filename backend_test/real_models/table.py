@@ -21,7 +21,7 @@ from backend_test.real_models.verdict import (
     NEITHER,
     OK,
     RIGHTLY,
-    TOLD,
+    WARNED,
     WRONG_FORM,
 )
 
@@ -53,7 +53,7 @@ Each model is tried in a process of its own, so that a crash costs one cell; fin
 | `refused rightly` | the plain engine runs it and is wrong; ours refuses it |
 | `elsewhere` | none of its nodes would run on OpenVINO; ours refuses it unless `fallback="full"` |
 | `wrong form` | the plain engine is right here, and ours refuses a form that is wrong for other inputs or in a later run ([list](wrong-forms.md)) |
-| `told` | ours is wrong, and a warning said so |
+| `warned` | ours is wrong, and a warning said so |
 | `both differ` | both agree, ONNX Runtime without optimizations computes something else |
 | **`refused`**, **`differs`**, **`killed`**, **`untyped`** | ours is worse than the plain engine |
 
@@ -89,7 +89,7 @@ def _summary(entries: Sequence[Entry]) -> dict[str, Any]:
     timed = [e for e in entries if (e.get("prepare") or 0) > _SECONDS]
     ratios = [e["prepare_ratio"] for e in timed]
     runs = [e["run_ratio"] for e in entries if e.get("run_ratio")]
-    shown = (OK, BETTER, ALONE, NEITHER, RIGHTLY, ELSEWHERE, WRONG_FORM, TOLD, BOTH)
+    shown = (OK, BETTER, ALONE, NEITHER, RIGHTLY, ELSEWHERE, WRONG_FORM, WARNED, BOTH)
     row: dict[str, Any] = {"models": len(entries), **{verdict: counts[verdict] for verdict in shown}}
     row["worse"] = sum(counts[verdict] for verdict in FINDINGS)
     row["prepare above 50 ms: median, most"] = f"{statistics.median(ratios):.2f}, {max(ratios):.2f}" if ratios else ""

@@ -13,7 +13,7 @@ from backend_test.search.judge import agree
 from onnx_multi_backend.models.graph_walk import all_nodes
 
 #: Both run and agree; ours is right where the engine is wrong; ours runs alone; a wrong result that a warning told of.
-OK, BETTER, ALONE, TOLD = "ok", "better", "ours alone", "told"
+OK, BETTER, ALONE, WARNED = "ok", "better", "ours alone", "warned"
 #: Neither runs it; the engine runs it and is wrong, and ours refuses.
 NEITHER, RIGHTLY = "neither", "refused rightly"
 #: Refused because none of its nodes would run on the provider that was asked for, as `fallback` has it.
@@ -88,7 +88,7 @@ def verdict(apart: float, ours: Answer, theirs: Answer, reference: Answer, *, to
         return (WRONG_FORM if any(words in ours.error for words in _WRONG) else REFUSED), ours.error
     if theirs.outputs is None:
         if right is not None and not same(apart, ours.outputs, right):
-            return (TOLD if told else DIFFERS), f"from ONNX Runtime; the engine: {theirs.error}"
+            return (WARNED if told else DIFFERS), f"from ONNX Runtime; the engine: {theirs.error}"
         return ALONE, theirs.error
     if same(apart, ours.outputs, theirs.outputs):
         if right is not None and not same(apart, ours.outputs, right):
@@ -99,7 +99,7 @@ def verdict(apart: float, ours: Answer, theirs: Answer, reference: Answer, *, to
     if same(apart, ours.outputs, right):
         return BETTER, _how(theirs.outputs, right)
     if same(apart, theirs.outputs, right):
-        return (TOLD if told else DIFFERS), _how(ours.outputs, theirs.outputs)
+        return (WARNED if told else DIFFERS), _how(ours.outputs, theirs.outputs)
     return BOTH, _how(ours.outputs, right)
 
 

@@ -15,7 +15,7 @@ OK = "ok"
 REFUSED_TOO = "refused"  # so does the bare engine, or it is wrong: an honest no
 UNJUDGED = "unjudged"  # no two references agree, and none agrees with the preset
 DISPUTED = "disputed"  # the preset and its engine agree, ONNX's reference evaluator does not
-TOLD = "told"  # wrong, with a warning of the package
+WARNED = "warned"  # wrong, with a warning of the package
 MISPLACED = "misplaced"  # refused for where its nodes would run, as `fallback` asks
 RANGE = "range"  # refused for an integer beyond int32, as `precision_policy` has it, though these come out right
 INVALID = "invalid"  # nobody runs it: the generator's fault
@@ -184,9 +184,9 @@ def _one_output(
             return Verdict(OK if not reference or "reference" in with_us else DISPUTED, run)
         if not right or with_us & right:
             return Verdict(DISPUTED, run)
-        return Verdict(TOLD, run, warnings[0]) if warnings else Verdict(WRONG, run)
+        return Verdict(WARNED, run, warnings[0]) if warnings else Verdict(WRONG, run)
     if warnings:
-        return Verdict(TOLD, run, warnings[0])
+        return Verdict(WARNED, run, warnings[0])
     if not right:
         return Verdict(UNJUDGED, run, "no two others agree")
     if "bare" in right:
