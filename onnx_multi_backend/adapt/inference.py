@@ -19,6 +19,7 @@ from onnx_multi_backend.adapt.hidden_integers import (
     too_long,
     without_long_constants,
 )
+from onnx_multi_backend.models import untyped
 from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 
@@ -37,6 +38,12 @@ def infer(model: ModelProto) -> ModelProto:
     """A copy of the model with the types of its values, as far as onnx can tell; the model itself where it is not to be asked."""
     if implausible(all_nodes(model)) is not None or expands_too_far(model):
         return model
+    if untyped.may_crash(model):
+        return untyped.restore(_inferred(untyped.without(model)))
+    return _inferred(model)
+
+
+def _inferred(model: ModelProto) -> ModelProto:
     visible, long = without_long_constants(model)
     typed = _asked(visible, data_prop=False)
     if typed is None:

@@ -23,6 +23,7 @@ from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.models.node_order import in_order
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 from onnx_multi_backend.models.skeleton import CHECKED_INITIALIZER_BYTES, skeleton_of
+from onnx_multi_backend.models.untyped import may_crash
 
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
@@ -210,6 +211,7 @@ def _may_not_end(model: ModelProto) -> bool:
     return (
         implausible(all_nodes(model)) is not None
         or expands_too_far(model)
+        or may_crash(model)
         or any(t.data_type in _INTEGERS and sum(t.dims) > CHECKED_INITIALIZER_BYTES for t in all_tensors(model))
     )
 

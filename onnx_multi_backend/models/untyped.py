@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that end the process in onnx's inference where the type of what they read is not known (seen with onnx 1.23).
+
+A value of an operator that onnx does not know has no type, so a valid model may hold such a node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto
+
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+
+_CRASHING = frozenset(
+    {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble")}
+)
+_NAMES = frozenset(name for _, name in _CRASHING)
+
+#: Before an operator's name: onnx knows nothing of it then, and its inference leaves the node out.
+_UNKNOWN = "untyped."
+
+
+def may_crash(model: ModelProto) -> bool:
+    """Whether such a node reads a value whose type onnx's inference does not find."""
+    nodes = [node for node in all_nodes(model) if _crashes(node)]
+    if not nodes:
+        return False
+    if model.functions:  # what their bodies read is known for each call only
+        return True
+    try:
+        typed = onnx.shape_inference.infer_shapes(without(model))
+    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
+        return True
+    graphs = list(_graphs(typed.graph))
+    made = Counter(name for graph in graphs for name in _made(graph))
+    known = {
+        value.name
+        for graph in graphs
+        for value in (*graph.value_info, *graph.input, *graph.output)
+        if value.type.tensor_type.elem_type
+    }
+    known.update(tensor.name for graph in graphs for tensor in graph.initializer)
+    return any(made[name] > 1 or name not in known for node in nodes for name in node.input[:1])
+
+
+def without(model: ModelProto) -> ModelProto:
+    """A copy in which onnx's inference leaves such nodes out."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for node in all_nodes(copy):
+        if _crashes(node):
+            node.op_type = _UNKNOWN + node.op_type
+    return copy
+
+
+def restore(model: ModelProto) -> ModelProto:
+    """Undo in place what `without` changed."""
+    for node in all_nodes(model):
+        if node.op_type.removeprefix(_UNKNOWN) in _NAMES:
+            node.op_type = node.op_type.removeprefix(_UNKNOWN)
+    return model
+
+
+def _crashes(node: NodeProto) -> bool:
+    return node.op_type in _NAMES and (canonical(node.domain), node.op_type) in _CRASHING
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    yield graph
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from _graphs(inner)
+
+
+def _made(graph: GraphProto) -> list[str]:
+    """The names that a graph gives to values."""
+    names = [*(v.name for v in graph.input), *(name for node in graph.node for name in node.output)]
+    return [*names, *(t.name for t in graph.initializer if t.name not in names)]
