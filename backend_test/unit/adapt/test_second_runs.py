@@ -204,7 +204,7 @@ FORMS: dict[str, Form] = {
     "LSTM whose sequences end before large numbers": Form(
         """(float[t, n, 4] x, int32[n] l) => (float[t, 2, n, 3] y, float[2, n, 3] h, float[2, n, 3] c) {
             y, h, c = LSTM <hidden_size = 3, direction = "bidirectional"> (x, w, r, , l) }""",
-        [(filled(x, l, value), l) for value in (-1e38, 1e38) for x, l in LENGTHS],
+        [(filled(x, ends, value), ends) for value in (-1e38, 1e38) for x, ends in LENGTHS],
         both_ways,
         weights={"w": W, "r": R},
     ),
