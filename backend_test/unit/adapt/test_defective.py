@@ -105,6 +105,19 @@ REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "aspect ratio": (resize_to(7, 8), "keep_aspect_ratio_policy"),
     "align_corners": (resize(0.6, mode="linear", coordinate_transformation_mode="align_corners"), "align_corners"),
     "a window beyond the image": (max_pool(1, 2), "ceil_mode"),
+    "a window that ends behind the padding": (
+        single(
+            "AveragePool",
+            [(1, 1, 5)],
+            opset=19,
+            ceil_mode=1,
+            count_include_pad=1,
+            kernel_shape=[3],
+            strides=[2],
+            pads=[0, 1],
+        ),
+        "count_include_pad",
+    ),
     "regions without a number of samples": (
         single("RoiAlign", [(1, 2, 8, 8), np.float32([[0, 1, 5, 7]]), np.int64([0])], opset=16, output_width=2),
         "sampling_ratio",

@@ -100,3 +100,13 @@ def test_exponents_of_uint64(openvino: type[omb.Preset], kind: str) -> None:
     e[-2:] = 2**63, 2**64 - 1
     right[-2:] = 0, -1
     np.testing.assert_array_equal(np.diag(computed(changed, x[:, None].astype(kind), e)[0]), right)
+
+
+def test_a_constant_is_raised_to_a_power_of_the_run(openvino: type[omb.Preset]) -> None:
+    """The squares of the base leave int32 long before the power does."""
+    text = '<ir_version: 10, opset_import: ["": 21]> g (float e) => (int64[5] y) <int64[5] x = {12, -4, 19, 2, -1}> { y = Pow (x, e) }'
+    prepared = openvino.prepare(onnx.parser.parse_model(text))
+    for exponent in (0, 2, 3, 5, 7):
+        np.testing.assert_array_equal(
+            prepared.run([np.float32(exponent)])[0], np.array([12, -4, 19, 2, -1], np.int64) ** exponent
+        )

@@ -48,6 +48,43 @@ def test_dilated_pooling_with_auto_pad(
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
+def padded_means(x: np.ndarray, kernel: int, stride: int, begin: int, end: int) -> np.ndarray:
+    """Means of what each window has of the padded image, as long as it starts before the padding at the end."""
+    size = x.shape[-1]
+    padded = np.pad(x, [(0, 0), (0, 0), *[(begin, end)] * 2])
+    count = min(-(-(size + begin + end - kernel) // stride) + 1, -(-(size + begin) // stride))
+    windows = [slice(i * stride, i * stride + kernel) for i in range(count)]
+    return np.array([[padded[:, :, a, b].mean((2, 3)) for b in windows] for a in windows]).transpose(2, 3, 0, 1)
+
+
+@pytest.mark.parametrize("opset", [10, 11, 22])
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "begin", "end"), [(7, 3, 3, 1, 0), (5, 3, 2, 0, 1), (6, 3, 2, 1, 1), (6, 2, 3, 1, 0)]
+)
+@pytest.mark.parametrize("name", ["openvino", "openvino_ep"])
+def test_nothing_behind_the_padding_counts(
+    request: pytest.FixtureRequest,
+    name: str,
+    size: int,
+    kernel: int,
+    stride: int,
+    begin: int,
+    end: int,
+    fixed: bool,
+    opset: int,
+) -> None:
+    x = np.random.default_rng(size).standard_normal((2, 3, size, size)).astype(np.float32)
+    form = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [begin] * 2 + [end] * 2}
+    given = models.tensor("x", x.shape if fixed else ["n", 3, "h", "w"])
+    model = models.one_node(
+        "AveragePool", [given], [models.tensor("y", None)], opset=opset, ceil_mode=1, count_include_pad=1, **form
+    )
+    preset: type[omb.Preset] = request.getfixturevalue(name)
+    expected = padded_means(x, kernel, stride, begin, end)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)["y"], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_pads_as_wide_as_the_kernel_are_refused(ort_cpu: type[omb.Preset]) -> None:
     """ONNX Runtime lacks them, and would have given another shape."""
     form = {"kernel_shape": [3], "dilations": [3], "auto_pad": "SAME_UPPER"}

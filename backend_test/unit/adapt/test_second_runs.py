@@ -110,6 +110,11 @@ def both_ways(x: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
     return [np.concatenate([way[i] for way in ways], axis) for i, axis in enumerate((1, 0, 0))]
 
 
+def filled(x: np.ndarray, lengths: np.ndarray, value: float) -> np.ndarray:
+    """The sequences, with a value behind their ends."""
+    return np.where(np.arange(len(x))[:, None, None] < lengths[:, None], x, np.float32(value))
+
+
 W, R = floats(2, 12, 4) * np.float32(0.5), floats(2, 12, 3) * np.float32(0.5)
 BOXES = np.float32([[[0, 0, 1, 1], [0, 0, 1, 0.9], [5, 5, 6, 6], [9, 9, 10, 10]]])
 SCORES = np.float32([[[0.9, 0.8, 0.7, 0.6]]])
@@ -193,6 +198,13 @@ FORMS: dict[str, Form] = {
         """(float[t, n, 4] x, int32[n] l) => (float[t, 2, n, 3] y, float[2, n, 3] h, float[2, n, 3] c) {
             y, h, c = LSTM <hidden_size = 3, direction = "bidirectional"> (x, w, r, , l) }""",
         LENGTHS,
+        both_ways,
+        weights={"w": W, "r": R},
+    ),
+    "LSTM whose sequences end before large numbers": Form(
+        """(float[t, n, 4] x, int32[n] l) => (float[t, 2, n, 3] y, float[2, n, 3] h, float[2, n, 3] c) {
+            y, h, c = LSTM <hidden_size = 3, direction = "bidirectional"> (x, w, r, , l) }""",
+        [(filled(x, ends, value), ends) for value in (-1e38, 1e38) for x, ends in LENGTHS],
         both_ways,
         weights={"w": W, "r": R},
     ),

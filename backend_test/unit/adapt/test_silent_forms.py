@@ -88,6 +88,17 @@ FORMS: dict[str, Form] = {
         )
         for padding, begin in (("SAME_UPPER", 0), ("SAME_LOWER", 1))
     },
+    **{
+        f"ConvTranspose of any number of images, {padding}": Form(
+            f'(float[n, 2, 4, 5] x) => (float[n, 1, c, d] y) {{ y = ConvTranspose <auto_pad = "{padding}", '
+            "strides = [2, 2]> (x, w) }",
+            [[IMAGE], [-IMAGE]],
+            lambda x, begin=begin: transposed(x, KERNEL, 2, begin),
+            13,
+            {"w": KERNEL},
+        )
+        for padding, begin in (("SAME_UPPER", 0), ("SAME_LOWER", 1))
+    },
     "LpNormalization of small numbers": Form(
         "(float[a, b] x) => (float[a, b] y) { y = LpNormalization (x) }",
         [[np.float32([[3e-4, 4e-4], [3, 4]])], [np.float32([[0, 0], [-6e-7, 8e-7]])]],

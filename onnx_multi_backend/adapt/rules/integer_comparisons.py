@@ -103,8 +103,10 @@ def compared_beyond(body: Body, site: Site, kind: int) -> str | None:
 
 
 def _chosen(body: Body, site: Site, kind: int) -> str:
+    """Each of both by 0 or 1: their difference may leave the type, and OpenVINO limits what it computes of constants."""
     condition, a, b = (site.input(i) for i in range(3))
-    return str(body("Add", b, body("Mul", body("Sub", a, b), body.cast(condition, kind))))
+    first, second = (body.cast(truth, kind) for truth in (condition, body("Not", condition)))
+    return str(body("Add", body("Mul", a, first), body("Mul", b, second)))
 
 
 COMPARED: Mapping[str, Callable[[Body, Site, int], str]] = {

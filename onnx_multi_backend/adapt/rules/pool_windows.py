@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: pooling that rounds its size up, on an engine that keeps windows which start in the padding at the end."""
+"""Rule: pooling that rounds its size up, on an engine that keeps windows which start in the padding at the end, or counts what lies behind it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,17 @@ def pads_of(site: Site, count: int) -> list[int]:
     return given or [0] * 2 * count
 
 
+def counts_padding(site: Site) -> bool:
+    """Whether means are taken over the padding too."""
+    kernel = site.attribute("kernel_shape", [])
+    return site.is_("AveragePool") and bool(site.attribute("count_include_pad", 0)) and any(pads_of(site, len(kernel)))
+
+
 def pool_windows(site: Site) -> Iterator[ModelProto]:
-    """Cut these windows off. Source: MaxPool's documentation: a window starts in the image or in the padding before it."""
+    """Cut these windows off; padding that counts is put around the image before, so that nothing else is counted.
+
+    Source: MaxPool's documentation: a window starts in the image or in the padding before it.
+    """
     kernel, rank = site.attribute("kernel_shape", []), site.rank(site.input(0))
     if not site.is_("AveragePool", "MaxPool") or not site.attribute("ceil_mode", 0) or rank is None:
         return
@@ -29,8 +38,13 @@ def pool_windows(site: Site) -> Iterator[ModelProto]:
         return
     count = len(kernel)
     strides, pads = site.attribute("strides", [1] * count), pads_of(site, count)
-    body = Body(site, site.opsets if site.opset >= 10 else None)
-    results = body(site.op_type, site.input(0), name=GUARDED, outputs=len(site.node.output), **site.attributes())
+    padded = counts_padding(site)
+    body = Body(site, site.opsets if site.opset >= (11 if padded else 10) else None)
+    image, given = site.input(0), site.attributes(*["pads"] * padded)
+    if padded:
+        image = body("Pad", image, body.ints(0, 0, *pads[:count], 0, 0, *pads[count:]))
+        image = body("Max", image, image)  # OpenVINO would make one node of both
+    results = body(site.op_type, image, name=GUARDED, outputs=len(site.node.output), **given)
     axes = body.ints(*range(2, rank))
     more = body.ints(*(pad + stride - 1 for pad, stride in zip(pads, strides, strict=False)))
     sizes = body("Gather", body("Shape", site.input(0)), axes, axis=0)

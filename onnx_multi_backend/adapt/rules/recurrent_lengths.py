@@ -22,7 +22,7 @@ def recurrent_lengths(site: Site) -> Iterator[ModelProto]:
     """Run over all steps, and take of each sequence what lies within its length; the reverse runs over reversed sequences.
 
     LSTM's last cell is kept by a feature that is 1 behind the end, where it closes the input gate and opens the
-    forget gate. Source: LSTM's documentation.
+    forget gate; the other features are 0 there, since large ones would outweigh it. Source: LSTM's documentation.
     """
     if not site.is_(*_LAYERS) or not site.has_input(4) or site.attribute("layout", 0) or site.has_input(7):
         return
@@ -77,7 +77,8 @@ class _Layer:
         cell = site.has_output(2)
         if cell:
             behind = body.cast(body("Unsqueeze", body("Not", self.within), body.ints(2)), self.kind)
-            inputs[0] = body("Concat", inputs[0], behind, axis=2)
+            read = body("Where", body("Unsqueeze", self.within, body.ints(2)), inputs[0], self.zero)
+            inputs[0] = body("Concat", read, behind, axis=2)
             gates = np.repeat([-_SURE, 0, _SURE, 0], site.attribute("hidden_size"))  # input, output, forget, cell
             column = body.constant(gates.reshape(1, -1, 1), self.kind)
             inputs[1] = body("Concat", inputs[1], column, axis=2)

@@ -212,7 +212,7 @@ _WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": 
 
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": _attention,
-    "AveragePool": Only({"openvino": "<2026"}, form_defects.pooled),
+    "AveragePool": Several((Only({"openvino": "<2026"}, form_defects.pooled), form_defects.averaged)),
     "BitShift": _bit_shift,
     "Cast": _cast,
     "Celu": special_values.find,

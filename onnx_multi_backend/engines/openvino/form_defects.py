@@ -23,7 +23,7 @@ from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
 from onnx_multi_backend.adapt.rules.pool_order import counts_columns
-from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, pads_of
+from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, counts_padding, pads_of
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
@@ -215,6 +215,25 @@ def pooled(site: Site) -> Defect | None:
     return None
 
 
+def averaged(site: Site) -> Defect | None:
+    """Source: measured; ONNX Runtime and ONNX's evaluator count what the padded image holds."""
+    if not site.attribute("ceil_mode", 0) or GUARDED in site.node.name or not counts_padding(site):
+        return None
+    kernel = site.attribute("kernel_shape", [])
+    count = len(kernel)
+    strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
+    pads, sizes = pads_of(site, count), (site.shape(site.input(0)) or [None] * (count + 2))[2:]
+    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT or len(pads) != 2 * count or len(sizes) != count:
+        return None
+    for i, size in enumerate(sizes):
+        rest = None if size is None else size + pads[i] + pads[count + i] - dilations[i] * (kernel[i] - 1) - 1
+        if strides[i] > 1 and (rest is None or rest % strides[i]):
+            return Defect(
+                "with ceil_mode=1 and count_include_pad=1, what lies behind the padding is counted", wrong=True
+            )
+    return None
+
+
 def column(site: Site) -> Defect | None:
     """Source: measured, with two threads or more; ConvInteger and QLinearConv use the same kernels."""
     if one_column(site):
@@ -226,7 +245,7 @@ def column(site: Site) -> Defect | None:
 
 def conv_transpose(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
-    if site.attribute("auto_pad", "NOTSET") in SAME and (shape is None or None in shape[2:]):
+    if site.attribute("auto_pad", "NOTSET") in SAME and (shape is None or None in shape):
         return Defect("where the shape is known only at run time, auto_pad is taken for the larger output", wrong=True)
     return None
 
