@@ -161,3 +161,32 @@ def test_a_softmax_in_a_loop_leaves_what_the_next_step_reads(preset: type[omb.Pr
     once = np.exp(v) / np.exp(v).sum(1, keepdims=True)
     for count in (3, 1, 0, 2):
         np.testing.assert_allclose(prepared.run([v, x, np.array(count)])[0], count * once, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["float", "int32"])
+@pytest.mark.parametrize(
+    "scatter",
+    [
+        'ScatterElements <axis = 0, reduction = "add"> (v, i, u)',
+        'ScatterND <reduction = "add"> (v, j, u)',
+    ],
+)
+def test_a_scatter_in_a_loop_leaves_what_the_next_step_reads(preset: type[omb.Preset], kind: str, scatter: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g ({kind}[3, 2] v, {kind}[3, 2] x, int64 n) => ({kind}[3, 2] y)
+        <{kind}[3, 2] u = {{2, 3, 4, 5, 6, 7}}, int64[3, 2] i = {{0, 1, 1, 2, 0, 1}}, int64[3, 1] j = {{1, 2, 0}}> {{
+            go = Constant <value = bool {{1}}> ()
+            y = Loop (n, go, x) <body = b (int64 k, bool c, {kind}[3, 2] s) => (bool d, {kind}[3, 2] t) {{
+                d = Identity (c) w = {scatter} t = Add (w, s) }}> }}"""
+    )
+    prepared = preset.prepare(model, fallback="full") if preset.name == "OrtOpenvino" else preset.prepare(model)
+    dtype = np.float32 if kind == "float" else np.int32
+    v, x = np.array([[0, 0], [0, 0], [7, 5]], dtype), np.zeros((3, 2), dtype)
+    once = v.copy()
+    u = np.arange(2, 8).reshape(3, 2).astype(dtype)
+    if scatter.startswith("ScatterND"):
+        np.add.at(once, [1, 2, 0], u)
+    else:
+        np.add.at(once, (np.array([[0, 1], [1, 2], [0, 1]]), np.array([[0, 1]] * 3)), u)
+    for count in (3, 1, 0, 2):
+        np.testing.assert_array_equal(prepared.run([v, x, np.array(count)])[0], count * once)

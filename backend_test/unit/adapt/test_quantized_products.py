@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import ModelProto, helper, numpy_helper
 
@@ -168,3 +169,17 @@ def test_scales_of_columns_that_a_run_brings(
         np.testing.assert_array_equal(prepared.run(feeds)[0], expected(model, *feeds)[0])
         if "bs" in names:
             values["bs"] = np.roll(values["bs"], 1)
+
+
+def test_constants_are_convolved_by_weights_of_the_run(openvino: type[omb.Preset]) -> None:
+    """With a zero point of the run, OpenVINO scaled the constants once more in every run."""
+    text = """<ir_version: 10, opset_import: ["": 18]> g (int8 z, int8[2, 1, 1, 1] w) => (int8[1, 2, 2, 2] y)
+        <int8[1, 1, 2, 2] x = {-62, 30, 105, -75}, float s = {0.0625}, float one = {1.0}, int8 none = {0}> {
+            y = QLinearConv (x, s, z, w, one, none, one, none) }"""
+    prepared = openvino.prepare(onnx.parser.parse_model(text))
+    x = np.array([-62, 30, 105, -75]).reshape(1, 1, 2, 2)
+    for zero, weights in ((91, (6, 3)), (-7, (5, -4)), (91, (6, 3))):
+        w = np.array(weights).reshape(1, 2, 1, 1)
+        expected = np.clip(np.rint((x - zero) * w * 0.0625), -128, 127).astype(np.int8)
+        found = prepared.run([np.int8(zero), w.reshape(2, 1, 1, 1).astype(np.int8)])[0]
+        np.testing.assert_array_equal(found, expected)

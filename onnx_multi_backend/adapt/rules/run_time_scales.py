@@ -15,7 +15,7 @@ _T = TensorProto
 PLACES = {
     "DequantizeLinear": ((0, 1, 2),),
     "QLinearMatMul": ((0, 1, 2), (3, 4, 5)),
-    "QLinearConv": ((3, 4, 5),),
+    "QLinearConv": ((0, 1, 2), (3, 4, 5)),
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Softmax in a loop of what every step reads: with 2026.4 it is computed in place, so that the next step reads its result."""
+"""A Softmax, or a scatter, in a loop of what every step reads: with 2026.4 it is computed in place, so that the next step reads its result."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.models.contents import Contents
 
 #: What is written into the memory of its input.
-_OVERWRITING = frozenset({"Softmax"})
+_OVERWRITING = frozenset({"ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Softmax"})
 #: Operators of ONNX that become one.
-_OPERATORS = frozenset({"Softmax", "Attention"})
+_OPERATORS = frozenset({"Attention", "Scatter", "ScatterElements", "ScatterND", "Softmax", "TensorScatter"})
 #: What gives another shape to the same memory.
 _VIEWS = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 
