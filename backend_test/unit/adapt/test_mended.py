@@ -286,6 +286,7 @@ DEADLY = {
 
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
+    "ReduceL2 of no axes": [[np.float32([[1, -2, 3], [-4, 5, -6]])]],
     "Gemm with a C that counts for nothing": [[floats(2, 2), np.float32([np.nan, np.inf])]],
     "NonMaxSuppression of boxes that may not overlap": [
         [np.float32([[[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 7]]]), np.float32([[[0.9, 0.8, 0.7]]])],
