@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx.parser
 import pytest
@@ -190,3 +192,46 @@ def test_a_scatter_in_a_loop_leaves_what_the_next_step_reads(preset: type[omb.Pr
         np.add.at(once, (np.array([[0, 1], [1, 2], [0, 1]]), np.array([[0, 1]] * 3)), u)
     for count in (3, 1, 0, 2):
         np.testing.assert_array_equal(prepared.run([v, x, np.array(count)])[0], count * once)
+
+
+def test_a_sum_of_exponentials_beside_a_maximum_keeps_its_rows_of_infinities(openvino: type[omb.Preset]) -> None:
+    """OpenVINO's frontend writes a ReduceMax of its own for ReduceLogSumExp, which has to stay finite."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[n, 2] x) => (float[n] y, float[n] z) <int64[1] a = {1}> {
+            y = ReduceLogSumExp <keepdims = 0> (x, a) z = ReduceMax <keepdims = 0> (x, a) }""")
+    x = np.float32([[-np.inf, -np.inf], [0, 0], [-np.inf, np.nan]])
+    y, z = openvino.prepare(model).run([x])
+    np.testing.assert_allclose(y[:2], [-np.inf, np.log(2)], rtol=1e-6)
+    np.testing.assert_array_equal(z, [-np.inf, 0, np.nan])
+
+
+@pytest.mark.parametrize(
+    "beside", ["r = ReduceSum (x, none)", "q = ConstantOfShape (none) r = Add (x, q)", "r = Abs (x)"]
+)
+@pytest.mark.parametrize("indices", ["i = ConstantOfShape <value = int64[1] {0}> (zero)", "i = Slice (list, one, one)"])
+def test_what_is_gathered_by_indices_of_constants_may_be_nothing(
+    openvino: type[omb.Preset], fresh: Callable[..., str], indices: str, beside: str
+) -> None:
+    """OpenVINO works the indices out, and divides by how many there are: whatever else without elements the model holds."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 2] x) => (float[a, b] y, float[c, d] r)
+        <int64[0] none = {{}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[3] list = {{0, 1, 1}}> {{
+            {indices} y = Gather (x, i) {beside} }}"""
+    told = fresh(
+        "import numpy as np, onnx.parser, onnx_multi_backend as omb\n"
+        f"prepared = omb.OpenvinoBackend.prepare(onnx.parser.parse_model({text!r}))\n"
+        "print(prepared.run([np.ones((2, 2), np.float32)])[0].shape)"
+    )
+    assert told == "(0, 2)"
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+def test_rows_of_no_step_have_the_sizes_that_the_body_declares(openvino: type[omb.Preset], opset: int) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        g (int64 n, bool c, float[p, q] x) => (float[2, 3] s, int64[1] size) <int64[1] zero = {{0}}, int64[1] one = {{1}}> {{
+            o = Loop (n, c) <body = b (int64 i, bool again) => (bool more, float[2, 3] r) {{ more = Identity (again) r = Relu (x) }}>
+            s = ReduceSum <keepdims = 0> (o, zero) shape = Shape (x) size = Gather (shape, one) }}""")
+    prepared = openvino.prepare(model)
+    for steps in (0, 2, 0):
+        found, size = prepared.run([np.int64(steps), np.bool_(True), np.ones((2, 3), np.float32)])
+        np.testing.assert_array_equal(found, np.full((2, 3), steps, np.float32))
+        assert size.tolist() == [3]

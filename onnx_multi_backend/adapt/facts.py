@@ -77,6 +77,17 @@ class Facts:
         return frozenset([*constants, *(t.name for t in self.contents.tensors)])
 
     @functools.cached_property
+    def computed_of_constants(self) -> frozenset[str]:
+        """The values that nodes compute from constants alone."""
+        known, found = set(self.known), set[str]()
+        for node in self.contents.nodes:
+            read = [name for name in node.input if name]
+            if read and known.issuperset(read):
+                known.update(node.output)
+                found.update(node.output)
+        return frozenset(found)
+
+    @functools.cached_property
     def kinds(self) -> Mapping[str, frozenset[int]]:
         """The element types of the values that are known before anything runs: several where a name stands more than once."""
         found: dict[str, set[int]] = {}

@@ -94,7 +94,9 @@ def _compile_model(target: Target, payload: Payload) -> Built:
         built = _compiled(target, payload, plain=plain, integers=found.uncertain, elsewhere=elsewhere)
     except UnsupportedModelError as error:
         readers = {operator_name(concern.node) for concern in found.constants}
-        refused = target.runs_alone and readers and readers.issuperset(error.operators)  # however they are written
+        refused = (
+            target.runs_alone and error.operators and readers.issuperset(error.operators)
+        )  # however they are written
         if refused and not target.deadly(payload.adapted.facts):
             raise computed_wrongly(payload, found.constants, who=target.preset) from None
         raise

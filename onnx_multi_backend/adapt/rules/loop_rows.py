@@ -41,10 +41,10 @@ def loop_rows(site: Site) -> Iterator[ModelProto]:
 
 
 def _cut(body: Body, opset: int, rows: str, kind: TypeProto, steps: str) -> str:
-    """The first rows, of one of the body's results.
+    """The first rows, of one of the body's results, which have sizes of 0 before any step.
 
-    The sizes that are not known are cut too: a Reshape to the shape of these rows would do, but in a run without a step OpenVINO
-    then leaves out the Gathers of other shapes in the graph.
+    Sizes that the body declares are given to them, others are cut. A Reshape to what a Shape of the rows says is not written: in a
+    run without a step OpenVINO then leaves out the Gathers of other shapes in the graph.
     """
     zero = body.ints(0)
     if opset < _SLICE_INPUTS:
@@ -52,7 +52,10 @@ def _cut(body: Body, opset: int, rows: str, kind: TypeProto, steps: str) -> str:
         places = body("NonZero", body("ConstantOfShape", steps, value=value))
         return str(body("Gather", rows, body("Reshape", places, body.ints(-1)), axis=0))
     cut = str(body("Slice", rows, zero, steps, zero))
-    unknown = [1 + i for i, dim in enumerate(kind.tensor_type.shape.dim) if not dim.HasField("dim_value")]
+    dims = kind.tensor_type.shape.dim
+    unknown = [1 + i for i, dim in enumerate(dims) if not dim.HasField("dim_value")]
+    if dims and not unknown:  # 0 steps: the first size, 0, is kept
+        return str(body("Reshape", cut, body("Concat", steps, body.ints(*(dim.dim_value for dim in dims)), axis=0)))
     if not unknown:
         return cut
     ends = body("Where", body("Less", zero, steps), body.ints(*[2**31 - 1] * len(unknown)), zero)

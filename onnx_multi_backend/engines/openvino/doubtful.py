@@ -42,7 +42,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
         return False
     if node.op_type == "Gather":
-        return facts.may_be_empty or _gathers_far(node, facts)
+        return facts.may_be_empty or not facts.computed_of_constants.isdisjoint(node.input) or _gathers_far(node, facts)
     if node.op_type == "Gemm":
         return len(node.input) > 2 and any(a.name == "beta" and not a.f for a in node.attribute)
     if node.op_type == "PRelu":

@@ -25,11 +25,12 @@ def guard(op: Any) -> bool:
     """Put in a reduction's place what is NaN where it reads one, and infinite where it reads infinities alone, or nothing.
 
     Half of a finite number does not reach the largest one, so that the extreme of the halves tells an infinity from it.
-    The same as the rule `special_values` writes for OpenVINO's execution providers.
+    The same as the rule `special_values` writes for OpenVINO's execution providers. What the frontend writes in place of another
+    operator has no name of the model, and is left: ReduceLogSumExp needs the finite number.
     """
     x, axes = op.input_value(0), op.input_value(1)
     kind = x.get_element_type()
-    if not kind.is_real():
+    if not kind.is_real() or not op.output(0).get_names():
         return False
     ov = runtime.load()
     ops, keep, largest = ov.opset8, op.get_attributes()["keep_dims"], _LARGEST[kind.get_type_name()]
