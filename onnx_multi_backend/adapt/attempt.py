@@ -122,7 +122,7 @@ class Attempt:
         return single is not None and self._why_not(Site(single, self.targets.get("", 1)), other, written=False) is None
 
     def _may_stay(self, node: NodeProto, scope: Scope, opsets: Mapping[str, int]) -> bool:
-        """Whether the engine takes a node as it is, and computes it right but for some values: that refuses no model."""
+        """Whether the engine takes a node as it is, and computes it wrongly for some values only: the model is not refused for that."""
         single = single_node_model(node, scope, opset_imports(opsets), self._ir_version)
         if single is None or not self._same(node, opsets):
             return False
@@ -258,7 +258,7 @@ class Attempt:
     def _ask_together(
         self, nodes: Sequence[NodeProto], scope: Scope, opsets: Mapping[str, int], engine: Engine, *, written: bool
     ) -> None:
-        """Ask about nodes at once of which each would be asked about: those without a defect."""
+        """Ask about several nodes in one compilation: those without a known defect, about each of which the engine would be asked."""
         if not isinstance(engine, TakesSeveral):
             return
         models = []

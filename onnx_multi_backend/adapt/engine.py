@@ -151,7 +151,7 @@ class Trusting(Unasked):
 _answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
 _MOST_ANSWERS = 32_768
 
-#: Fewer models are not asked about together: where they are refused, that was for nothing.
+#: Fewer models are not asked about together: a refusal of the group would tell nothing of each.
 _FEWEST = 4
 
 

@@ -153,7 +153,7 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
         Adaptation("opset_version", "", f"import of {domain} left out", "no operator used here is of it")
         for domain in _unused(adapted.proto, given)
     ]
-    inserted = {node.name for node in all_nodes(model) if CAST in node.name}
+    inserted = {node.name for node in all_nodes(model) if CAST in str(node.name)}
     return replace(adapted, proto=model, changes=(*adapted.changes, *changes), inserted=adapted.inserted | inserted)
 
 
@@ -178,6 +178,6 @@ def _marker(model: ModelProto) -> str:
     """What no name in the model holds."""
     names = {name for node in all_nodes(model) for name in (node.name, *node.output)}
     marker = "/omb"
-    while any(marker in name for name in names):
+    while any(marker in str(name) for name in names):
         marker += "_"
     return marker

@@ -143,7 +143,7 @@ def single_node_model(
         node, lambda name: inputs.get(name) or outputs.get(name) or inner.setdefault(name, f"n{len(inner)}")
     )
     alone.doc_string = ""
-    alone.name = "_".join(word for word in (GUARDED, LEFT) if word in node.name)
+    alone.name = "_".join(word for word in (GUARDED, LEFT) if word in str(node.name))
     del alone.metadata_props[:]
     graph = GraphProto(name="single", node=[alone])
     for name, short in inputs.items():

@@ -188,7 +188,13 @@ class Body:
         **attributes: Any,
     ) -> Any:
         names = [self._fresh() for _ in range(outputs or 1)]
-        self._nodes.append(helper.make_node(op_type, list(inputs), names, name=name, domain=domain, **attributes))
+        empty = [key for key, value in attributes.items() if isinstance(value, list) and not value]
+        given = {key: value for key, value in attributes.items() if key not in empty}
+        node = helper.make_node(op_type, list(inputs), names, name=name, domain=domain, **given)
+        for key in empty:  # their type is not seen from the value
+            kind = str(onnx.defs.get_schema(op_type, domain).attributes[key].type).rpartition(".")[2]
+            node.attribute.add(name=key, type=onnx.AttributeProto.AttributeType.Value(kind))
+        self._nodes.append(node)
         return names[0] if outputs is None else names
 
     def constant(self, value: Any, elem_type: int = TensorProto.UNDEFINED) -> str:

@@ -70,8 +70,8 @@ def _without_unneeded(target: Target, payload: Payload) -> Built | None:
         return None
     try:
         return _compile_model(target, replace(payload.changed(model, *changes), patience=Patience())).after(changes)
-    except UnsupportedModelError as error:
-        raise error from error.__cause__
+    except UnsupportedModelError:
+        raise
     except OnnxMultiBackendError:
         return None
 
@@ -114,7 +114,7 @@ def _refuse_endless(target: Target, payload: Payload) -> None:
     """Raise for a model that an engine would refuse at once as it is, and may never finish once its version is brought down."""
     lowered = [change for change in payload.adapted.changes if change.pass_name in _VERSIONS]
     if payload.lowering and lowered and is_endless(payload.adapted.facts.contents):
-        said = f"{lowered[0].change} would do, but its functions or subgraphs come to more nodes than the engine may ever finish"
+        said = f"it needs {lowered[0].change}, and its functions or subgraphs come to more nodes than the engine may ever finish"
         raise as_told(payload, said, who=target.preset)
 
 

@@ -87,7 +87,7 @@ def expands_too_far(model: ModelProto) -> bool:
 
 
 def multiplies(model: ModelProto) -> bool:
-    """Whether the local functions come to far more nodes than there are: one after the other, which engines that inline them take long for."""
+    """Whether the local functions come to far more nodes than the model holds: an engine that inlines them takes very long."""
     if not model.functions:
         return False
     held = sum(1 for node in all_nodes(model))

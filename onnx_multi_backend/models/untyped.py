@@ -10,14 +10,21 @@ from collections import Counter
 from collections.abc import Iterator
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, subgraphs
 
 _CRASHING = frozenset(
     {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble")}
 )
 _NAMES = frozenset(name for _, name in _CRASHING)
+
+#: LabelEncoder's attributes that tell the type of what it makes.
+_VALUES = {
+    "values_floats": TensorProto.FLOAT,
+    "values_int64s": TensorProto.INT64,
+    "values_strings": TensorProto.STRING,
+}
 
 #: Before an operator's name: onnx knows nothing of it then, and its inference leaves the node out.
 _UNKNOWN = "untyped."
@@ -47,12 +54,22 @@ def may_crash(model: ModelProto) -> bool:
 
 
 def without(model: ModelProto) -> ModelProto:
-    """A copy in which onnx's inference leaves such nodes out."""
+    """A copy in which onnx's inference leaves such nodes out; what they make has the type that they name."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    for node in all_nodes(copy):
-        if _crashes(node):
+    for graph in _graphs(copy.graph):
+        declared = {value.name for value in (*graph.value_info, *graph.output)}
+        for node in graph.node:
+            if not _crashes(node):
+                continue
+            kind = _named_type(node)
+            if kind and node.output[0] not in declared:
+                graph.value_info.add(name=node.output[0]).type.tensor_type.elem_type = kind
             node.op_type = _UNKNOWN + node.op_type
+    for function in copy.functions:
+        for node in nodes_in(function.node):
+            if _crashes(node):
+                node.op_type = _UNKNOWN + node.op_type
     return copy
 
 
@@ -65,7 +82,21 @@ def restore(model: ModelProto) -> ModelProto:
 
 
 def _crashes(node: NodeProto) -> bool:
-    return node.op_type in _NAMES and (canonical(node.domain), node.op_type) in _CRASHING
+    return node.op_type in _NAMES and (canonical(node.domain), node.op_type) in _CRASHING and bool(_named_type(node))
+
+
+def _named_type(node: NodeProto) -> int:
+    """The element type of what such a node makes, by its attributes; 0 where they do not tell: onnx's inference looks at the input then."""
+    if node.op_type == "RegexFullMatch":
+        return TensorProto.BOOL
+    for attribute in node.attribute:
+        if attribute.name == "dtype":
+            return attribute.i
+        if attribute.name in ("values_tensor", "leaf_weights"):
+            return attribute.t.data_type
+        if attribute.name in _VALUES:
+            return _VALUES[attribute.name]
+    return 0
 
 
 def _graphs(graph: GraphProto) -> Iterator[GraphProto]:

@@ -29,7 +29,7 @@ def pad_axes(site: Site) -> Iterator[ModelProto]:
     x, pads, axes = site.input(0), site.input(1), site.input(3)
     sizes, places = site.constant(pads), site.constant(axes)
     if sizes is not None and places is not None:  # constants tell what is cropped
-        if sizes.size != 2 * places.size or not ((places >= -rank) & (places < rank)).all():
+        if places.ndim != 1 or sizes.size != 2 * places.size or not ((places >= -rank) & (places < rank)).all():
             return
         every = np.zeros((2, rank), np.int64)
         every[:, places] = sizes.reshape(2, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
@@ -17,7 +18,7 @@ def pad_wrap(site: Site) -> Iterator[ModelProto]:
     """
     data, pads = site.input(0), site.input(1)
     axes = site.constant(site.input(3)) if site.has_input(3) else range(site.rank(data) or 0)
-    if not site.is_("Pad") or site.attribute("mode") != "wrap" or axes is None or not len(axes):
+    if not site.is_("Pad") or site.attribute("mode") != "wrap" or axes is None or np.ndim(axes) != 1 or not len(axes):
         return
     body = Body(site)
     zero, one = (body.constant(number, TensorProto.INT64) for number in (0, 1))

@@ -259,7 +259,7 @@ class OrtEngine(Target):
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
         if dead := self.deadly(Facts(model)):
             return f"it would end the engine's process: {dead[0][1]}"
-        if self._leaves and any(LEFT in node.name for node in model.graph.node):
+        if self._leaves and any(LEFT in str(node.name) for node in model.graph.node):
             return self._cpu_alone.accepts(model)  # shown alone, it would be taken
         words = self._complaint(model)
         if words is None or not self.loses_empty_inputs:

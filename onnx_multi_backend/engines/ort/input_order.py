@@ -31,7 +31,7 @@ def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     copy.CopyFrom(payload.adapted.proto)
     del copy.graph.input[:]
     copy.graph.input.extend(ordered)
-    names = ", ".join(value.name for value in ordered if any(place(value)))
+    names = ", ".join(str(value.name) for value in ordered if any(place(value)))
     change = Adaptation(
         "unused_last",
         "",

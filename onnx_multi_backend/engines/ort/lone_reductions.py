@@ -63,7 +63,7 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
 
 def _reduces(node: NodeProto) -> bool:
-    mine = LEFT in node.name
+    mine = LEFT in str(node.name)
     return node.op_type in REDUCTIONS and not canonical(node.domain) and bool(node.output) and not mine
 
 
