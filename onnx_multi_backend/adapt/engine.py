@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -155,20 +155,20 @@ _MOST_ANSWERS = 32_768
 _FEWEST = 4
 
 
-def answer(engine: Engine, model: ModelProto) -> str | None:
+def answer(engine: Engine, model: ModelProto, digest: bytes | None = None) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
-    return kept(_answers, (engine.identity, digest_of(model)), lambda: engine.accepts(model))
+    return kept(_answers, (engine.identity, digest or digest_of(model)), lambda: engine.accepts(model))
 
 
-def ask_together(engine: Engine, models: Iterable[ModelProto]) -> None:
-    """Keep the answer for those of several models of one node that an engine takes all at once.
+def ask_together(engine: Engine, models: Mapping[bytes, ModelProto]) -> None:
+    """Keep the answer for those of several models of one node, by digest, that an engine takes all at once.
 
     Compiling a model costs OpenVINO 15 ms, and each node of it less than one: most nodes are taken, and these need not be asked about one
     by one. Where it refuses a group, a half of it may do.
     """
     if not isinstance(engine, TakesSeveral):
         return
-    keys = {(engine.identity, digest_of(model)): model for model in models}
+    keys = {(engine.identity, digest): model for digest, model in models.items()}
     unknown = [(key, model) for key, model in keys.items() if key not in _answers]
     groups = [unknown]
     while groups:
@@ -192,8 +192,9 @@ def kept(answers: OrderedDict[_Key, _Answer], key: _Key, ask: Callable[[], _Answ
     return answers[key]
 
 
-def digest_of(model: ModelProto) -> bytes:
-    """What stands for a small model among others."""
+def digest_of(model: ModelProto | bytes) -> bytes:
+    """What stands for a small model, or for its bytes, among others."""
     import hashlib
 
-    return hashlib.blake2b(model.SerializeToString(deterministic=True), digest_size=16).digest()
+    data = model if isinstance(model, bytes) else model.SerializeToString(deterministic=True)
+    return hashlib.blake2b(data, digest_size=16).digest()
