@@ -25,7 +25,6 @@ from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
     exports,
-    extremes,
     folding,
     integers,
     mending,
@@ -37,6 +36,7 @@ from onnx_multi_backend.engines.openvino import (
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.openvino.mends import extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
