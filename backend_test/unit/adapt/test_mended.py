@@ -38,7 +38,10 @@ from onnx_multi_backend.engines.defect import FindDefect, Only, Several, find
 from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import exports
 from onnx_multi_backend.engines.openvino import form_defects as of_forms
+from onnx_multi_backend.engines.openvino import quantized_defects as of_quantized
 from onnx_multi_backend.engines.openvino import resize_defects as of_resize
+from onnx_multi_backend.engines.openvino import step_defects as of_steps
+from onnx_multi_backend.engines.openvino import window_defects as of_windows
 from onnx_multi_backend.engines.ort import defects as of_ort
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.host.processor import current
@@ -357,6 +360,10 @@ class Held(NamedTuple):
         return find(entry, site, self.inside) if entry else None
 
 
+#: The files of OpenVINO's table.
+OF_OPENVINO = [of_openvino, of_forms, of_quantized, of_resize, of_steps, of_windows]
+
+
 def told(engine: str, model: ModelProto) -> set[str]:
     """What the table calls wrong of a model."""
     found = defective_nodes(model, Table(tables(engine)), lambda node, facts: True)  # type: ignore[arg-type]
@@ -371,7 +378,7 @@ def written(*modules: ModuleType) -> set[str]:
     return {ast.literal_eval(defect.args[0]) for defect in found_defects if "wrong" in {k.arg for k in defect.keywords}}
 
 
-@pytest.mark.parametrize(("engine", "modules"), [("openvino", [of_openvino, of_resize, of_forms]), ("ort", [of_ort])])
+@pytest.mark.parametrize(("engine", "modules"), [("openvino", OF_OPENVINO), ("ort", [of_ort])])
 def test_every_form_that_a_table_calls_wrong_is_tried(engine: str, modules: list[ModuleType]) -> None:
     words = [told(engine, model) for model in FORMS[engine].values()]
     assert all(words), "a form of the list that no table calls wrong"
