@@ -166,11 +166,10 @@ class Attempt:
         return self._memo[key]
 
     def _trusts(self, shown: ShownNode, engine: Engine) -> bool:
-        """Whether a node of the model need not be looked at, by what it says itself."""
-        if not isinstance(engine, Trusting) or engine.may_have_defect(shown.node, self._facts):
+        if not isinstance(engine, Trusting) or shown.holds_graphs:
             return False
         read = [shown.scope.values.get(name, Value()) for name in shown.node.input if name]
-        return not shown.holds_graphs and not engine.may_have_integer_defect(shown.node, read)
+        return engine.trusts(shown.node, self._facts, read)
 
     def _solve(self, shown: ShownNode, engine: Engine, *, written: bool) -> Fragment | None:
         self._patience.look()
