@@ -59,7 +59,7 @@ class Attempt:
         self._count = 0
         #: The nodes that no rule helps.
         self.refused: list[Site] = []
-        #: Whether no other attempt helps a node either: then the model cannot be helped.
+        #: Whether no other attempt helps a node either: then the model cannot be rewritten.
         self.hopeless: Callable[[ShownNode], bool] = lambda shown: True
         #: Whether there was a node that cannot be shown by itself.
         self.unseen = False
@@ -78,7 +78,7 @@ class Attempt:
         return self._graph(graph, Scope({}, {}), opsets, record=True)
 
     def ask_first(self, graph: GraphProto, opsets: Mapping[str, int], complaint: str) -> None:
-        """Ask about the operators that the engine named when it refused the model: if they cannot be helped, little else matters."""
+        """Query the operators first that the engine named when it refused the model: if they cannot be rewritten, little else matters."""
         defective_nodes = {n.op_type for n in graph.node if n.op_type in complaint} | self._patience.hopeless
         named = [n for n in graph.node if n.op_type in defective_nodes and next(subgraphs(n), None) is None]
         scope = Scope({}, {}).inside(graph) if named else Scope({}, {})
@@ -194,7 +194,7 @@ class Attempt:
         return None
 
     def _give_up(self, shown: ShownNode) -> None:
-        """Lose patience over a node that no rule helps, unless the model may be taken with it as it is."""
+        """Limit the search for a node that no rule rewrites, unless the model may be taken with it as it is."""
         if self._patience.lost or self._runs_elsewhere(shown) or shown.may_stay(self._engine):
             return
         if self.hopeless(shown):

@@ -20,18 +20,18 @@ _Answer = TypeVar("_Answer")
 
 
 class Defect(NamedTuple):
-    """Why an engine's own form of a node is not to be trusted.
+    """Why an engine's own form of a node is not used.
 
     Attributes
     ----------
     words : str
     wrong : bool
-        The form's ordinary values come out wrong, and nothing tells so: better no result than this one. Otherwise only
-        some values do, or the result is less exact than it could be, or the engine itself says no when it runs.
+        The form's ordinary values come out wrong, without an error: no result is better than this one. Otherwise only
+        some values do, or the result is less exact than it could be, or the engine fails with an error when it runs.
     provider : str
         The execution provider that it is about, as `NodePlacement` names it; empty for every one.
     deadly : bool
-        Compiling the form may end the process: the engine is not even asked about it.
+        Compiling the form may end the process: the engine is not queried about it.
     """
 
     words: str
@@ -63,7 +63,7 @@ class Engine(Protocol):
         """None when it takes a model of one node, else its complaint."""
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
-        """Whether `find_defect` may have something to say about a node because of the integers that it reads."""
+        """Whether `find_defect` may find a defect of a node because of the integers that it reads."""
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right.
@@ -91,9 +91,9 @@ class TakesSeveral(Protocol):
 
 @dataclass(frozen=True)
 class Unasked:
-    """An engine that is not asked about nodes: only those that it computes wrongly count as lacking.
+    """An engine that is not queried about nodes: only those that it computes wrongly count as lacking.
 
-    Asking about each node costs as much as compiling it. Where the whole is compiled next, that tells too, and at once.
+    A query about a node costs as much as compiling it. Where the whole is compiled next, that answers for all nodes at once.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Trusting(Unasked):
     ----------
     engine : Engine
     may_have_defect : callable
-        Tells from a node, and what a model says by itself, whether it may be computed wrongly.
+        Decides from a node, and what a model says by itself, whether it may be computed wrongly.
     """
 
     may_have_defect: Callable[[NodeProto, Facts], bool]
@@ -155,7 +155,7 @@ class Trusting(Unasked):
 _answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
 _MOST_ANSWERS = 32_768
 
-#: Fewer models are not asked about together: a refusal of the group would tell nothing of each.
+#: Fewer models are not asked about together: a refusal of the group would not say which.
 _FEWEST = 4
 
 

@@ -53,7 +53,7 @@ def lower(
     complaint : str
         Why the engine refused the model: the operators that it names are asked about first.
     patience : Patience, optional
-        Is lost once a node cannot be helped, and neither `engine` nor `within` runs it as it is; nothing more comes when it
+        Counts once a node cannot be rewritten, and neither `engine` nor `within` runs it as it is; nothing more comes when it
         has run out.
     typed : Typed, optional
         Of the model, to be used again.
@@ -116,7 +116,7 @@ def lower(
             yield made
             yield from wider
             return
-        if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would tell more
+        if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would change that
             return
         if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
@@ -126,7 +126,7 @@ def lower(
 
 
 def _hopeless(lowering: Attempt, others: Callable[[Attempt], list[Attempt]], node: ShownNode) -> bool:
-    """Whether a node that an attempt cannot help is helped by none of the others either."""
+    """Whether none of the other attempts rewrites a node either that one attempt cannot rewrite."""
     targets = {lowering.opsets[""]}
     for other in others(lowering):
         if other.opsets[""] not in targets and other.helps(node):

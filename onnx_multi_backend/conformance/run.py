@@ -55,7 +55,7 @@ class Plan:
 
 
 class Observer:
-    """Is told how far a run is; this one keeps quiet."""
+    """Is called as a run goes on; this one does nothing."""
 
     def started(self, plan: Plan, total: int) -> None:
         """`total` cases of a backend are run next."""

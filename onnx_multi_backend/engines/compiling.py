@@ -51,7 +51,7 @@ def compile_model(target: Target, payload: Payload) -> Built:
 
 
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
-    """The session of the model without the nodes that no result needs; None where there are none, or that is no help.
+    """The session of the model without the nodes that no result needs; None where there are none, or that does not help.
 
     Raises
     ------

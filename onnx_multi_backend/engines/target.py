@@ -172,7 +172,7 @@ class Target(Engine):
     # What it computes wrongly.
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `find_defect` may have something to say about a node; told from the node alone, to save its inference."""
+        """Whether `find_defect` may find a defect of a node; decided from the node alone, to save its inference."""
         return type(self).find_defect is not Target.find_defect
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device strings: what a preset understands, told apart from what is usable on this host (the engines know that)."""
+"""Device strings: what a preset understands, as opposed to what is usable on this host (the engines know that)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Device:
 
     @property
     def parts(self) -> list[str]:
-        """The devices among which OpenVINO divides the work or chooses, itself where it is no such list."""
+        """The devices among which OpenVINO divides the work or chooses, itself where it is not such a list."""
         if self.kind not in ("AUTO", "MULTI", "HETERO", "BATCH"):
             return [self.text]
         return [re.sub(r"\(\d+\)$", "", name) for name in self.text.partition(":")[2].split(",") if name]

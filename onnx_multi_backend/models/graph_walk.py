@@ -160,7 +160,7 @@ def names_read(graph: GraphProto) -> Iterator[str]:
 
 
 def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
-    """The tensors of a graph itself that no caller can replace, by name: initializers that are no defaults, and Constants."""
+    """The tensors of a graph itself that no caller can replace, by name: initializers that are not defaults, and Constants."""
     found = {t.name: t for t in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):

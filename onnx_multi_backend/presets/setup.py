@@ -106,7 +106,7 @@ class Setup:
 
     @property
     def digest(self) -> str:
-        """A hexadecimal number that tells this setup from all others."""
+        """A hexadecimal number that identifies this setup."""
         import hashlib
 
         return hashlib.sha256(json.dumps([self.preset, self.device, self._text]).encode()).hexdigest()[:32]

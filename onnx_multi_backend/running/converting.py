@@ -78,7 +78,9 @@ def _check_shape(array: Any, slot: Slot, where: str) -> None:
 
 def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # it is imported when it is first used
-        raise InputError(f"{where}: engines know no masks. Fill the masked elements first (array.filled(value)).")
+        raise InputError(
+            f"{where}: engines do not support masks. Fill the masked elements first (array.filled(value))."
+        )
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic):

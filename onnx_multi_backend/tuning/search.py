@@ -189,7 +189,7 @@ class Search:
         return interval.median < _BETTER and interval.high < _SURELY
 
     def _look_at_loose(self) -> None:
-        """Try what the user has not allowed beside the best of the defaults, to tell what it would gain."""
+        """Try what the user has not allowed beside the best of the defaults, to report what it would gain."""
         best = self.best
         if best is None:
             return
