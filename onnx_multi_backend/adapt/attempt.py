@@ -8,7 +8,7 @@ body the engine takes, node by node and rules applied to them in turn, takes the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 
 from onnx import GraphProto, NodeProto
 
@@ -55,7 +55,7 @@ class Attempt:
         self._marker = marker
         self._patience = patience
         self._facts = facts
-        self._memo: dict[tuple[Hashable, bool, bytes], Fragment | None] = {}
+        self._memo: dict[tuple[int, bool, bytes], Fragment | None] = {}
         self._count = 0
         #: The nodes that no rule helps.
         self.refused: list[Site] = []
@@ -117,7 +117,8 @@ class Attempt:
                 group = [self._shown(node, scope, opsets) for node in graph.node[place : place + _AT_ONCE]]
                 ask_about(group, asked, written=not record, known=self._memo)
             shown = group[place % _AT_ONCE]
-            inside = [self._graph(inner, scope, opsets, record=record) for inner in subgraphs(node)]
+            held = subgraphs(node) if shown.holds_graphs else ()
+            inside = [self._graph(inner, scope, opsets, record=record) for inner in held]
             if not all(inside):
                 if not record:
                     return False

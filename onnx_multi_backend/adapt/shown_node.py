@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Hashable, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from onnx import ModelProto, NodeProto
 
@@ -39,7 +39,10 @@ class ShownNode:
         self.targets = targets
         self.holds_graphs = next(subgraphs(node), None) is not None
         self._ir_version = ir_version
-        self._defects: dict[tuple[Hashable, bool], Defect | None] = {}
+        self._is_cut = False
+        self._model: ModelProto | None = None
+        self._key = b""
+        self._defects: dict[tuple[int, bool], Defect | None] = {}
 
     @functools.cached_property
     def domain(self) -> str:
@@ -51,12 +54,15 @@ class ShownNode:
         """Whether it means the same in the opsets that the engine is to get."""
         return self.targets.keep(self.node, self.opsets)
 
-    @functools.cached_property
+    @property
     def model(self) -> ModelProto | None:
         """The model of this node alone, in its own opsets; None where it cannot be shown by itself."""
-        inside_is_rewritten = self.holds_graphs and self.keeps_meaning
-        opsets = self.targets.versions if inside_is_rewritten else self.opsets
-        return single_node_model(self.node, self.scope, opset_imports(opsets), self._ir_version)
+        if not self._is_cut:  # cached by hand, as the key is: until Python 3.12 a `cached_property` takes a lock
+            inside_is_rewritten = self.holds_graphs and self.keeps_meaning
+            opsets = self.targets.versions if inside_is_rewritten else self.opsets
+            self._model = single_node_model(self.node, self.scope, opset_imports(opsets), self._ir_version)
+            self._is_cut = True
+        return self._model
 
     @functools.cached_property
     def site(self) -> Site:
@@ -64,10 +70,13 @@ class ShownNode:
         assert self.model is not None
         return Site(self.model, self.targets.default)
 
-    @functools.cached_property
+    @property
     def key(self) -> bytes:
-        """The same for nodes that an engine and the rules treat alike."""
-        return self.site.model.SerializeToString(deterministic=True)
+        """The same for nodes that an engine and the rules treat alike. Only where there is a model."""
+        if not self._key:
+            assert self.model is not None
+            self._key = self.model.SerializeToString(deterministic=True)
+        return self._key
 
     @functools.cached_property
     def stamped(self) -> Site:
@@ -98,13 +107,13 @@ class ShownNode:
         """What stands for the question among others."""
         return digest_of(self.key if self.question is self.model else self.question)
 
-    def memo_key(self, engine: Engine, *, written: bool) -> tuple[Hashable, bool, bytes]:
-        """The same where what is done with a node is the same."""
-        return engine.identity, written, self.key
+    def memo_key(self, engine: Engine, *, written: bool) -> tuple[int, bool, bytes]:
+        """The same where what is done with a node is the same, as long as the engine lives."""
+        return id(engine), written, self.key
 
     def defect(self, engine: Engine, *, written: bool) -> Defect | None:
         """What is known to be wrong with the engine's form of it."""
-        asked = (engine.identity, written)
+        asked = (id(engine), written)
         if asked not in self._defects:
             self._defects[asked] = engine.find_defect(self.stamped, written=written)
         return self._defects[asked]
