@@ -146,7 +146,7 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
         change = f"opset {given['']} of ai.onnx to {opsets['']}"
         changes.insert(0, Adaptation("opset_version", "", change, reason))
     changes += [
-        Adaptation("opset_version", "", f"import of {domain} left out", "no operator used here is of it")
+        Adaptation("opset_version", "", f"import of {domain} left out", "no operator used here belongs to it")
         for domain in _unused(adapted.proto, given)
     ]
     inserted = {node.name for node in all_nodes(model) if CAST in str(node.name)}

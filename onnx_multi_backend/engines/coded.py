@@ -82,6 +82,6 @@ def _decode(value: Value, words: np.ndarray[Any, Any]) -> Value:
     flat = value.reshape(-1)
     if flat.size and not 0 <= int(flat.min()) <= int(flat.max()) < len(words):
         raise RunError(
-            "The engine made a code that stands for no string: its result is wrong. Choose an ONNX Runtime preset."
+            "The engine returned a code that is not one of a string: its result is wrong. Choose an ONNX Runtime preset."
         )
     return words[flat].reshape(value.shape)

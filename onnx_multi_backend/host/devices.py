@@ -42,7 +42,7 @@ class DeviceFamily:
         if device is None:
             return Device(self.default)
         if (written := self.written(device)) is None:
-            raise DeviceError(f"{preset} knows no device {device!r}. Its devices are written {self.examples}.")
+            raise DeviceError(f"{preset} has no device {device!r}. Its devices are written {self.examples}.")
         return Device(written)
 
     def knows(self, device: object) -> bool:

@@ -72,7 +72,7 @@ class Setup:
             )
         if taken := sorted(self.options.keys() & {"model", "device", "preset", "setup"}):
             raise OptionError(
-                f"A setup for {self.preset} has no option {', '.join(taken)}: preset and device stand beside the options."
+                f"A setup for {self.preset} has no option {', '.join(taken)}: preset and device are not among its options."
             )
         try:
             for name, value in self.options.items():
@@ -175,7 +175,7 @@ def _check(preset: str, name: str, value: Any) -> None:
         return
     else:
         raise OptionTypeError(
-            f"A setup for {preset} cannot hold {name}={value!r}, which JSON has no form for. Pass it to prepare beside the setup."
+            f"A setup for {preset} cannot hold {name}={value!r}, which cannot be written as JSON. Pass it to prepare beside the setup."
         )
     for part in parts:
         _check(preset, name, part)

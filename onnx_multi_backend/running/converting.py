@@ -91,7 +91,7 @@ def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
                 return np.array(value, dtype=slot.dtype)
             raise TypeError(f"a {type(value).__name__} is not converted to it")
         except (OverflowError, ValueError, TypeError) as error:
-            raise InputError(f"{where}: {value!r} is no {slot.info.onnx_type}: {error}.") from error
+            raise InputError(f"{where}: {value!r} is not a {slot.info.onnx_type}: {error}.") from error
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)

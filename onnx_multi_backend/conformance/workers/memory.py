@@ -24,7 +24,7 @@ def parse_memory(text: str) -> int:
     if not size:
         raise OptionError(f"A limit of memory is a size such as 2GiB or 800MB, not {text!r}.")
     if not sys.platform.startswith("linux"):
-        raise OptionError(f"A limit of memory needs Linux; {sys.platform} does not count what a process holds.")
+        raise OptionError(f"A limit of memory needs Linux; {sys.platform} does not count a process's memory.")
     return size
 
 

@@ -67,25 +67,25 @@ def _cast(site: Site) -> Defect | None:
 
 def _without_axes(site: Site) -> Defect | None:
     """Source: measured; with Tile, and with Unsqueeze in 2025.4, it is refused."""
-    return Defect("with a list of no axes, an axis is added", wrong=True) if has_no_axes(site) else None
+    return Defect("with an empty list of axes, an axis is added", wrong=True) if has_no_axes(site) else None
 
 
 def _alone_without_axes(site: Site) -> Defect | None:
     """Source: measured, where the execution provider takes nothing else."""
     if has_no_axes(site):
-        return Defect("alone, with a list of no axes, it ends the process", wrong=True, deadly=True)
+        return Defect("alone, with an empty list of axes, it ends the process", wrong=True, deadly=True)
     return None
 
 
 def _expand(site: Site) -> Defect | None:
     if comes_to_nothing(site):
-        return Defect("expanding to nothing is left out, or ends the process", wrong=True, deadly=True)
+        return Defect("an Expand to a shape without elements is left out, or ends the process", wrong=True, deadly=True)
     return None
 
 
 def _compress(site: Site) -> Defect | None:
     if chooses_nothing(site):
-        return Defect("choosing nothing, which is known, ends the process", wrong=True, deadly=True)
+        return Defect("a constant condition that selects nothing ends the process", wrong=True, deadly=True)
     return None
 
 
@@ -97,7 +97,7 @@ def _fourier(site: Site) -> Defect | None:
     if site.opset < 20:
         if site.attribute("axis", 1) >= 0:
             return None
-        return Defect("an axis that counts from the end is counted without the last one", wrong=True)
+        return Defect("a negative axis is counted without the last one", wrong=True)
     axis = site.constant(site.input(2)) if site.has_input(2) else np.array(-2)
     if axis is not None and (axis == 1 or (rank is not None and axis + rank == 1)):
         return None
@@ -165,7 +165,7 @@ def _tile(site: Site) -> Defect | None:
 
 def _unique(site: Site) -> Defect | None:
     if elements_in_order_alone(site):
-        return Defect("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
+        return Defect("sorted=0 gives zeros unless inverse_indices are requested", wrong=True)
     return None
 
 

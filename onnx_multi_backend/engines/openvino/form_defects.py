@@ -42,7 +42,7 @@ def _alone(shape: list[int | None], axis: int) -> bool:
 def gather_empty(site: Site) -> Defect | None:
     """Source: measured; sizes that are known only at run time may be 0."""
     if gathers_nothing(site):
-        return Defect("gathering nothing, which is known, ends the process", wrong=True, deadly=True)
+        return Defect("constant indices without elements end the process", wrong=True, deadly=True)
     return None
 
 
@@ -78,7 +78,11 @@ def lrn(site: Site) -> Defect | None:
 
 
 def remainder(site: Site) -> Defect | None:
-    return Defect("the remainder is what dividing, rounding and multiplying back leave") if divides_back(site) else None
+    return (
+        Defect("the remainder is computed by dividing, rounding and multiplying back, which is less exact")
+        if divides_back(site)
+        else None
+    )
 
 
 def non_max_suppression(site: Site) -> Defect | None:

@@ -81,4 +81,4 @@ def scan(site: Site) -> Defect | None:
             varying.update(node.output)
     if all(v.name in varying for v in body.output[states:]):
         return None
-    return Defect("what every step makes alike is given once, not once a step", wrong=True)
+    return Defect("a value that every step computes alike is returned once, not once for each step", wrong=True)

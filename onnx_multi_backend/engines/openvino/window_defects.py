@@ -117,5 +117,5 @@ def conv_transpose(site: Site) -> Defect | None:
 def convolved(site: Site) -> Defect | None:
     """Source: measured; of other operators (Gemm, BatchNormalization, MatMul, ...) it is right."""
     if remains_to_be_computed(site):
-        return Defect("what is convolved of constants is added to in each run", wrong=True)
+        return Defect("what is added to a convolution of constants is added again in each run", wrong=True)
     return None

@@ -71,7 +71,7 @@ class OrtTarget(OrtEngine):
             _TWICE,
             "",
             f"computed twice, for the provider and for the CPU provider ({len(added)})",
-            "the OpenVINO execution provider joins a node to others that wait for it in other ways too",
+            "the OpenVINO execution provider also joins a node to others that depend on it through other nodes",
         )
         return payload.changed(model, change, inserted=added), (change,)
 
@@ -201,7 +201,7 @@ class OrtTarget(OrtEngine):
         given = with_options(names, options)
         names = [name for name, _ in given]
         if len(set(names)) != len(names):
-            raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
+            raise OptionError(f"An execution provider is named twice: {', '.join(names)}. Name each once.")
         for name in names:
             if self.library and name == self.requested[0]:
                 continue
