@@ -166,7 +166,7 @@ class Target(Engine):
 
     @property
     def device_text(self) -> str | None:
-        """The device, as one writes it; None where there is none to choose."""
+        """The device, as one writes it; None where there is no choice."""
         return None
 
     # What it computes wrongly.

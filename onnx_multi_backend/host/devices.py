@@ -50,7 +50,7 @@ class DeviceFamily:
         return self.written(device) is not None
 
     def written(self, device: object) -> str | None:
-        """A device as engines write it; None where it is none of this family."""
+        """A device as engines write it; None where it is not one of this family."""
         if not isinstance(device, str):
             return None
         if not self.pattern:  # whatever an execution provider calls its devices

@@ -118,14 +118,14 @@ class PreparedModel(BackendRep):
         inputs : array, list, tuple or mapping
             A single array; a list or tuple in the order of `get_inputs`; or a mapping by name. Arrays of any layout,
             numpy scalars, Python numbers, and anything with ``__dlpack__`` or ``__array__``. Lists for sequences, None
-            for an empty optional. On CUDA, arrays that speak DLPack and lie on the GPU are read where they are. Where
+            for an empty optional. On CUDA, arrays that support DLPack and lie on the GPU are read where they are. Where
             `input_feed` is given: the names of the wanted outputs, None for all.
         input_feed : array, list, tuple or mapping, optional
             The inputs, where the first argument is the outputs' names.
         run_options : mapping of str to value, optional
             The same as `engine_run_options`.
         output_device : str, optional
-            Where to leave the results, for example ``"CUDA:0"``: as arrays that speak DLPack. The host when None.
+            Where to leave the results, for example ``"CUDA:0"``: as arrays that support DLPack. The host when None.
         **engine_run_options
             ONNX Runtime's RunOptions by name, for example ``log_severity_level=0``; entries of the run configuration
             with their dotted names through ``**{"name.with.dots": "1"}``.

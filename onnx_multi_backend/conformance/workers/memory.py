@@ -17,7 +17,7 @@ def parse_memory(text: str) -> int:
     Raises
     ------
     OptionError
-        It is none; or this system has no limit that counts what a process holds.
+        It is not a size; or this system cannot limit a process's memory.
     """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?|)b?", text.strip().lower())
     size = int(float(parts[1]) * _UNITS[parts[2]]) if parts else 0

@@ -32,7 +32,7 @@ def _without_circles(target: OrtTarget, payload: Payload) -> Built | None:
 
 
 def _with_reductions(target: OrtTarget, payload: Payload) -> Built | None:
-    """The session of a model whose reductions were kept apart in vain: the CPU provider computes them."""
+    """The session of a model whose reductions could not be kept apart: the CPU provider computes them."""
     if not payload.lowering or not any(known.mixes_reductions for known in target.records):
         return None
     from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone

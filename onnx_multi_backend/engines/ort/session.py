@@ -137,7 +137,7 @@ class OrtSession(Session):
         others += [o.name for o in self.native.get_outputs() if not o.type.startswith("tensor(") or "string" in o.type]
         if others:
             raise UnsupportedModelError(
-                f"Only tensors of numbers can lie on a device, and {', '.join(others)} is none. Pass arrays of the host, and "
+                f"Only tensors of numbers can lie on a device, which {', '.join(others)} is not. Pass arrays of the host, and "
                 "leave output_device out."
             )
 
