@@ -255,6 +255,7 @@ DEFECTS: Mapping[str, FindDefect] = {
             Only({"openvino": ">=2026"}, form_defects.quantize_wide),
             Only({"openvino": "<2026"}, form_defects.quantize_as_named),
             form_defects.quantize_along,
+            form_defects.quantized_at_run_time,
         )
     ),
     "RNN": _recurrent,
