@@ -217,6 +217,7 @@ DEFECTS: Mapping[str, FindDefect] = {
             Only({"openvino": ">=2026"}, quantized_defects.quantize_wide),
             Only({"openvino": "<2026"}, quantized_defects.quantize_as_named),
             quantized_defects.quantize_along,
+            quantized_defects.quantized_at_run_time,
         )
     ),
     "RNN": step_defects.recurrent,

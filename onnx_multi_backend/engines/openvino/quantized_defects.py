@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -14,6 +15,12 @@ from onnx_multi_backend.adapt.rules.run_time_scales import scaled_at_run_time
 from onnx_multi_backend.adapt.site import Site
 
 _SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
+
+#: The lowest integer of the types of 8 bits.
+_LOWEST: dict[int, int] = {TensorProto.INT8: -128, TensorProto.UINT8: 0}
+
+#: How far above its type's lowest integer a zero point lies for which OpenVINO may take the two ends of the range for one.
+_MIXED_UP = frozenset({34, 102, 128, 132, 136, 153, 210, 221})
 
 
 def quantize_wide(site: Site) -> Defect | None:
@@ -35,6 +42,21 @@ def quantize_along(site: Site) -> Defect | None:
     if shape is None or None not in shape or len(shape) != 2 or site.attribute("axis", 1) % 2 or scales in ([], [1]):
         return None
     return Defect("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
+
+
+def quantized_at_run_time(site: Site) -> Defect | None:
+    """Source: measured with 2025.4 and 2026.4, in one process of fifty, and ``src/common/snippets/src/pass/hash.cpp``.
+
+    The ends of the range are two products of the scale and a constant. OpenVINO compiles those of one hash once, and the hash of
+    some pairs of constants is the same, by the addresses at which the process has loaded its libraries.
+    """
+    lowest = _LOWEST.get(made_type(site))
+    if lowest is None or site.shape(site.input(1)) not in ([], [1]) or site.is_known(site.input(1)):
+        return None
+    zero = site.constant(site.input(2)) if site.has_input(2) else np.zeros(1)
+    if zero is None or zero.size != 1 or int(zero.flat[0]) - lowest not in _MIXED_UP:
+        return None
+    return Defect("of a scale known only at run time, both ends of the range may be taken for one", wrong=True)
 
 
 def dequantized(site: Site) -> Defect | None:
