@@ -84,7 +84,7 @@ class Scope:
             return None
         if kind not in _ARITHMETIC:
             return node.input[_FROM[kind]] if kind in _FROM else ()
-        if len(node.input) != 2:  # the checker tells
+        if len(node.input) != 2:  # the checker reports it
             return ()
         first, second = node.input
         if self._is_finite(second):

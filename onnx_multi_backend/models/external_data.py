@@ -79,7 +79,7 @@ def _external(tensors: Iterable[TensorProto]) -> Iterator[tuple[TensorProto, dic
 
 
 def external_files(model: ModelProto, path: Path | None) -> list[str]:
-    """The files, relative to the model's folder, that hold its external data; its own file is none of them."""
+    """The files, relative to the model's folder, that hold its external data; its own file is not among them."""
     return sorted({fields["location"] for tensor, fields in external_tensors(model) if not is_in(path, tensor)})
 
 

@@ -290,6 +290,30 @@ def test_the_type_that_a_quantize_linear_names(openvino_ep: type[omb.Preset], sc
     np.testing.assert_array_equal(openvino_ep.prepare(made).run([x, s])[0], right)
 
 
+@pytest.mark.parametrize("preset_fixture", ["openvino", "openvino_ep"])
+@pytest.mark.parametrize(("numbers", "size"), [("float", ""), ("float", "[1]"), ("float", "[3]"), ("float16", "")])
+@pytest.mark.parametrize(("kind", "zero"), [("int8", 0), ("int8", 4), ("uint8", 128), ("uint8", 0)])
+def test_both_ends_of_a_range_are_kept_apart(
+    request: pytest.FixtureRequest, preset_fixture: str, numbers: str, size: str, kind: str, zero: int
+) -> None:
+    """Left as it is, a node that reads a scale for the whole tensor is wrong in one process of fifty alone."""
+    preset: type[omb.Preset] = request.getfixturevalue(preset_fixture)
+    count = 3 if size == "[3]" else 1
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g ({numbers}[4, 3] x, {numbers}{size} s) => ({kind}[4, 3] y)
+        <{kind}{size} z = {{{", ".join([str(zero)] * count)}}}> {{ a = Neg (x) b = Neg (a) y = QuantizeLinear (b, s, z) }}"""
+    )
+    prepared = preset.prepare(made)
+    written = any(change.reason.endswith("taken for one") for change in prepared.adaptations)
+    assert written is (count == 1 and (kind, zero) != ("uint8", 0))
+    floats, limits = {"float": np.float32, "float16": np.float16}[numbers], np.iinfo(kind)
+    x = np.array([[-1, -300, 7], [1, 90, 7.5], [200, -2, 0], [-9000, 9000, 3]], floats)
+    for scale in (0.5, 2, 0.5):
+        s = np.full(count, scale, floats)
+        right = np.clip(np.round(np.float32(x) / np.float32(scale)) + zero, limits.min, limits.max)
+        np.testing.assert_array_equal(prepared.run([x, s if size else s[0]])[0], right)
+
+
 def test_float64_constants_are_not_convolved_in_float32(ort_cpu: type[omb.Preset]) -> None:
     """ONNX Runtime has no such kernel, and float32 would lose digits without a word."""
     graph = "g () => (double[1, 1, 4] y) <double[1, 1, 6] c = {1, 2, 3, 4, 5, 6.5}, double[1, 1, 3] w = {1, 2.1, 3}> { y = Conv (c, w) }"

@@ -76,7 +76,7 @@ _INF_LOST: Mapping[str, str] = {
     "SoftmaxCrossEntropyLoss": "a number",
 }
 
-#: What is told where an input holds such a value.
+#: What is reported where an input holds such a value.
 LOST: Lost = {"NaN": _NAN_LOST, "inf": _INF_LOST}
 
 #: The same for OpenVINO's execution providers, which read the model by themselves.

@@ -25,7 +25,7 @@ from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
-from onnx_multi_backend.engines.ort.optimizers import MERGING
+from onnx_multi_backend.engines.ort.optimizers import MERGING, of_branches
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -34,6 +34,7 @@ from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import type_from_string
 
@@ -171,7 +172,7 @@ class OrtEngine(Target):
         return loops_left(payload)
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `find_defect` may have something to say about a node."""
+        """Whether `find_defect` may find a defect of a node."""
         if defects.CPU.may_have_defect(node, facts):
             return True
         for known in self.records:
@@ -285,12 +286,13 @@ class OrtEngine(Target):
     def show(self, model: ModelProto) -> Shown:
         """Build a session for a (small) model."""
         model, twice = self.apart(model, bodies=True)
+        without = [*([MERGING] if twice else []), *of_branches(Contents(model))]
         try:
             options = make_session_options(of_custom_operators(self.session_options))
             options.intra_op_num_threads = 1
             self.add_providers(options, self.providers, None)
             native = runtime.session_class()(
-                model.SerializeToString(), options, enable_fallback=0, disabled_optimizers=[MERGING] if twice else []
+                model.SerializeToString(), options, enable_fallback=0, disabled_optimizers=without
             )
             session = make_session(native)
         except errors.all_errors() as error:

@@ -53,7 +53,7 @@ class Record:
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     joins_lone_nodes : bool
-        Whether it joins a node to others that wait for it in other ways too; see `computed_twice`.
+        Whether it also joins a node to others that depend on it through other nodes; see `computed_twice`.
     keeps_defaults : bool
         Whether it ignores what is given for an input with a default.
     mixes_nodes : bool
