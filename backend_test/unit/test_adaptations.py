@@ -200,6 +200,13 @@ def test_which_operators_mean_the_same_in_two_opsets(operator: str, given: int, 
     assert unchanged(operator, "", given, wanted) is same
 
 
+@pytest.mark.parametrize(
+    ("inputs", "wanted", "same"), [(3, 13, True), (4, 13, False), (3, 11, False), (None, 13, False)]
+)
+def test_a_pad_without_axes_means_the_same_before_there_were_axes(inputs: int | None, wanted: int, same: bool) -> None:
+    assert unchanged("Pad", "", 18, wanted, inputs) is same
+
+
 def test_a_name_that_a_cast_would_take_is_left_to_the_user() -> None:
     made = models.model(
         [models.node("Cast", ["x"], ["x/omb_edge"], to=models.FLOAT), models.node("Neg", ["x/omb_edge"], ["y"])],

@@ -17,13 +17,18 @@ REVIEWED: dict[tuple[str, str, int], tuple[int, str]] = {
     ("", "Mod", 28): (13, "fmod=0 for floating-point types"),
 }
 
+#: The same, of nodes that have no more inputs than the old version.
+REVIEWED_BY_INPUTS: dict[tuple[str, str, int], tuple[int, int, str]] = {
+    ("", "Pad", 18): (13, 3, "axes, as a fourth input")
+}
 
-def unchanged(op_type: str, domain: str, given: int, wanted: int) -> bool:
+
+def unchanged(op_type: str, domain: str, given: int, wanted: int, inputs: int | None = None) -> bool:
     """Whether every use of an operator in opset `given` that opset `wanted` allows means the same there.
 
     So it is when both resolve to one version of the operator, or to versions that differ in their allowed types alone
     (same attributes with the same defaults, same inputs and outputs, same documentation), or in a `REVIEWED` way. The
-    types themselves are the engine's to judge.
+    types themselves are the engine's to judge. `inputs` is how many a node has: then it is asked about that node.
 
     Source: https://github.com/onnx/onnx/blob/main/docs/Versioning.md, "Operator versioning".
     """
@@ -37,6 +42,9 @@ def unchanged(op_type: str, domain: str, given: int, wanted: int) -> bool:
     reviewed = REVIEWED.get((domain, op_type, now.since_version))
     if reviewed is not None:
         return then.since_version >= reviewed[0]
+    by_inputs = REVIEWED_BY_INPUTS.get((domain, op_type, now.since_version))
+    if by_inputs is not None and inputs is not None and inputs <= by_inputs[1]:
+        return then.since_version >= by_inputs[0]
     return _meaning(op_type, domain, now.since_version) == _meaning(op_type, domain, then.since_version)
 
 

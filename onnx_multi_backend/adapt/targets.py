@@ -34,7 +34,7 @@ class Targets:
         domain = canonical(node.domain)
         given = opsets.get(domain, 1)
         wanted = self.versions.setdefault(domain, given)
-        return given == wanted or unchanged(node.op_type, domain, given, wanted)
+        return given == wanted or unchanged(node.op_type, domain, given, wanted, len(node.input))
 
     def imports(self, domain: str) -> list[OperatorSetIdProto]:
         """What a model of one node imports: the default domain, and the node's own."""
