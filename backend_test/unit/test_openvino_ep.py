@@ -347,3 +347,28 @@ def test_the_execution_provider_has_no_batch(built_in_ep: None, openvino_ep: typ
     with pytest.raises(omb.DeviceUnavailableError, match=r"has no BATCH.*Openvino for BATCH:CPU"):
         openvino_ep.prepare(models.relu(), "batch:CPU(4)")
     assert not openvino_ep.supports_device("BATCH:CPU")
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_shapes_between_groups_of_nodes_are_not_forgotten(built_in_ep: None, openvino_ep: type[omb.Preset]) -> None:
+    """The provider leaves BitShift to the CPU, before and behind which it computes what the shift is written with."""
+    made = models.model(
+        [
+            models.node("BitShift", ["x", "n"], ["y"], direction="LEFT"),
+            models.node("ReduceLogSumExp", ["v"], ["z"], axes=[1, -1], keepdims=0),
+        ],
+        [
+            models.tensor("v", [1, 1, 1]),
+            models.tensor("x", [1, 4], TensorProto.UINT32),
+            models.tensor("n", [1, 1], TensorProto.UINT32),
+        ],
+        [models.tensor("y", [1, 4], TensorProto.UINT32), models.tensor("z", [1])],
+    )
+    made.opset_import[0].version = 14
+    prepared = openvino_ep.prepare(made)
+    assert "declared_types" in {change.pass_name for change in prepared.adaptations}
+    for shift in (3, 31, 3):
+        x = np.array([[1, 2, 5, 2**30]], np.uint32)
+        y, z = prepared.run([np.full((1, 1, 1), 100, np.float32), x, np.array([[shift]], np.uint32)])
+        np.testing.assert_array_equal(y, x << np.uint32(shift))
+        np.testing.assert_allclose(z, [100])

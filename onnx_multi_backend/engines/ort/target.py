@@ -11,6 +11,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.byte_products import may_saturate
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
 from onnx_multi_backend.engines.ort.deadly import why_deadly
+from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
@@ -59,6 +60,8 @@ class OrtTarget(OrtEngine):
         except RefusedError as error:
             if _CIRCLE in error.words and (built := self._apart(payload)) is not None:
                 return built
+            if UNKNOWN_RANK in error.words and (built := self._with_types(payload)) is not None:
+                return built
             if (built := self._with_reductions(payload)) is not None:
                 return built
             if not self.loses_empty_inputs:
@@ -75,6 +78,16 @@ class OrtTarget(OrtEngine):
             if built is None:
                 raise
             return built.after(changes)
+
+    def _with_types(self, payload: Payload) -> Built | None:
+        """The session of a model that declares what lies between the groups of nodes that a provider computes."""
+        if not payload.lowering or not any(known.forgets_ranks for known in self.records):
+            return None
+        typed, changes = with_types(payload)
+        try:
+            return self.build(typed).after(changes) if changes else None
+        except RefusedError:
+            return None
 
     def _apart(self, payload: Payload) -> Built | None:
         """The session of a model in which a provider made groups of nodes that wait for themselves."""
