@@ -230,7 +230,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Gemm": form_defects.gemm,
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, form_defects.branches),
-    "LRN": form_defects.lrn,
+    "LRN": Several((form_defects.lrn, Only({"openvino": "<2026"}, form_defects.normalized_channels))),
     "LSTM": _lstm,
     "Loop": _loop,
     "LpNormalization": form_defects.lp_normalization,
