@@ -23,8 +23,9 @@ from backend_test.search.findings import Finding
 from backend_test.search.graphs import Plan, random_graph
 from backend_test.search.isolation import Stages
 from backend_test.search.parts import inner_values
+from backend_test.search.sensitivity import sensitive
 from backend_test.search.shrink import Found, shrink, signature
-from backend_test.search.trial import Trial, approximate, second_opinion, sensitive, try_model
+from backend_test.search.trial import Trial, approximate, second_opinion, try_model
 from backend_test.search.unspecified import unspecified
 
 #: Wrong numbers, which rounding may explain.
@@ -70,7 +71,9 @@ def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
             held = feeds
         if reason := unspecified(model, held):
             return Outcome(judge.UNSPECIFIED, reason)
-    if whole.category in _NUMBERS and (approximate(model, trial) or sensitive(model, feeds)):
+    if whole.category in _NUMBERS and (
+        approximate(model, trial) or sensitive(model, feeds, trial.answers["ours"].runs)
+    ):
         return Outcome("sensitive", "rounding changes as much")
     text = report(preset, i, found)
     made = Finding(signature(preset, found), whole.category, model.SerializeToString(), text, feeds)

@@ -97,7 +97,7 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
         routed, own = _route(device, None)  # "OPENVINO:GPU" with preset="Openvino"
         if routed.family is not chosen.family:
             raise DeviceError(
-                f"{chosen.name} knows no device {device!r}. Its devices are written {chosen.family.examples}."
+                f"{chosen.name} has no device {device!r}. Its devices are written {chosen.family.examples}."
             )
         return chosen, own
     if device is None:

@@ -34,7 +34,7 @@ def get_example(name: str | None = None) -> str | list[str]:
     Raises
     ------
     OptionError
-        There is none of this name; names the known ones.
+        There is no example of this name; the message lists the known ones.
     """
     models = {path.name: path for folder in _folders() for path in sorted(folder.glob("*.onnx"))}
     if name is None:

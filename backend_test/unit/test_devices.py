@@ -29,7 +29,7 @@ TABLE = {"OrtTensorrtInt8": {"calibration_table": {"x": 1.0}}}
 
 @pytest.mark.parametrize("device", ["GPU", "CPU:1", "CUDA:0", "", " CPU", "CPU\n", "TPU", 3, b"CPU", "CPU:-1"])
 def test_a_string_that_is_no_device_of_the_preset_is_refused(device: object) -> None:
-    with pytest.raises(omb.DeviceError, match="OrtCpu knows no device .*'CPU'"):
+    with pytest.raises(omb.DeviceError, match="OrtCpu has no device .*'CPU'"):
         omb.OrtCpuBackend.prepare(MODEL, device)
     assert omb.OrtCpuBackend.supports_device(device) is False
     assert omb.OrtCpuBackend.is_compatible(MODEL, device) is False

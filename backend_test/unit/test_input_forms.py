@@ -113,7 +113,7 @@ def test_the_built_in_openvino_provider_does_not_ignore_what_is_given_for_a_defa
     if reader == "Unique":
         np.testing.assert_allclose(prepared.run({"a": a, "b": b})[0], -np.exp(a + b), rtol=1e-4)
         return
-    with pytest.raises(omb.InputError, match="'b': OpenVINOExecutionProvider takes its default for a constant"):
+    with pytest.raises(omb.InputError, match="'b': OpenVINOExecutionProvider treats its default as a constant"):
         prepared.run({"a": a, "b": b})
     np.testing.assert_allclose(prepared.run(a)[0], -np.exp(a + times * np.float32([1, 2, 3])), rtol=1e-4)
 

@@ -289,7 +289,7 @@ def test_more_strings_than_the_engine_tells_apart(openvino: type[omb.Preset], mo
     prepared = openvino.prepare(parsed(FORMS["Identity"][0]))
     monkeypatch.setattr(coded, "MOST_CODES", 3)
     require_equal(prepared.run(text("a", "b", "a", ""))[0], text("a", "b", "a", ""))
-    with pytest.raises(omb.InputError, match="4 different strings, and the engine tells 3 apart"):
+    with pytest.raises(omb.InputError, match="4 different strings, and the engine distinguishes 3"):
         prepared.run(text("a", "b", "c"))
 
 

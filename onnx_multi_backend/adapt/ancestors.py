@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a model that tell as much of some of its nodes as the whole does."""
+"""Parts of a model that hold all that inference needs of some of its nodes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _part(model: ModelProto, nodes: Sequence[NodeProto]) -> ModelProto:
 
 
 class Declared:
-    """The values of a graph whose types are told completely: inference adds nothing to them."""
+    """The values of a graph whose types are declared completely: inference adds nothing to them."""
 
     def __init__(self, graph: GraphProto) -> None:
         self._types = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
@@ -70,7 +70,7 @@ class Declared:
         )
 
     def _is_complete(self, value: ValueInfoProto) -> bool:
-        """Whether each size is a number, or the name of a size that the inputs leave open: inference cannot tell it either."""
+        """Whether each size is a number, or the name of a size that the inputs leave open: inference does not find it either."""
         kind = value.type.tensor_type
         return (
             kind.elem_type != 0

@@ -9,7 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.constant_values import of_constant, of_tensor
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
+from onnx_multi_backend.adapt.values import LIMITS, Value
 from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, subgraphs
 
 _T = TensorProto
@@ -40,9 +40,9 @@ def readers_of_constants_beyond(graph: GraphProto, outer: Mapping[str, Value]) -
     """
     given = {v.name for v in graph.input}
     own = {
-        t.name: value
+        t.name: of_tensor(t)
         for t in graph.initializer
-        if t.data_type in WIDE and (value := of_tensor(t)) != of_type(t.data_type)  # else it was not read
+        if t.data_type in WIDE and t.data_location != _T.EXTERNAL  # else it is not read
     }
     inner: list[GraphProto] = []
     for node in graph.node:

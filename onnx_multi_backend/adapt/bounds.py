@@ -117,7 +117,7 @@ def largest(kind: int) -> Value:
 
 
 def as_inputs(graph: GraphProto, limits: Mapping[str, Value]) -> dict[str, Value]:
-    """What `ranges` is told of inputs; a default counts, since OpenVINO makes a constant of it."""
+    """What `ranges` is given of inputs; a default counts, since OpenVINO makes a constant of it."""
     given = {v.name for v in graph.input}
     inputs = {name: value._replace(sources=frozenset({name})) for name, value in limits.items()}
     inputs.update({t.name: of_tensor(t) for t in graph.initializer if t.name in given})

@@ -106,6 +106,6 @@ def _axes(node: NodeProto, constants: Mapping[str, TensorProto], rank: int) -> t
     given = axes_given(node, constants)
     if given == () and not reduces_nothing(node, given):
         return tuple(range(rank))
-    if given is None or any(not -rank <= axis < rank for axis in given):  # the checker tells
+    if given is None or any(not -rank <= axis < rank for axis in given):  # the checker reports it
         return None
     return tuple(sorted({axis % rank for axis in given}))

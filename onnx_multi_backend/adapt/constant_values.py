@@ -40,7 +40,7 @@ def of_tensor(tensor: TensorProto) -> Value:
         return Value(kind, min(few), max(few))
     try:
         array = numpy_helper.to_array(tensor)
-    except ValueError:  # its size and its bytes disagree, which the checker tells
+    except ValueError:  # its size and its bytes disagree, which the checker reports
         return whole
     if not array.size:
         return Value(kind, 0, 0)

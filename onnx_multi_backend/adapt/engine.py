@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -20,18 +20,18 @@ _Answer = TypeVar("_Answer")
 
 
 class Defect(NamedTuple):
-    """Why an engine's own form of a node is not to be trusted.
+    """Why an engine's own form of a node is not used.
 
     Attributes
     ----------
     words : str
     wrong : bool
-        The form's ordinary values come out wrong, and nothing tells so: better no result than this one. Otherwise only
-        some values do, or the result is less exact than it could be, or the engine itself says no when it runs.
+        The form's ordinary values come out wrong, without an error: no result is better than this one. Otherwise only
+        some values do, or the result is less exact than it could be, or the engine fails with an error when it runs.
     provider : str
         The execution provider that it is about, as `NodePlacement` names it; empty for every one.
     deadly : bool
-        Compiling the form may end the process: the engine is not even asked about it.
+        Compiling the form may end the process: the engine is not queried about it.
     """
 
     words: str
@@ -63,7 +63,7 @@ class Engine(Protocol):
         """None when it takes a model of one node, else its complaint."""
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
-        """Whether `find_defect` may have something to say about a node because of the integers that it reads."""
+        """Whether `find_defect` may find a defect of a node because of the integers that it reads."""
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why the engine computes a node wrongly, or refuses it only when it runs; None for one that it gets right.
@@ -91,9 +91,9 @@ class TakesSeveral(Protocol):
 
 @dataclass(frozen=True)
 class Unasked:
-    """An engine that is not asked about nodes: only those that it computes wrongly count as lacking.
+    """An engine that is not queried about nodes: only those that it computes wrongly count as lacking.
 
-    Asking about each node costs as much as compiling it. Where the whole is compiled next, that tells too, and at once.
+    A query about a node costs as much as compiling it. Where the whole is compiled next, that answers for all nodes at once.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Trusting(Unasked):
     ----------
     engine : Engine
     may_have_defect : callable
-        Tells from a node, and what a model says by itself, whether it may be computed wrongly.
+        Decides from a node, and what a model says by itself, whether it may be computed wrongly.
     """
 
     may_have_defect: Callable[[NodeProto, Facts], bool]
@@ -145,30 +145,34 @@ class Trusting(Unasked):
     def ignores_opset(self) -> bool:
         return True
 
+    def trusts(self, node: NodeProto, facts: Facts, read: list[Value]) -> bool:
+        """Whether a node of the model need not be looked at, by what it says itself and by the integers that it reads."""
+        return not self.may_have_defect(node, facts) and not self.may_have_integer_defect(node, read)
+
 
 #: What engines said of models of one node, the last ones: asking costs as much as compiling. ONNX's own suite asks
 #: the OpenVINO execution provider 7,000 times.
 _answers: OrderedDict[tuple[Hashable, bytes], str | None] = OrderedDict()
 _MOST_ANSWERS = 32_768
 
-#: Fewer models are not asked about together: a refusal of the group would tell nothing of each.
+#: Fewer models are not asked about together: a refusal of the group would not say which.
 _FEWEST = 4
 
 
-def answer(engine: Engine, model: ModelProto) -> str | None:
+def answer(engine: Engine, model: ModelProto, digest: bytes | None = None) -> str | None:
     """What `accepts` of an engine says of a model of one node; the same question is asked once."""
-    return kept(_answers, (engine.identity, digest_of(model)), lambda: engine.accepts(model))
+    return kept(_answers, (engine.identity, digest or digest_of(model)), lambda: engine.accepts(model))
 
 
-def ask_together(engine: Engine, models: Iterable[ModelProto]) -> None:
-    """Keep the answer for those of several models of one node that an engine takes all at once.
+def ask_together(engine: Engine, models: Mapping[bytes, ModelProto]) -> None:
+    """Keep the answer for those of several models of one node, by digest, that an engine takes all at once.
 
     Compiling a model costs OpenVINO 15 ms, and each node of it less than one: most nodes are taken, and these need not be asked about one
     by one. Where it refuses a group, a half of it may do.
     """
     if not isinstance(engine, TakesSeveral):
         return
-    keys = {(engine.identity, digest_of(model)): model for model in models}
+    keys = {(engine.identity, digest): model for digest, model in models.items()}
     unknown = [(key, model) for key, model in keys.items() if key not in _answers]
     groups = [unknown]
     while groups:
@@ -192,8 +196,9 @@ def kept(answers: OrderedDict[_Key, _Answer], key: _Key, ask: Callable[[], _Answ
     return answers[key]
 
 
-def digest_of(model: ModelProto) -> bytes:
-    """What stands for a small model among others."""
+def digest_of(model: ModelProto | bytes) -> bytes:
+    """What stands for a small model, or for its bytes, among others."""
     import hashlib
 
-    return hashlib.blake2b(model.SerializeToString(deterministic=True), digest_size=16).digest()
+    data = model if isinstance(model, bytes) else model.SerializeToString(deterministic=True)
+    return hashlib.blake2b(data, digest_size=16).digest()

@@ -77,15 +77,20 @@ class Facts:
         return frozenset([*constants, *(t.name for t in self.contents.tensors)])
 
     @functools.cached_property
-    def computed_of_constants(self) -> frozenset[str]:
-        """The values that nodes compute from constants alone."""
-        known, found = set(self.known), set[str]()
+    def nodes_of_constants(self) -> list[NodeProto]:
+        """The nodes that read nothing but constants and what such nodes compute."""
+        known, found = set(self.known), []
         for node in self.contents.nodes:
             read = [name for name in node.input if name]
             if read and known.issuperset(read):
                 known.update(node.output)
-                found.update(node.output)
-        return frozenset(found)
+                found.append(node)
+        return found
+
+    @functools.cached_property
+    def computed_of_constants(self) -> frozenset[str]:
+        """The values that nodes compute from constants alone."""
+        return frozenset(name for node in self.nodes_of_constants for name in node.output)
 
     @functools.cached_property
     def kinds(self) -> Mapping[str, frozenset[int]]:

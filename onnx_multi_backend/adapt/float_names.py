@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values of a graph hold floating-point numbers, as far as the operators tell at a glance: nothing is inferred."""
+"""Which values of a graph hold floating-point numbers, as far as the operators alone decide it: nothing is inferred."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def float_names(graph: GraphProto) -> set[str]:
 
 
 def _look(graph: GraphProto, outer: tuple[set[str], ...], floats: set[str], others: set[str]) -> list[bool]:
-    """Sort what a graph gives names to into floating-point numbers and others, and tell so of the graph's outputs.
+    """Sort what a graph gives names to into floating-point numbers and others, and return so of the graph's outputs.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
 
 
 def _with_shapes_followed(model: ModelProto, typed: ModelProto) -> ModelProto:
-    """The types once integers are followed, where they are short enough: what that tells may let more be followed."""
+    """The types once integers are followed, where they are short enough: what that finds may let more be followed."""
     before: list[int] | None = None
     for _ in range(_MOST_PASSES):
         hidden = too_long(typed.graph)

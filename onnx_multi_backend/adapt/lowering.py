@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import onnx
-from onnx import FunctionProto, ModelProto, NodeProto
+from onnx import FunctionProto, ModelProto
 
 from onnx_multi_backend.adapt.attempt import Attempt
 from onnx_multi_backend.adapt.engine import Engine
@@ -17,8 +17,10 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.pipeline import Adapted
-from onnx_multi_backend.adapt.single_node import Scope, Typed, opset_imports, opset_versions
+from onnx_multi_backend.adapt.shown_node import ShownNode
+from onnx_multi_backend.adapt.single_node import Typed, opset_imports, opset_versions
 from onnx_multi_backend.adapt.site import BODY_OPSET
+from onnx_multi_backend.adapt.targets import older_opsets
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 
@@ -51,7 +53,7 @@ def lower(
     complaint : str
         Why the engine refused the model: the operators that it names are asked about first.
     patience : Patience, optional
-        Is lost once a node cannot be helped, and neither `engine` nor `within` runs it as it is; nothing more comes when it
+        Counts once a node cannot be rewritten, and neither `engine` nor `within` runs it as it is; nothing more comes when it
         has run out.
     typed : Typed, optional
         Of the model, to be used again.
@@ -80,15 +82,15 @@ def lower(
 
     def later(lowering: Attempt) -> list[int]:
         """The opsets that are worth a try after one."""
-        opset = lowering.targets[""]
+        opset = lowering.opsets[""]
         if engine.ignores_opset:  # only where a rule's body is of a newer one than the model
             return [BODY_OPSET] if lowering.mixed and opset < BODY_OPSET else []
         lifts = [o for o in (*_LIFTS, newest or 0) if o > max(opset, given.get("", 1))]
-        return [*lowering.alternatives(opset), *lifts]
+        return [*older_opsets(lowering.refused, opset), *lifts]
 
     def others(lowering: Attempt) -> list[Attempt]:
         newer = (
-            [BODY_OPSET] if engine.ignores_opset and lowering.targets[""] < BODY_OPSET else []
+            [BODY_OPSET] if engine.ignores_opset and lowering.opsets[""] < BODY_OPSET else []
         )  # another node may need it
         return [lowering_to(opset) for opset in dict.fromkeys((*todo, *later(lowering), *newer))]
 
@@ -114,7 +116,7 @@ def lower(
             yield made
             yield from wider
             return
-        if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would tell more
+        if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would change that
             return
         if lowering.changes or adapted.proto.functions:
             partly.append(_finished(adapted, attempt, given, lowering))
@@ -123,25 +125,19 @@ def lower(
     yield from partly[:_PARTLY]
 
 
-def _hopeless(
-    lowering: Attempt,
-    others: Callable[[Attempt], list[Attempt]],
-    node: NodeProto,
-    scope: Scope,
-    opsets: Mapping[str, int],
-) -> bool:
-    """Whether a node that an attempt cannot help is helped by none of the others either."""
-    targets = {lowering.targets[""]}
+def _hopeless(lowering: Attempt, others: Callable[[Attempt], list[Attempt]], node: ShownNode) -> bool:
+    """Whether none of the other attempts rewrites a node either that one attempt cannot rewrite."""
+    targets = {lowering.opsets[""]}
     for other in others(lowering):
-        if other.targets[""] not in targets and other.helps(node, scope, opsets):
+        if other.opsets[""] not in targets and other.helps(node):
             return False
-        targets.add(other.targets[""])
+        targets.add(other.opsets[""])
     return True
 
 
 def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], lowering: Attempt) -> Adapted:
     used = {canonical(node.domain) for node in all_nodes(model)}
-    opsets = {d: v for d, v in lowering.targets.items() if d in used or not d}
+    opsets = {d: v for d, v in lowering.opsets.items() if d in used or not d}
     del model.opset_import[:]
     model.opset_import.extend(opset_imports(opsets))
     changes = [*map(_inlining, adapted.proto.functions), *lowering.changes]
@@ -150,7 +146,7 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
         change = f"opset {given['']} of ai.onnx to {opsets['']}"
         changes.insert(0, Adaptation("opset_version", "", change, reason))
     changes += [
-        Adaptation("opset_version", "", f"import of {domain} left out", "no operator used here is of it")
+        Adaptation("opset_version", "", f"import of {domain} left out", "no operator used here belongs to it")
         for domain in _unused(adapted.proto, given)
     ]
     inserted = {node.name for node in all_nodes(model) if CAST in str(node.name)}

@@ -60,7 +60,7 @@ _LARGEST_EXPONENT = 64
 _NOTHING = Value()
 
 
-#: None where an operator's schema tells all there is.
+#: None where an operator's schema says all there is.
 _Rule = Callable[[Operation], "Made | None"]
 
 

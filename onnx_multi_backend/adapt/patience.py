@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a refused model is looked into: an engine that says no at once is not to be asked about its nodes for a minute."""
+"""How far a refused model is looked into: a model that an engine refuses at once is not to be examined node by node for a minute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-#: How many different nodes each way of asking looks at once a node cannot be helped. An engine may take 20 ms to say yes to one.
+#: How many different nodes each way of querying examines once a node cannot be rewritten. An engine may take 20 ms to take one.
 _MOST = 20
 
 #: An operator's name in ``Node(Add)``, ``Add-23`` or ``Add_10844``.
@@ -25,7 +25,7 @@ class Watch:
     nodes : int
         How many nodes were looked at.
     hopeless : dict of str to None
-        The operators that could not be helped, in order.
+        The operators that could not be rewritten, in order.
     tell : callable
         Is called with this for each node.
     """
@@ -40,7 +40,7 @@ _watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
 
 @contextlib.contextmanager
 def unhurried(watch: Watch | None = None) -> Iterator[None]:
-    """Ask on as long as there is something to ask."""
+    """Examine all nodes, without the limit."""
     token = _watched.set(watch or Watch())
     try:
         yield
@@ -49,15 +49,15 @@ def unhurried(watch: Watch | None = None) -> Iterator[None]:
 
 
 class Patience:
-    """Runs out some nodes after it was clear that a model cannot be helped; before that it lasts.
+    """A limit on the nodes that are examined, which counts from when a node cannot be rewritten.
 
-    Each way of asking starts with hope again, for what is refused in one may be taken in another; it asks first about the
-    operators that were hopeless before.
+    Each way of querying starts without a limit again, because what is refused in one may be taken in another; it begins with the
+    operators that could not be rewritten before.
 
     Attributes
     ----------
     hopeless : set of str
-        Operators that could not be helped.
+        Operators that could not be rewritten.
     blamed : frozenset of str
         The words with which the engine refused a rewritten model: the operators among them are asked about first.
 
@@ -72,11 +72,11 @@ class Patience:
         self._left: int | None = None
 
     def renew(self) -> None:
-        """Hope again: the model is asked about in another way."""
+        """Lift the limit: the model is examined in another way."""
         self._left = None
 
     def lose(self, operator: str = "") -> None:
-        """Nothing is left to hope for: from now on only some nodes more are looked at."""
+        """A node cannot be rewritten: from now on only some nodes more are examined."""
         self.hopeless.add(operator)
         if operator and (watch := _watched.get()) is not None:
             watch.hopeless.setdefault(operator)
@@ -96,17 +96,17 @@ class Patience:
             self._left -= 1
 
     def for_explaining(self) -> Patience:
-        """A little of its own for finding out which nodes are to blame."""
+        """A limit of its own for finding out which nodes are to blame."""
         fresh = Patience()
         fresh.lose()
         return fresh
 
     @property
     def lost(self) -> bool:
-        """Whether nothing is left to hope for."""
+        """Whether some node cannot be rewritten."""
         return self._left is not None
 
     @property
     def over(self) -> bool:
-        """Whether enough was asked."""
+        """Whether the limit is reached."""
         return self._left is not None and self._left <= 0 and _watched.get() is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The element types and ranges of a model's values, as far as they can be told without running or inferring anything."""
+"""The element types and ranges of a model's values, as far as they are known without running or inferring anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTHING = Value()
 
 #: A graph keeps its id as long as it is held.
 Nested = dict[int, tuple[GraphProto, Values]]
-#: Is told of each node, its operands and what it makes of them.
+#: Is called with each node, its operands and its results.
 Visit = Callable[[NodeProto, list[Value], Made], None]
 
 

@@ -111,7 +111,7 @@ class Site:
         return self._types.get(name)
 
     def elem_type(self, name: str) -> int:
-        """The element type of a tensor; 0 for what is none."""
+        """The element type of a tensor; 0 for what is not a tensor."""
         found = self.type(name)
         return found.tensor_type.elem_type if found is not None and found.HasField("tensor_type") else 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small JSON files that tell when they are damaged: the first line is the hash of the rest."""
+"""Small JSON files that show when they are damaged: the first line is the hash of the rest."""
 
 from __future__ import annotations
 

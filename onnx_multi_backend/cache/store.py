@@ -93,4 +93,4 @@ class Store:
 
 @functools.cache
 def _warn_once(root: Path, why: str) -> None:
-    warn(f"The cache in '{root}' does not serve: {why}. Models are prepared without it.", CacheWarning)
+    warn(f"The cache in '{root}' cannot be used: {why}. Models are prepared without it.", CacheWarning)

@@ -96,7 +96,7 @@ def evict(root: Path, limit: int) -> int:
 
 
 def clear(root: Path) -> list[Kept]:
-    """Remove every entry, and tell which they were."""
+    """Remove every entry, and return which they were."""
     removed = [entry for entry in entries(root) if remove(entry.folder)]
     _sweep(root, time.time())
     _unlink(_items(root / fingerprint.FOLDER, folders=False))

@@ -152,7 +152,7 @@ class Reference:
         if not values.size or not (np.isfinite(values).all() and (values >= low).all() and (values <= high).all()):
             raise OptionError(
                 f"metric gave {values.min() if values.size else 'nothing'} to {values.max() if values.size else 'nothing'}, outside of "
-                f"metric_range {self._range}: the bound on its drop needs to know between what it lies."
+                f"metric_range {self._range}: the bound on its drop holds for figures in this range only."
             )
         return [float(value) for value in values]
 

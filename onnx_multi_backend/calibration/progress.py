@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars on stderr that tell how far a calibration or quantization is."""
+"""Bars on stderr that show how far a calibration or quantization is."""
 
 from __future__ import annotations
 

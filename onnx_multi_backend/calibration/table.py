@@ -117,7 +117,7 @@ class CalibrationTableTensorrt(Ranges):
         Raises
         ------
         OptionError
-            The suffix is none of these.
+            The suffix is not one of these.
         """
         file = Path(path)
         write = _FORMS.get(file.suffix)

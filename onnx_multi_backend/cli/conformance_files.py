@@ -48,7 +48,7 @@ class Targets:
     def write(
         self, report: Report, changes: Changes | None = None, against: str = "", *, selected: bool = False
     ) -> None:
-        """Write what was asked for; `changes` are those since the report `against`, `selected` tells that cases were left out.
+        """Write what was asked for; `changes` are those since the report `against`, `selected`: cases were left out.
 
         Raises
         ------

@@ -71,7 +71,7 @@ def named(text: str, option: str) -> Any:
 
 
 def of_the_user(function: Any, text: str) -> Any:
-    """A function of the user's: what it raises is told as the user's own.
+    """A function of the user's: what it raises is reported as the user's own.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _from_module(text: str) -> Any:
     found = named(text, "--data")
     batches = of_the_user(found, f"--data {text}")() if callable(found) else found
     if isinstance(batches, (str, bytes)) or not isinstance(batches, Iterable):
-        return batches  # told where it is read
+        return batches  # reported where it is read
     return _iterated(batches, f"--data {text}")
 
 

@@ -77,7 +77,7 @@ def check_files(given: Sequence[str]) -> None:
         if not path.exists():
             raise InputError(f"--input {text}: there is no file '{path}'.")
         if not path.is_file() or path.suffix not in (".npy", ".npz", ".pb"):
-            raise InputError(f"--input {text}: '{path}' is no .npy, .npz or .pb file.")
+            raise InputError(f"--input {text}: '{path}' is not a .npy, .npz or .pb file.")
 
 
 def _split(text: str) -> tuple[str, Path]:
@@ -125,7 +125,7 @@ def _read_numpy(path: Path) -> np.ndarray[Any, Any] | dict[str, np.ndarray[Any, 
             words = "it is damaged, or holds Python objects, which are never unpickled"
         else:
             words = f"it cannot be read: {str(error) or type(error).__name__}"
-        raise InputError(f"'{path}' is no {path.suffix} file of plain arrays: {words}.") from error
+        raise InputError(f"'{path}' is not a {path.suffix} file of plain arrays: {words}.") from error
 
 
 def _fitting(array: np.ndarray[Any, Any], info: TensorInfo | None, path: Path) -> np.ndarray[Any, Any]:

@@ -49,7 +49,7 @@ def inspect(
     known = facts.of(loaded)
     options = arguments.parse_options(option, fallback)
     for name in preset or ():
-        get_preset(name)  # a wrong name is told before anything else
+        get_preset(name)  # a wrong name is reported before anything else
     if not json:
         facts.show(known)
     checks.check(loaded)

@@ -71,7 +71,7 @@ class BackendRef:
         Raises
         ------
         BackendLoadError
-            There is no such module, it cannot be imported, or what is there is no backend.
+            There is no such module, it cannot be imported, or what is there is not a backend.
         """
         module, rest = _import_longest(self.path)
         found: Any = module

@@ -17,7 +17,7 @@ from onnx_multi_backend.models.tensors import element_name, onnx_type_string
 #: The default domain, by the name that ONNX's documentation gives it.
 DEFAULT_DOMAIN = "ai.onnx"
 
-#: Values of attributes that are longer than this are told apart by a digest.
+#: Values of attributes that are longer than this are distinguished by a digest.
 _LONGEST = 60
 
 #: What a type is called that nothing tells.

@@ -17,7 +17,7 @@ def message_of(error: BaseException) -> str:
     try:
         return sound(str(error))
     except Exception as fault:  # a foreign exception's own __str__
-        return f"(its message cannot be told: {type(fault).__name__})"
+        return f"(its message cannot be read: {type(fault).__name__})"
 
 
 def describe_error(error: BaseException) -> str:

@@ -25,7 +25,7 @@ class Label(StrEnum):
     NATIVE = "native", "passed, every node on the engine that was asked for"
     ADAPTED = "adapted", "passed on the engine that was asked for, after the model was adapted to it"
     FALLBACK = "fallback", "passed, with some nodes on another execution provider"
-    PASS = "pass", "passed on a backend that does not tell where the nodes ran"
+    PASS = "pass", "passed on a backend that does not report where the nodes ran"
     UNSUPPORTED = "unsupported", "refused (UnsupportedModelError)"
     XFAIL = "xfail", "failed, as an expectation with a reason says it does"
     SKIP = "skip", "not run, or skipped by the backend itself"

@@ -10,7 +10,7 @@ from onnx_multi_backend.host.processor import Processor
 
 
 def to_dict(processor: Processor) -> dict[str, Any]:
-    """Return a processor as JSON has it, with its telling instruction sets; `from_dict` is the way back."""
+    """Return a processor as JSON has it, with its relevant instruction sets; `from_dict` is the way back."""
     return {
         "name": processor.name,
         "vendor": processor.vendor,

@@ -74,7 +74,7 @@ def _held(check: _Check) -> _Check:
         except NoDevice:
             raise
         except unittest.SkipTest as skip:
-            raise AssertionError(f"the backend skipped, where an answer is due: {skip}") from skip
+            raise AssertionError(f"the backend skipped a required check: {skip}") from skip
 
     return test
 

@@ -33,7 +33,7 @@ def example_inputs() -> list[Array]:
 
 
 def difference() -> ModelProto:
-    """Y = a - b, which tells the inputs apart."""
+    """Y = a - b, which distinguishes the inputs."""
     return _parse("(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) { y = Sub(a, b) }")
 
 

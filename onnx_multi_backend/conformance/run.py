@@ -40,7 +40,7 @@ class Plan:
     strict : bool, default True
         Whether an expectation that does not hold is a failure of the run.
     preset : str
-        The preset's name; empty for a backend that is none.
+        The preset's name; empty for a backend that is not a preset.
     versions : mapping of str to str, optional
         Of the packages that compute; by default what the backend says of itself (`versions_told`), or else of the
         distribution that its module comes from.
@@ -55,7 +55,7 @@ class Plan:
 
 
 class Observer:
-    """Is told how far a run is; this one keeps quiet."""
+    """Is called as a run goes on; this one does nothing."""
 
     def started(self, plan: Plan, total: int) -> None:
         """`total` cases of a backend are run next."""

@@ -142,12 +142,12 @@ def _is_pytest_skip(error: BaseException) -> bool:
 
 
 def _tells(rep: Any) -> bool:
-    """Whether a prepared model tells where its nodes ran; a foreign one may use one of these words for something else."""
+    """Whether a prepared model reports where its nodes ran; a foreign one may use one of these words for something else."""
     return getattr(rep, "provider", None) is not None and callable(getattr(rep, "placement", None))
 
 
 def _told(rep: Any) -> tuple[tuple[Change, ...], tuple[PlacedNode, ...]]:
-    """What a prepared model tells of itself: its adaptations and its placement."""
+    """What a prepared model reports of itself: its adaptations and its placement."""
     if not _tells(rep):
         return (), ()
     changes = getattr(rep, "adaptations", ())

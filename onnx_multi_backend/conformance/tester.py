@@ -53,7 +53,7 @@ class BackendTester:
         self._options = {**(options or {}), **({} if device is None else {"device": device})}
 
     def operator_support(self, models: Iterable[ModelLike]) -> dict[tuple[str, str], OperatorSupport]:
-        r"""Try to prepare models, and tell by operator what came of it.
+        r"""Try to prepare models, and return by operator what came of it.
 
         Parameters
         ----------

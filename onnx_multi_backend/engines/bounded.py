@@ -76,7 +76,7 @@ class Check:
 
 
 def bounded(built: Built, bounds: Mapping[str, Iterable[Any]], label: str) -> Built:
-    """The session, held to bounds where there are any; its facts tell them too."""
+    """The session, held to bounds where there are any; its facts hold them too."""
     if not bounds:
         return built
     checks = [(name, Check(name, Bound(*bound), label)) for name, bound in bounds.items()]

@@ -91,7 +91,7 @@ def _axis(node: NodeProto) -> int:
 
 
 def _gathered(node: NodeProto, tensors: Mapping[str, TensorProto], makers: Mapping[str, NodeProto]) -> list[int]:
-    """The order of a Gather, as far as that can be told without the number of channels."""
+    """The order of a Gather, as far as that is known without the number of channels."""
     name = node.input[1]
     while (maker := makers.get(name)) is not None and maker.op_type in ("Cast", "Identity"):
         name = maker.input[0]

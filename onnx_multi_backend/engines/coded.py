@@ -16,7 +16,7 @@ from onnx_multi_backend.errors import InputError, RunError
 
 
 def coded(built: Built, strings: StringCodes | None) -> Built:
-    """The session of a model that was written with codes, for strings; its facts tell them too."""
+    """The session of a model that was written with codes, for strings; its facts hold them too."""
     if strings is None or not (strings.inputs or strings.outputs):
         return built
     facts = None if built.facts is None else {**built.facts, "strings": strings}
@@ -67,7 +67,7 @@ class CodedSession(CheckedSession):
         made = {name: encode(value) if name in self._inputs else value for name, value in feeds.items()}
         if first + len(new) > MOST_CODES:
             raise InputError(
-                f"The inputs and the model hold {first + len(new)} different strings, and the engine tells {MOST_CODES} apart. Pass "
+                f"The inputs and the model hold {first + len(new)} different strings, and the engine distinguishes {MOST_CODES}. Pass "
                 "fewer at once, or choose an ONNX Runtime preset."
             )
         return made, np.concatenate([self._words, np.array([*new], object)]) if new else self._words
@@ -82,6 +82,6 @@ def _decode(value: Value, words: np.ndarray[Any, Any]) -> Value:
     flat = value.reshape(-1)
     if flat.size and not 0 <= int(flat.min()) <= int(flat.max()) < len(words):
         raise RunError(
-            "The engine made a code that stands for no string: its result is wrong. Choose an ONNX Runtime preset."
+            "The engine returned a code that is not one of a string: its result is wrong. Choose an ONNX Runtime preset."
         )
     return words[flat].reshape(value.shape)

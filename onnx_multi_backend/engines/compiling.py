@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 
-from onnx import ModelProto
-
-from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
-from onnx_multi_backend.adapt.engine import Trusting, Unasked
+from onnx_multi_backend.adapt.defective import DefectiveNode
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.adapt.widths import Study, stays_within
 from onnx_multi_backend.engines import special_inputs, widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
 from onnx_multi_backend.engines.placement import MisplacedError
-from onnx_multi_backend.engines.session import Built, Payload, RefusedError, Session
+from onnx_multi_backend.engines.rewriting import build_rewritten
+from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, OptionError, UnsupportedModelError
+from onnx_multi_backend.engines.wrong_nodes import find_defective, wrong_in
+from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.graph_walk import operator_name
 from onnx_multi_backend.models.plausible import expands_too_far, implausible, is_endless, multiplies, nests_too_far
@@ -55,7 +51,7 @@ def compile_model(target: Target, payload: Payload) -> Built:
 
 
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
-    """The session of the model without the nodes that no result needs; None where there are none, or that is no help.
+    """The session of the model without the nodes that no result needs; None where there are none, or that does not help.
 
     Raises
     ------
@@ -125,7 +121,7 @@ def _with_constants_left(
     model = payload.adapted.proto
     if (wary := target.wary()) is None or found.overflows or not stays_within(model, found.constants):
         return None
-    return _lowered(wary, payload, Typed(model), taken=False, trusting=True, elsewhere=elsewhere)
+    return build_rewritten(wary, payload, Typed(model), taken=False, trusting=True, elsewhere=elsewhere)
 
 
 def _compiled(
@@ -137,7 +133,7 @@ def _compiled(
         raise ends_the_process(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain and not multiplies(proto)
     typed = Typed(proto)
-    found_defects = _defective(target, payload.adapted, typed, integers=integers) if payload.lowering else []
+    found_defects = find_defective(target, payload.adapted, typed, integers=integers) if payload.lowering else []
     if found_defects:
         built = None
         if lowering:
@@ -148,9 +144,9 @@ def _compiled(
                 if compilable:
                     _refuse_invalid(target, payload)
 
-            built = _lowered(
+            built = build_rewritten(
                 target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere, before_asking=unless_invalid
-            ) or _lowered(target, payload, typed, taken=False, elsewhere=elsewhere)
+            ) or build_rewritten(target, payload, typed, taken=False, elsewhere=elsewhere)
         if built is not None:
             return built
         lowering = False  # it would come to nothing again
@@ -166,16 +162,20 @@ def _compiled(
             target.check_options()
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
-        rewritten = _lowered(target, payload, typed, taken=taken, complaint=words) if lowering else None
+        rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words) if lowering else None
         if rewritten is not None:
             return rewritten
         if isinstance(error, RefusedError):
             told = target.explain(payload, error) if plain else as_told(payload, error.words, who=target.preset)
             raise told from error.__cause__
         raise
-    if wrong := _wrong(found_defects, built.session):
+    if wrong := wrong_in(built.session, found_defects):
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
+
+
+def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> UnsupportedModelError:
+    return computed_wrongly(payload, [(node, defect.words) for node, defect in wrong], who=target.preset)
 
 
 def _refuse_invalid(target: Target, payload: Payload) -> None:
@@ -192,119 +192,3 @@ def _refuse_invalid(target: Target, payload: Payload) -> None:
         else:
             return
         raise
-
-
-def _defective(target: Target, adapted: Adapted, typed: Typed, *, integers: bool) -> list[DefectiveNode]:
-    return defective_nodes(
-        adapted.proto,
-        target,
-        target.may_have_defect,
-        operators=target.defect_operators,
-        integers=integers,
-        typed=typed,
-        facts=adapted.facts,
-    )
-
-
-def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> UnsupportedModelError:
-    return computed_wrongly(payload, [(node, defect.words) for node, defect in wrong], who=target.preset)
-
-
-def _lowered(
-    target: Target,
-    payload: Payload,
-    typed: Typed,
-    *,
-    taken: bool,
-    trusting: bool = False,
-    complaint: str = "",
-    again: bool = False,
-    elsewhere: list[MisplacedError] | None = None,
-    before_asking: Callable[[], None] | None = None,
-) -> Built | None:
-    """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
-
-    The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
-
-    `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
-    """
-    from onnx_multi_backend.adapt.lowering import lower
-
-    engines_to_ask = target.engines_to_ask(taken=taken)
-    tried: set[bytes] = set()
-    for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
-        asked = Trusting(engine, target.may_have_defect) if trusting else engine
-        for pieces in (Unasked(within), within):
-            rewritten = lower(
-                payload.adapted, asked, pieces, complaint=complaint, patience=payload.patience, typed=typed
-            )
-            helped, shown = False, 0
-            misplaced: list[MisplacedError] = []
-            for lowered in rewritten:
-                helped = True
-                if (written := _digest(lowered.proto)) in tried:  # another way of asking that comes to the same
-                    continue
-                tried.add(written)
-                shown += 1
-                if (built := _built(target, payload, lowered, again=again, elsewhere=misplaced)) is not None:
-                    return built
-            if elsewhere is not None:
-                elsewhere += misplaced
-            if not helped:  # no rule helps, so none does whose pieces the engine has
-                break
-            if shown and len(misplaced) == shown:  # the engine has all the pieces, and runs them elsewhere
-                break
-            if before_asking is not None and pieces is not within:
-                before_asking()
-    return None
-
-
-def _digest(model: ModelProto) -> bytes:
-    """What stands for all of a model that rewriting changes."""
-    found = hashlib.blake2b(digest_size=16)
-    for part in (*model.opset_import, *model.graph.node):
-        data = part.SerializeToString()
-        found.update(len(data).to_bytes(8, "little") + data)
-    return found.digest()
-
-
-def _built(
-    target: Target, payload: Payload, lowered: Adapted, *, again: bool, elsewhere: list[MisplacedError] | None
-) -> Built | None:
-    """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
-
-    What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too.
-    """
-    changes = lowered.changes[len(payload.adapted.changes) :]
-    if target.deadly(lowered.facts):
-        return None
-    built: Built | None
-    try:
-        built = target.build(replace(payload, adapted=lowered))
-    except OptionError:
-        raise
-    except MisplacedError as error:
-        if elsewhere is not None:
-            elsewhere.append(error)
-        return None
-    except RefusedError as error:
-        payload.patience.blame(error.words)
-        return None
-    except OnnxMultiBackendError:
-        return None
-    typed = Typed(lowered.proto)
-    if _wrong(_defective(target, lowered, typed, integers=True), built.session):
-        if again:
-            return None
-        built = _lowered(target, replace(payload, adapted=lowered), typed, taken=False, trusting=True, again=True)
-    return None if built is None else built.after(changes)
-
-
-def _wrong(found_defects: list[DefectiveNode], session: Session) -> list[DefectiveNode]:
-    """The doubtful nodes whose results are wrong where the session runs them."""
-    found = [d for d in found_defects if d.defect.wrong]
-    if not any(d.defect.provider for d in found):
-        return found
-    placed = {(node.provider, node.op_type) for node in session.placement()}
-    return [d for d in found if not d.defect.provider or (d.defect.provider, d.node.op_type) in placed]

@@ -15,7 +15,7 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 
-#: The constants that a node reads, None where an input is none; the answer is what of it ends the process, or None.
+#: Takes a node and the constants that it reads, None for an input that is not one; returns what of it ends the process, or None.
 Deadly = Callable[[NodeProto, "list[np.ndarray | None]"], "str | None"]
 
 #: Above this many bytes nothing is looked at.

@@ -45,7 +45,7 @@ _KNOWN_DOMAINS = (
 )
 #: Who has the library of a domain.
 _WHERE = {
-    "ai.onnx.contrib": ", which onnxruntime_extensions.get_library_path() tells (pip install onnxruntime-extensions)"
+    "ai.onnx.contrib": ", whose path onnxruntime_extensions.get_library_path() returns (pip install onnxruntime-extensions)"
 }
 _MOST_REASONS = 20
 _ANOTHER_PRESET = "Choose a preset that has these operators; `onnx-multi-backend inspect` compares them."

@@ -6,7 +6,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 
 - tensors are concatenated that are of signed integers, or whose zero points differ, and a convolution follows;
 - AveragePool counts zeros around its input, or rounds its means to the scale;
-- Clip, or Min and Max, have bounds that are no multiples of the scale: they are rounded to one;
+- Clip, or Min and Max, have bounds that are not multiples of the scale: they are rounded to one;
 - Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time.

@@ -83,7 +83,7 @@ def _lossy(
 
 
 def _kinds(model: ModelProto) -> Mapping[str, int]:
-    """The element types of values, as far as they can be told; of those that share a name, any."""
+    """The element types of values, as far as they are known; of those that share a name, any."""
     graphs = inner_first(infer(model).graph)
     values = (value for graph in graphs for value in (*graph.value_info, *graph.input, *graph.output))
     return {value.name: value.type.tensor_type.elem_type for value in values}

@@ -21,9 +21,9 @@ ALWAYS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sq
 #: The same, unless a constant operand rules it out.
 MAYBE = frozenset({"Div", "Pow"})
 
-#: Operators that pass the numbers of their first input on, or change their sign.
+#: Operators that pass the numbers of their first input on, or multiply them by -1 or a slope.
 _MOVING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}) | (
-    frozenset({"DepthToSpace", "Dropout", "Expand", "Gather", "Pad", "SpaceToDepth", "Split", "Tile"})
+    frozenset({"DepthToSpace", "Dropout", "Expand", "Gather", "LeakyRelu", "Pad", "SpaceToDepth", "Split", "Tile"})
 )
 #: Operators that pass it on from these inputs.
 _FROM: Mapping[str, slice] = {
@@ -84,7 +84,7 @@ class Scope:
             return None
         if kind not in _ARITHMETIC:
             return node.input[_FROM[kind]] if kind in _FROM else ()
-        if len(node.input) != 2:  # the checker tells
+        if len(node.input) != 2:  # the checker reports it
             return ()
         first, second = node.input
         if self._is_finite(second):

@@ -50,7 +50,7 @@ def missing_library(provider_library: Path) -> str | None:
     if not provider_library.is_file():
         return f"{provider_library.name} is not part of the installed wheel"
     shared = provider_library.with_name(provider_library.name.replace("cuda", "shared").replace("tensorrt", "shared"))
-    with contextlib.suppress(OSError):  # the provider's own load tells what is wrong
+    with contextlib.suppress(OSError):  # loading the provider reports what is wrong
         ctypes.CDLL(str(shared), mode=ctypes.RTLD_GLOBAL)
     try:
         ctypes.CDLL(str(provider_library))

@@ -108,7 +108,7 @@ class Session:
         Raises
         ------
         OptionError
-            The session is none of ONNX Runtime's.
+            The session is not one of ONNX Runtime's.
         """
         raise OptionError(_NO_PROVIDERS)
 

@@ -28,7 +28,7 @@ Kept = tuple[bool, Mapping[str, tuple[str, int]], Lost]
 
 
 def watched(target: Target, payload: Payload, built: Built) -> Built:
-    """The session, which tells of NaN and inf in its inputs where an operator of the model may lose them."""
+    """The session, which warns of NaN and inf in its inputs where an operator of the model may lose them."""
     if not payload.lowering or not target.values_lost:
         return built
     contents = payload.adapted.facts.contents

@@ -166,13 +166,13 @@ class Target(Engine):
 
     @property
     def device_text(self) -> str | None:
-        """The device, as one writes it; None where there is none to choose."""
+        """The device, as one writes it; None where there is no choice."""
         return None
 
     # What it computes wrongly.
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `find_defect` may have something to say about a node; told from the node alone, to save its inference."""
+        """Whether `find_defect` may find a defect of a node; decided from the node alone, to save its inference."""
         return type(self).find_defect is not Target.find_defect
 
     @property

@@ -58,7 +58,7 @@ def _may_be_wrong(target: Target, payload: Payload) -> bool:
 
 
 def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
-    """The session, once what the engine computes of the model is known to be right, told or checked.
+    """The session, once what the engine computes of the model is known to be right, reported or checked.
 
     Raises
     ------

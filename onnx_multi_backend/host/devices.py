@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device strings: what a preset understands, told apart from what is usable on this host (the engines know that)."""
+"""Device strings: what a preset understands, as opposed to what is usable on this host (the engines know that)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DeviceFamily:
         if device is None:
             return Device(self.default)
         if (written := self.written(device)) is None:
-            raise DeviceError(f"{preset} knows no device {device!r}. Its devices are written {self.examples}.")
+            raise DeviceError(f"{preset} has no device {device!r}. Its devices are written {self.examples}.")
         return Device(written)
 
     def knows(self, device: object) -> bool:
@@ -50,7 +50,7 @@ class DeviceFamily:
         return self.written(device) is not None
 
     def written(self, device: object) -> str | None:
-        """A device as engines write it; None where it is none of this family."""
+        """A device as engines write it; None where it is not one of this family."""
         if not isinstance(device, str):
             return None
         if not self.pattern:  # whatever an execution provider calls its devices
@@ -79,7 +79,7 @@ class Device:
 
     @property
     def parts(self) -> list[str]:
-        """The devices among which OpenVINO divides the work or chooses, itself where it is no such list."""
+        """The devices among which OpenVINO divides the work or chooses, itself where it is not such a list."""
         if self.kind not in ("AUTO", "MULTI", "HETERO", "BATCH"):
             return [self.text]
         return [re.sub(r"\(\d+\)$", "", name) for name in self.text.partition(":")[2].split(",") if name]

@@ -59,7 +59,7 @@ class _Server:
     def answer(self, message: bytes) -> bytes:
         try:
             told = self._answers[message[:1]](message[1:])
-        except Exception as error:  # whatever it is, the user's process has to hear of it
+        except Exception as error:  # whatever it is, it is reported to the user's process
             told = b"e" + serving.pickled(error)
         if self._warned:
             self._pipe.send(b"w" + pickle.dumps(self._warned))

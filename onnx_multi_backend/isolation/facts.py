@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one process tells another about a model that it has prepared."""
+"""What one process reports to another about a model that it has prepared."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process; None while there is none."""
+        """The id of the process; None while there is no process."""
         process = self._process
         return process.pid if process is not None else None
 

@@ -46,7 +46,7 @@ class IsolatedModel(PreparedModel):
 
     @property
     def pid(self) -> int | None:
-        """The id of the process that runs the model; None while there is none."""
+        """The id of the process that runs the model; None while there is no process."""
         return self._host.pid
 
     def placement(self) -> tuple[NodePlacement, ...]:

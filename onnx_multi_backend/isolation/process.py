@@ -52,7 +52,9 @@ class Process:
     def __init__(self, folder: str | None, server: str = "onnx_multi_backend.isolation.child") -> None:
         executable = spawn.get_executable()
         if not executable:
-            raise OptionError("isolate=True starts a Python interpreter, and this process does not know of one.")
+            raise OptionError(
+                "isolate=True starts a Python interpreter, and sys.executable, its path, is empty in this process."
+            )
         shares = os.name == "posix"
         descriptors = [area.make() for _ in range(2)] if shares else []
         handed = descriptors if shares else [None, None]

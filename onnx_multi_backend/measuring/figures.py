@@ -7,7 +7,7 @@ import math
 
 from onnx_multi_backend.measuring.intervals import Interval
 
-#: What stands for a figure that there is none of.
+#: What is shown for a figure that is missing.
 NONE = "-"
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))

@@ -106,7 +106,7 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     full : bool
         Infer the types too and hold them to the declared ones; costs more, and is wanted once an engine has refused.
     refusal : str, optional
-        The engine's words: an unknown operator that they name is none of its own.
+        The engine's words: an unknown operator that they name is not one of its own.
 
     Returns
     -------

@@ -54,14 +54,16 @@ def with_values(model: ModelProto, folder: Path, *, copied: bool) -> ModelProto:
     if not copied:
         made = ModelProto()
         made.CopyFrom(model)
-    for tensor, fields in list(external_tensors(made)):
-        with (folder / fields["location"]).open(
-            "rb"
-        ) as stream:  # onnx's own reading takes no links, caches consist of them
-            stream.seek(int(fields.get("offset", 0)))
-            tensor.raw_data = stream.read(int(fields.get("length", bytes_of(tensor))))
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
+    by_file: dict[str, list[tuple[TensorProto, dict[str, str]]]] = {}
+    for tensor, fields in external_tensors(made):
+        by_file.setdefault(fields["location"], []).append((tensor, fields))
+    for location, tensors in by_file.items():
+        with (folder / location).open("rb") as stream:  # onnx's own reading takes no links, caches consist of them
+            for tensor, fields in tensors:
+                stream.seek(int(fields.get("offset", 0)))
+                tensor.raw_data = stream.read(int(fields.get("length", bytes_of(tensor))))
+                tensor.ClearField("external_data")
+                tensor.ClearField("data_location")
     return made
 
 
@@ -77,7 +79,7 @@ def _external(tensors: Iterable[TensorProto]) -> Iterator[tuple[TensorProto, dic
 
 
 def external_files(model: ModelProto, path: Path | None) -> list[str]:
-    """The files, relative to the model's folder, that hold its external data; its own file is none of them."""
+    """The files, relative to the model's folder, that hold its external data; its own file is not among them."""
     return sorted({fields["location"] for tensor, fields in external_tensors(model) if not is_in(path, tensor)})
 
 
@@ -115,7 +117,7 @@ def check_external_data(tensors: Iterable[TensorProto], *, path: Path | None, la
     InvalidModelError
         The file is missing, too short, outside the model's folder, or cannot be found because the model has no path.
     """
-    found: dict[Path, None] = {}
+    found: dict[str, Path] = {}
     sizes: dict[Path, int] = {}
     for tensor, fields in _external(tensors):
         where = f"{label}: external data of tensor {tensor.name!r}"
@@ -125,29 +127,35 @@ def check_external_data(tensors: Iterable[TensorProto], *, path: Path | None, la
             _check_range(tensor, fields, path, where, sizes)
             continue
         location = fields.get("location", "")
-        if path is None:
-            raise InvalidModelError(
-                f"{where} lies in the file {location!r}, and a model given as bytes or ModelProto has no folder to "
-                "look in. Pass the model's path, or load its weights first (onnx.load_external_data_for_model)."
-            )
-        folder = path.parent
-        if location.startswith(_ADDRESSES):
-            raise InvalidModelError(f"{where} is an address in memory, which no file can name. Export it again.")
-        try:
-            inside = location != "" and _inside(path, location)
-        except (OSError, ValueError, RuntimeError) as error:  # no file can have this name; a loop of links
-            raise InvalidModelError(f"{where} cannot be found: {location[:80]!r}: {error}. Export it again.") from error
-        if not location or os.path.isabs(location) or ".." in Path(location).parts or not inside:
-            raise InvalidModelError(
-                f"{where} points outside the model's folder: {location!r}. Only files below '{folder}' are read; move "
-                "the file there and correct the location (onnx.save writes it right)."
-            )
-        file = folder / location
-        if not file.is_file():
-            raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
-        _check_range(tensor, fields, file, where, sizes)
-        found[file] = None
-    return tuple(found)
+        if location not in found:
+            found[location] = _file(path, location, where)
+        _check_range(tensor, fields, found[location], where, sizes)
+    return tuple(dict.fromkeys(found.values()))
+
+
+def _file(path: Path | None, location: str, where: str) -> Path:
+    """The file of a location, below the model's folder."""
+    if path is None:
+        raise InvalidModelError(
+            f"{where} lies in the file {location!r}, and a model given as bytes or ModelProto has no folder to "
+            "look in. Pass the model's path, or load its weights first (onnx.load_external_data_for_model)."
+        )
+    folder = path.parent
+    if location.startswith(_ADDRESSES):
+        raise InvalidModelError(f"{where} is an address in memory, which no file can name. Export it again.")
+    try:
+        inside = location != "" and _inside(path, location)
+    except (OSError, ValueError, RuntimeError) as error:  # no file can have this name; a loop of links
+        raise InvalidModelError(f"{where} cannot be found: {location[:80]!r}: {error}. Export it again.") from error
+    if not location or os.path.isabs(location) or ".." in Path(location).parts or not inside:
+        raise InvalidModelError(
+            f"{where} points outside the model's folder: {location!r}. Only files below '{folder}' are read; move "
+            "the file there and correct the location (onnx.save writes it right)."
+        )
+    file = folder / location
+    if not file.is_file():
+        raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
+    return file
 
 
 def _check_range(

@@ -56,7 +56,7 @@ def given(model: ModelLike) -> Given:
     Raises
     ------
     InvalidModelError
-        It is none of the three, or a ModelProto too large to be serialized.
+        It is not one of the three, or a ModelProto too large to be serialized.
     """
     if isinstance(model, ModelProto):
         try:

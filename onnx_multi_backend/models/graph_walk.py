@@ -13,26 +13,30 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 #: Since this version of the IR an initializer need not be an input of the graph.
 FREE_INITIALIZERS = 4
 
-_GRAPH, _GRAPHS, _TENSOR = AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR
-_HOLDING = (_GRAPH, _GRAPHS)
+_TENSOR = AttributeProto.TENSOR
 _PLAIN = frozenset(getattr(AttributeProto, name) for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 
 
-def nodes_in(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """These nodes and every node of the subgraphs in their attributes."""
+def nodes_in(nodes: Iterable[NodeProto], *, functions: bool = True) -> Iterator[NodeProto]:
+    """These nodes and every node of the subgraphs in their attributes.
+
+    Parameters
+    ----------
+    nodes : iterable of onnx.NodeProto
+    functions : bool
+        Whether a local function may take an operator's name; if none does, most attributes need not be looked at.
+    """
     waiting = [iter(nodes)]
     while waiting:
         for node in waiting[-1]:
             yield node
-            if inner := [graph.node for a in node.attribute if a.type in _HOLDING for graph in _held(a)]:
+            if not (functions or node.domain or may_hold_graphs(node.op_type)):
+                continue
+            if inner := [graph.node for graph in subgraphs(node)]:
                 waiting.append(chain.from_iterable(inner))
                 break
         else:
             waiting.pop()
-
-
-def _held(attribute: AttributeProto) -> Iterable[GraphProto]:
-    return (attribute.g,) if attribute.type == _GRAPH else attribute.graphs
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -45,20 +49,7 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node of a model: main graph, subgraphs and local functions."""
-    return _of_functions_too(model) if model.functions else _without_functions(model.graph.node)
-
-
-def _without_functions(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The same as `nodes_in` where no local function takes an operator's name: most attributes need not be looked at."""
-    waiting = [iter(nodes)]
-    while waiting:
-        for node in waiting[-1]:
-            yield node
-            if (node.domain or may_hold_graphs(node.op_type)) and (inner := [graph.node for graph in subgraphs(node)]):
-                waiting.append(chain.from_iterable(inner))
-                break
-        else:
-            waiting.pop()
+    return _of_functions_too(model) if model.functions else nodes_in(model.graph.node, functions=False)
 
 
 #: The operators of the default domain whose attributes hold graphs.
@@ -169,7 +160,7 @@ def names_read(graph: GraphProto) -> Iterator[str]:
 
 
 def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
-    """The tensors of a graph itself that no caller can replace, by name: initializers that are no defaults, and Constants."""
+    """The tensors of a graph itself that no caller can replace, by name: initializers that are not defaults, and Constants."""
     found = {t.name: t for t in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):

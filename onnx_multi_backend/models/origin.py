@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a model came from: enough to load it again, and to tell whether its files are still the same."""
+"""Where a model came from: enough to load it again, and to check whether its files are still the same."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Origin:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """What the file system says of a file; None where it says nothing: reading the file tells what is wrong."""
+    """What the file system says of a file; None where it says nothing: reading the file then reports what is wrong."""
     try:
         return Stamp.of(path)
     except (OSError, ValueError):

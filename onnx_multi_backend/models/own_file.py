@@ -148,7 +148,7 @@ def _rewritten(
 
 
 def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> _Parts | None:
-    """The tensor, its raw data told by their place; None where they are not large, or it tells a place already."""
+    """The tensor, its raw data replaced by their place in the file; None where they are not large, or lie elsewhere already."""
     raw: _Field | None = None
     rest = bytearray()
     for part in _fields(data, start, end):

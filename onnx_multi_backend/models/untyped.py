@@ -19,7 +19,7 @@ _CRASHING = frozenset(
 )
 _NAMES = frozenset(name for _, name in _CRASHING)
 
-#: LabelEncoder's attributes that tell the type of what it makes.
+#: LabelEncoder's attributes that decide the type of its output.
 _VALUES = {
     "values_floats": TensorProto.FLOAT,
     "values_int64s": TensorProto.INT64,

@@ -27,6 +27,7 @@ from onnx_multi_backend.models.checks import checked
 from onnx_multi_backend.models.given import Given, ModelLike, given
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.presets.options import COMMON, Check, Option, settle
+from onnx_multi_backend.presets.signature import named, signature_of
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.running.recipe import Recipe
 from onnx_multi_backend.sessions.maker import SessionMaker
@@ -78,25 +79,10 @@ class Preset(Backend):
         own = [o for o in cls.options if o.name not in cls.bound]
         names = {*cls.bound, *(o.name for o in own)}
         common = [o for o in (*cls.family_options, *COMMON) if o.name not in names]
-        parameters = [inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-        parameters += [_parameter(o) for o in own if o.positional]
-        parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
-        parameters += [_parameter(o) for o in (*own, *common) if not o.positional]
-        if cls.takes_engine_options:
-            parameters.append(inspect.Parameter("engine_options", inspect.Parameter.VAR_KEYWORD))
-        cls.__signature__ = inspect.Signature(parameters)
+        cls.__signature__ = signature_of(own, common, others=cls.takes_engine_options)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> PreparedModel:  # type: ignore[misc]
-        names = [p.name for p in cls.__signature__.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        if len(args) > len(names):
-            raise TypeError(f"{cls.__name__} takes at most {len(names)} positional arguments: {', '.join(names)}.")
-        for name, value in zip(names, args, strict=False):
-            if name in kwargs:
-                raise TypeError(f"{cls.__name__} got {name!r} twice.")
-            kwargs[name] = value
-        if "model" not in kwargs:
-            raise TypeError(f"{cls.__name__} needs a model: {cls.__name__}{cls.__signature__}.")
-        return cls.prepare(**kwargs)
+        return cls.prepare(**named(cls.__name__, cls.__signature__, args, kwargs))
 
     # What a family of presets fills in.
 
@@ -354,8 +340,3 @@ def _not_utf8(error: UnicodeDecodeError) -> InvalidModelError:
     return InvalidModelError(
         f"The model has a name or text that is not UTF-8 ({error}): it is damaged. Export or download it again."
     )
-
-
-def _parameter(option: Option) -> inspect.Parameter:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if option.positional else inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(option.name, kind, default=option.default)

@@ -90,7 +90,7 @@ def _feeds(node: NodeProto, inputs: Any) -> tuple[NodeProto, dict[str, Any]]:
 def _type_of(value: Any, name: str) -> TypeProto:
     if isinstance(value, (list, tuple)):
         if not value:
-            raise InputError(f"input {name!r}: the type of an empty sequence cannot be told; run it in a model.")
+            raise InputError(f"input {name!r}: the type of an empty sequence is not known; run it in a model.")
         return helper.make_sequence_type_proto(_type_of(value[0], name))
     array = value if hasattr(value, "dtype") and hasattr(value, "shape") else np.asarray(value)
     dtype = np.dtype(object) if array.dtype.kind in "USTO" else array.dtype.newbyteorder("=")

@@ -81,13 +81,13 @@ def flag(name: str, value: Any) -> bool:
 
 
 def threads(name: str, value: Any) -> int | None:
-    """A check for a number of threads; None leaves it to the engine."""
+    """A check for a number of threads; With None the engine chooses."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise OptionTypeError(f"{name} is a number of threads or None; {value!r} was given.")
     if value < 1:
-        raise OptionError(f"{name} is at least 1; {value} was given. None leaves it to the engine.")
+        raise OptionError(f"{name} is at least 1; {value} was given. With None the engine chooses.")
     return int(value)
 
 
@@ -138,7 +138,7 @@ def shapes(name: str, value: Any) -> dict[str, tuple[int | None, ...]]:
         sizes = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else None
         if not isinstance(key, str) or sizes is None or not all(map(_is_size, sizes)):
             raise OptionTypeError(
-                f"{name} has a list of sizes for each input, for example {{'x': (1, 3, 224, 224)}}, None for one that stays open; "
+                f"{name} has a list of sizes for each input, for example {{'x': (1, 3, 224, 224)}}, None for one that is not fixed; "
                 f"{key!r}: {shape!r} was given."
             )
         found[key] = tuple(None if size is None else int(size) for size in sizes)

@@ -165,7 +165,7 @@ class OrtBackend(OrtPreset):
         super()._check_settings(settings)
         names, options = settings["provider_name"], settings["provider_options"]
         if len(set(names)) != len(names):
-            raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
+            raise OptionError(f"An execution provider is named twice: {', '.join(names)}. Name each once.")
         if isinstance(options, list) and len(options) != len(names):
             raise OptionError(f"provider_options has {len(options)} mappings for {len(names)} providers.")
         cls._plugin(settings)

@@ -141,7 +141,7 @@ class OrtOpenvinoBackend(OrtPreset):
         hint = precision.on_device(cls._hint(settings), device.kind)
         if loaded is not None and settings["cache_dir"] not in (None, False) and not cls._keeps(device):
             warn(
-                f"{cls.name} keeps nothing of {loaded.label} in the cache: {UNKEPT}. cache_dir=False says that it need not be.",
+                f"{cls.name} keeps nothing of {loaded.label} in the cache: {UNKEPT}. cache_dir=False avoids this warning.",
                 CacheWarning,
             )
         if not plugins.built_in(cls.provider):  # the plugin takes its device from an OrtEpDevice

@@ -112,7 +112,7 @@ def _availability(name: str, preset: type[Preset]) -> Availability:
     try:
         return preset.availability()
     except Exception as error:  # another package's preset is broken: it is not usable, the others are not harmed
-        reason = f"it cannot tell whether it is usable: {type(error).__name__}: {error}"
+        reason = f"the check whether it is usable fails: {type(error).__name__}: {error}"
         return Availability(False, (), "", reason, f"Ask the makers of {preset.__module__}")
 
 

@@ -72,7 +72,7 @@ class Setup:
             )
         if taken := sorted(self.options.keys() & {"model", "device", "preset", "setup"}):
             raise OptionError(
-                f"A setup for {self.preset} has no option {', '.join(taken)}: preset and device stand beside the options."
+                f"A setup for {self.preset} has no option {', '.join(taken)}: preset and device are not among its options."
             )
         try:
             for name, value in self.options.items():
@@ -106,7 +106,7 @@ class Setup:
 
     @property
     def digest(self) -> str:
-        """A hexadecimal number that tells this setup from all others."""
+        """A hexadecimal number that identifies this setup."""
         import hashlib
 
         return hashlib.sha256(json.dumps([self.preset, self.device, self._text]).encode()).hexdigest()[:32]
@@ -175,7 +175,7 @@ def _check(preset: str, name: str, value: Any) -> None:
         return
     else:
         raise OptionTypeError(
-            f"A setup for {preset} cannot hold {name}={value!r}, which JSON has no form for. Pass it to prepare beside the setup."
+            f"A setup for {preset} cannot hold {name}={value!r}, which cannot be written as JSON. Pass it to prepare beside the setup."
         )
     for part in parts:
         _check(preset, name, part)

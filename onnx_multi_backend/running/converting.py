@@ -78,7 +78,9 @@ def _check_shape(array: Any, slot: Slot, where: str) -> None:
 
 def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # it is imported when it is first used
-        raise InputError(f"{where}: engines know no masks. Fill the masked elements first (array.filled(value)).")
+        raise InputError(
+            f"{where}: engines do not support masks. Fill the masked elements first (array.filled(value))."
+        )
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic):
@@ -89,7 +91,7 @@ def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
                 return np.array(value, dtype=slot.dtype)
             raise TypeError(f"a {type(value).__name__} is not converted to it")
         except (OverflowError, ValueError, TypeError) as error:
-            raise InputError(f"{where}: {value!r} is no {slot.info.onnx_type}: {error}.") from error
+            raise InputError(f"{where}: {value!r} is not a {slot.info.onnx_type}: {error}.") from error
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)

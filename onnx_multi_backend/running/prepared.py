@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +15,13 @@ from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
+from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InputError, OptionError, UnsupportedModelError
+from onnx_multi_backend.errors import InputError, OptionError
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.running.feeds import FeedMaker
-from onnx_multi_backend.running.outputs import outputs_type
 from onnx_multi_backend.running.recipe import Recipe, prepare_again
+from onnx_multi_backend.running.results import Results
 from onnx_multi_backend.sessions.maker import Maker
 from onnx_multi_backend.sessions.signature import ModelMetadata
 
@@ -76,11 +75,8 @@ class PreparedModel(BackendRep):
         self._many: Session | None = None
         self._bound: weakref.WeakSet[BoundRun] = weakref.WeakSet()
         self._closed = False
-        self._narrow = [(i, o.dtype) for i, o in enumerate(self._outputs) if o.name in signature.output_boundary_types]
-        made = outputs_type(tuple(o.name for o in self._outputs))
-        self._make_outputs = functools.partial(
-            tuple.__new__, made
-        )  # what its own _make comes to, without a call between
+        self._results = Results(signature)
+        self._narrows, self._make_outputs = self._results.narrows, self._results.named
         self._lock = threading.Lock()
         self._label = signature.label
         self._by_shape: SessionsByShape | None = None
@@ -122,14 +118,14 @@ class PreparedModel(BackendRep):
         inputs : array, list, tuple or mapping
             A single array; a list or tuple in the order of `get_inputs`; or a mapping by name. Arrays of any layout,
             numpy scalars, Python numbers, and anything with ``__dlpack__`` or ``__array__``. Lists for sequences, None
-            for an empty optional. On CUDA, arrays that speak DLPack and lie on the GPU are read where they are. Where
+            for an empty optional. On CUDA, arrays that support DLPack and lie on the GPU are read where they are. Where
             `input_feed` is given: the names of the wanted outputs, None for all.
         input_feed : array, list, tuple or mapping, optional
             The inputs, where the first argument is the outputs' names.
         run_options : mapping of str to value, optional
             The same as `engine_run_options`.
         output_device : str, optional
-            Where to leave the results, for example ``"CUDA:0"``: as arrays that speak DLPack. The host when None.
+            Where to leave the results, for example ``"CUDA:0"``: as arrays that support DLPack. The host when None.
         **engine_run_options
             ONNX Runtime's RunOptions by name, for example ``log_severity_level=0``; entries of the run configuration
             with their dotted names through ``**{"name.with.dots": "1"}``.
@@ -154,45 +150,16 @@ class PreparedModel(BackendRep):
         if input_feed is not None or run_options is not None:
             names, feed = (inputs, input_feed) if input_feed is not None else (None, inputs)
             options = {**(run_options or {}), **engine_run_options}
-            return self._selected(names, self.run(feed, output_device=output_device, **options))
+            return self._results.selected(names, self.run(feed, output_device=output_device, **options))
         feeds = self._feeds(inputs)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         if output_device is None:
             results = session.run(feeds, engine_run_options or None)
         else:
             results = session.run_to_device(feeds, engine_run_options or None, output_device)
-        if self._narrow:
-            results = self._narrowed(results)
+        if self._narrows:
+            results = self._results.narrowed(results)
         return self._make_outputs(results)
-
-    def _selected(self, names: Any, results: tuple[Value, ...]) -> tuple[Value, ...]:
-        """The outputs with these names, in this order."""
-        if names is None:
-            return results
-        made = {output.name: i for i, output in enumerate(self._outputs)}
-        wanted = [names] if isinstance(names, str) else list(names)
-        if not all(isinstance(name, str) for name in wanted):
-            raise OptionError(
-                f"{self._label}: of two arguments to run the first names outputs, which are strings; {type(names).__name__} given. "
-                "Pass several inputs as one list: run([a, b])."
-            )
-        if unknown := [name for name in wanted if name not in made]:
-            raise OptionError(
-                f"{self._label} has no output {', '.join(map(repr, unknown))}; it has {', '.join(map(repr, made))}. Name these, or "
-                "None for all."
-            )
-        return outputs_type(tuple(wanted))(*(results[made[name]] for name in wanted))
-
-    def _narrowed(self, results: Sequence[Value]) -> list[Value]:
-        narrowed = list(results)
-        for i, dtype in self._narrow:
-            if not isinstance(results[i], _ARRAYS):
-                raise UnsupportedModelError(
-                    f"{self._label}: the engine makes output {self._outputs[i].name!r} in a wider type, and only on the host it "
-                    "becomes the declared one. Leave output_device out."
-                )
-            narrowed[i] = results[i].astype(dtype)
-        return narrowed
 
     def bind(self, inputs: Any, outputs: Any = None, *, output_device: str | None = None) -> BoundRun:
         """Bind the model to fixed buffers: the fastest way to run it again and again.
@@ -286,7 +253,7 @@ class PreparedModel(BackendRep):
             if self._closed:
                 return self.run(inputs)  # which says so
             results = session.run(self._feeds(inputs), None)
-            return self._make_outputs(self._narrowed(results) if self._narrow else results)
+            return self._make_outputs(self._results.narrowed(results) if self._narrows else results)
 
         return run, in_flight or session.in_flight
 
@@ -303,19 +270,11 @@ class PreparedModel(BackendRep):
         return self._session if by_shape is None else by_shape.get(_shapes(feeds)).session  # None: it was closed
 
     def _sessions_by_shape(self, target: Target) -> SessionsByShape:
-        from onnx_multi_backend.sessions.by_shape import SessionsByShape
+        from onnx_multi_backend.sessions.by_shape import SessionsByShape, logged
 
-        return SessionsByShape(functools.partial(self._compiled, target))
-
-    def _compiled(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Built:
-        import logging
-
-        started = time.perf_counter_ns()
-        built = self._make(target, shapes)
-        milliseconds = (time.perf_counter_ns() - started) / 1e6
-        logger = logging.getLogger("onnx_multi_backend")
-        logger.info("%s compiled %s for shapes %s in %.0f ms", self.preset, self._label, shapes, milliseconds)
-        return built
+        return SessionsByShape(
+            logged(lambda shapes: self._make(target, shapes), f"{self.preset} compiled {self._label}")
+        )
 
     def get_inputs(self) -> list[TensorInfo]:
         """The inputs that every run needs, as the model declares them."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
@@ -72,3 +73,18 @@ class SessionsByShape:
                 self._kept.popitem(last=False)
         mine.set_result(built)
         return built
+
+
+def logged(compile_for: Callable[[Shapes], Built], who: str) -> Callable[[Shapes], Built]:
+    """The same, with a line in the log for each compilation and its cost; `who` begins it."""
+    import logging
+
+    logger = logging.getLogger("onnx_multi_backend")
+
+    def compile_and_log(shapes: Shapes) -> Built:
+        started = time.perf_counter_ns()
+        built = compile_for(shapes)
+        logger.info("%s for shapes %s in %.0f ms", who, shapes, (time.perf_counter_ns() - started) / 1e6)
+        return built
+
+    return compile_and_log

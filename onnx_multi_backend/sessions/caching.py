@@ -142,7 +142,7 @@ class CachingSessionMaker:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue
                 warn(
-                    f"{caching.engine} does not take back what it wrote of {entry.about['model']} into the cache: {error.words}. "
+                    f"{caching.engine} does not read what it wrote of {entry.about['model']} into the cache: {error.words}. "
                     "The model is prepared without the cache from now on.",
                     CacheWarning,
                 )
@@ -171,7 +171,7 @@ class CachingSessionMaker:
                 if why := built.facts.get("useless"):
                     draft.keep({"useless": True}, {**about, "unkept": why})
                     warn(
-                        f"{target.preset}: {cold.signature.label} is not kept in the cache: {why}. cache_dir=False says that it need not be.",
+                        f"{target.preset}: {cold.signature.label} is not kept in the cache: {why}. cache_dir=False avoids this warning.",
                         CacheWarning,
                     )
                     return built

@@ -49,7 +49,7 @@ class Row:
     ratio : Interval, optional
         New by old, of what is to be small; from 0 to infinity with fewer than six rounds. None where one of them has no figure.
     confidence : float, optional
-        The probability that it became slower; None where there is none to tell.
+        The probability that it became slower; None where it cannot be estimated.
     old, new : Measurement, optional
     """
 
@@ -111,7 +111,7 @@ def compare(old: Report, new: Report, *, tolerance: float = 0.05) -> Comparison:
     Raises
     ------
     OptionError
-        They are not of the same model, inputs, objective and machine; or the tolerance is none.
+        They are not of the same model, inputs, objective and machine; or the tolerance is not valid.
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
         raise OptionTypeError(f"tolerance is a number; {tolerance!r} was given.")

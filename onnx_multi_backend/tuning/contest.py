@@ -199,7 +199,7 @@ class Contest:
             if self._left() - spare < self.seconds(alive):
                 return False
             for trial in alive if i % 2 == 0 else reversed(alive):
-                # What the clock ran out on is no fault of the one whose turn it was.
+                # That the time ran out is not the fault of the one whose turn it was.
                 limit = max(self._left(), _HANGS * self.seconds([trial]))
                 self._trials.turn(trial, limit=limit, throughput=self._objective == "throughput")
                 trial.processes[-1] += trial.alive

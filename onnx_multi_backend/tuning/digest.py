@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tells a model from others."""
+"""What identifies a model."""
 
 from __future__ import annotations
 

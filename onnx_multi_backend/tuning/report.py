@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-#: What differs by less is called equal, whatever the interval: rounds are looked at until they tell something, and the next process may differ more.
+#: What differs by less is called equal, whatever the interval: rounds are looked at until they show a difference, and the next process may differ more.
 LEAST_EFFECT = 0.02
 
 #: Rounds that differ by more than this, as `Measurement.noise` says, are too noisy for a promise.
@@ -214,7 +214,7 @@ def read_report(text: str, label: str) -> Report:
     Raises
     ------
     OptionError
-        It is no report, or one of another version.
+        It is not a report, or one of another version.
     """
     try:
         values = json.loads(text)

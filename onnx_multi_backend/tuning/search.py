@@ -12,6 +12,7 @@ from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.contest import Contest
 from onnx_multi_backend.tuning.differences import widened
+from onnx_multi_backend.tuning.finals import ELIGIBLE, Finals
 from onnx_multi_backend.tuning.measurement import Outcome
 from onnx_multi_backend.tuning.space import Space
 from onnx_multi_backend.tuning.trial import Trial
@@ -25,15 +26,6 @@ _CLEARLY_SLOWER, _LONG = 1.7, 0.002
 
 #: What an improvement is: the median of a ratio, and the upper end of its interval.
 _BETTER, _SURELY = 0.99, 1.02
-
-#: Those that come within this of the winner are measured again beside it; so many at most.
-_CLOSE, _FINALISTS = 1.05, 5
-
-#: Among those that are as good within noise, and by no more than this worse, the one closest to a preset's defaults is chosen.
-_AS_GOOD = 1.03
-
-#: What may have been dropped and yet be measured again.
-_ELIGIBLE = (Outcome.MEASURED, Outcome.NOT_BETTER, Outcome.NOT_TIMED)
 
 #: A candidate hangs when it takes so many times what the others took, and so many seconds.
 _PATIENCE, _LEAST_PATIENCE = 20.0, 5.0
@@ -189,7 +181,7 @@ class Search:
         return interval.median < _BETTER and interval.high < _SURELY
 
     def _look_at_loose(self) -> None:
-        """Try what the user has not allowed beside the best of the defaults, to tell what it would gain."""
+        """Try what the user has not allowed beside the best of the defaults, to report what it would gain."""
         best = self.best
         if best is None:
             return
@@ -205,7 +197,7 @@ class Search:
         if found:
             self._contest.halve([best, *found], keep=best, rungs=(6,))
         for trial in found:
-            if trial.outcome in _ELIGIBLE:
+            if trial.outcome in ELIGIBLE:
                 trial.lose(best, self._contest.ratio(trial, best).median, "")
                 trial.end(Outcome.NOT_ALLOWED, self._why_not_allowed(trial.candidate))
                 self._trials.release(trial)
@@ -213,56 +205,15 @@ class Search:
     def _final(self) -> None:
         """Measure the best ones once more, each in a new process and beside the defaults, and choose."""
         self._in_final = True
-        best = self.best
-        if best is None:
+        if self.best is None:
             return
-        finalists = self._finalists(best)
-        seconds = self._contest.afresh_seconds
-        # What the report promises comes from several processes: for the best one there is to be time for a second one.
-        while len(finalists) > 1 and self._left() < seconds(finalists) + seconds([best]):
-            self._contest.drop(finalists.pop(), best)
-        if self._left() < seconds(finalists):
-            return
-        if self._objective != "memory":
-            for trial in finalists:
-                self._trials.afresh(trial, limit=self._left())
-        order = self._contest.final(finalists)
-        if order:
-            self.best = best = self._simplest(order)
-            self.measured_again = True
-        for trial in order:
-            if trial is not best:
-                interval = self._contest.ratio(trial, best)
-                trial.lost_to, trial.lost_by = best, interval.median
-                if interval.low > 1:
-                    trial.lose(best, interval.median, f"{interval.median:.2f} times the time of {best.candidate.name}")
-        for trial in order:
-            if self._left() > 3 * trial.prepare_seconds:
-                self._trials.look_closer(trial, limit=self._left())
-
-    def _finalists(self, best: Trial) -> list[Trial]:
-        """The best one, the defaults that are nearest to it, and what else is close; the least important last."""
         starts = [self._by_key[space.start.key] for space in self._spaces if space.start.key in self._by_key]
-        own = [t for t in starts if t.candidate.setup.preset == best.candidate.setup.preset]
-        first = starts[:0] if self._best_start is None else [self._best_start]
-        common = [t for t in starts if t.candidate.setup.preset == "OrtCpu"]
-        defaults = [t for t in (*first, *own, *common) if t.outcome in _ELIGIBLE and t is not best]
-        eligible = [t for t in self._trials.tried if t is not best and t.outcome in _ELIGIBLE]
-        near = {t: times for t in eligible if (times := t.times(best)) is not None and times <= _CLOSE}
-        finalists = list(dict.fromkeys((best, *defaults, *sorted(near, key=lambda t: near[t]))))[:_FINALISTS]
-        for trial in self._trials.tried:
-            if trial.alive and trial not in finalists:
-                self._contest.drop(trial, best)
-        for trial in finalists:
-            trial.revive()
-        return finalists
-
-    def _simplest(self, order: Sequence[Trial]) -> Trial:
-        """Of those that are as good as the first, within noise, the one that is nearest to a preset's defaults."""
-        first = order[0]
-        ratios = {t: self._contest.ratio(t, first) for t in order[1:]}
-        equal = [t for t, interval in ratios.items() if interval.median <= _AS_GOOD and interval.low <= 1]
-        return min([first, *equal], key=lambda t: len(t.candidate.choices))
+        finals = Finals(self._trials, self._contest, self._objective, self._left)
+        winner = finals.winner(self.best, starts, self._best_start)
+        if winner is not None:
+            self.best = winner
+            self.measured_again = True
+            finals.look_closer()
 
     def _tried(self, candidates: Sequence[Candidate], *, beside: Trial) -> list[Trial]:
         """Try candidates that were not tried before; those that are near enough to `beside` to be timed."""

@@ -165,7 +165,7 @@ def _knobs(preset: type[Preset], host: Host) -> list[Knob]:
     try:
         return [replace(knob, choices=tuple(filter(_is_writable, knob.choices))) for knob in preset.knobs(host)]
     except Exception as error:  # another package's preset is broken: its defaults are tried
-        warn(f"{preset.name} cannot tell what to try on it: {type(error).__name__}: {error}", PresetWarning)
+        warn(f"{preset.name} fails to list what to try on it: {type(error).__name__}: {error}", PresetWarning)
         return []
 
 

@@ -272,6 +272,24 @@ def test_nothing_is_written_of_what_has_no_elements(openvino: type[omb.Preset], 
     assert prepared.run([])[0].size == 0
 
 
+@pytest.mark.parametrize("kind", ["bfloat16", "float8e4m3fn", "float8e5m2", "float8e8m0", "float4e2m1"])
+def test_a_constant_of_narrow_numbers_without_elements_keeps_its_shape(openvino: type[omb.Preset], kind: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 13, opset_import: ["": 24]> g () => ({kind}[a, b] y) <{kind}[0, 2] c = {{}}> {{ y = Transpose (c) }}"""
+    )
+    assert openvino.prepare(model).run([])[0].shape == (2, 0)
+
+
+@pytest.mark.parametrize("axis", [-2, 1])
+def test_the_running_sums_of_nothing_are_nothing(openvino: type[omb.Preset], axis: int) -> None:
+    """Of the scalar for which OpenVINO takes the constant the process ended."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 14]> g () => (bfloat16[a, b] y)
+        <bfloat16[0, 2] c = {{}}, int64 axis = {{{axis}}}> {{ y = CumSum (c, axis) }}"""
+    )
+    assert openvino.prepare(model).run([])[0].shape == (0, 2)
+
+
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
 def test_what_has_no_elements_at_run_time_is_computed(openvino: type[omb.Preset], shape: tuple[int, int]) -> None:
     model = onnx.parser.parse_model(

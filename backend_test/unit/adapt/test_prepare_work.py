@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.adapt import attempt, inference
+from onnx_multi_backend.adapt import inference, shown_node
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
@@ -138,7 +138,7 @@ def test_only_nodes_in_doubt_are_cut_out(ort_cpu: type[omb.Preset], monkeypatch:
         initializers={"step": np.int64(8), "window": np.ones(16, np.float32)},
         opsets={"": 17},
     )
-    cut, inferred = counted(monkeypatch, attempt, "single_node_model"), counted(monkeypatch, inference, "_asked")
+    cut, inferred = counted(monkeypatch, shown_node, "single_node_model"), counted(monkeypatch, inference, "_asked")
     rep = ort_cpu.prepare(made)
     assert [change.pass_name for change in rep.adaptations] == ["widen_types"]
     assert len(cut) < 10

@@ -130,6 +130,13 @@ def test_a_constant_beyond_int32_refuses_the_model() -> None:
         OpenvinoBackend.prepare(model)
 
 
+def test_a_constant_of_both_ends_of_its_type_refuses_the_model() -> None:
+    ends = np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max])
+    model = _model([_node("Sub", "x", "c")], {"x": (TensorProto.INT64, [2])}, TensorProto.INT64, ("c", ends))
+    with pytest.raises(UnsupportedModelError, match="'c' is beyond what int32 holds"):
+        OpenvinoBackend.prepare(model)
+
+
 @pytest.mark.parametrize("to", [TensorProto.UINT32, TensorProto.UINT64])
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
 def test_a_negative_constant_that_becomes_unsigned_refuses_the_model(kind: type, to: int) -> None:

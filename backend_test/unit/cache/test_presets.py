@@ -239,7 +239,7 @@ def test_what_an_engine_does_not_take_back_is_not_tried_again(
             (draft.folder / name).write_bytes(b"not what it was")
         draft.keep(entry.facts, entry.about)
     loads.clear()
-    with pytest.warns(omb.CacheWarning, match="does not take back what it wrote of .*without the cache from now on"):
+    with pytest.warns(omb.CacheWarning, match="does not read what it wrote of .*without the cache from now on"):
         assert result(engine.prepare(path, cache_dir=cache)).tobytes() == first.tobytes()
     with warnings.catch_warnings():
         warnings.simplefilter("error", omb.CacheWarning)
@@ -252,7 +252,7 @@ def test_a_folder_that_cannot_be_made_costs_only_the_cache(
     engine: type[omb.Preset], tmp_path: Path, path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.warns(omb.CacheWarning, match="does not serve"):
+    with pytest.warns(omb.CacheWarning, match="cannot be used"):
         made = engine.prepare(path, cache_dir=tmp_path / "file" / engine.name)
     np.testing.assert_allclose(result(made), EXPECTED, rtol=1e-4, atol=1e-3)
 

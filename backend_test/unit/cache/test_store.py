@@ -164,7 +164,7 @@ def test_writing_to_what_was_read_changes_no_file(store: Store, put: Put) -> Non
 def test_a_folder_that_cannot_be_made_is_warned_of_once_and_costs_nothing_else(tmp_path: Path, put: Put) -> None:
     (tmp_path / "file").touch()
     unusable = Store(tmp_path / "file", 1000)
-    with pytest.warns(CacheWarning, match="does not serve: .*Models are prepared without it"):
+    with pytest.warns(CacheWarning, match="cannot be used: .*Models are prepared without it"):
         put("a", into=unusable)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -328,7 +328,7 @@ def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Pa
         (["--backend", "no.such", "--timeout", "99999999999"], "A timeout is more than 0 and at most 86400 seconds"),
         (["--preset", "Nope"], "There is no preset 'Nope'."),
         (["--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE"),
-        (["--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu knows no device 'CUDA'."),
+        (["--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu has no device 'CUDA'."),
         (["--preset", "OrtCpu", "--option", "speed=9"], "OrtCpu has no option 'speed'."),
         (["--preset", "OrtCpu", "-k", "nosuchcase"], "No case matches -k 'nosuchcase'."),
         (["--preset", "OrtCpu", "--operator", "relu"], "No case has the operator 'relu'. Did you mean"),

@@ -139,7 +139,7 @@ def test_every_usable_preset_is_asked_unless_some_are_named(cli: Cli, saved: Sav
     ("arguments", "message"),
     [
         (["--preset", "Nope"], "There is no preset 'Nope'. Presets: Ort, OrtCpu,"),
-        (["--preset", "OrtCpu", "--device", "QPU"], "OrtCpu knows no device 'QPU'."),
+        (["--preset", "OrtCpu", "--device", "QPU"], "OrtCpu has no device 'QPU'."),
         (["--preset", "OrtCpu", "--option", "threads=2"], "OrtCpu has no option 'threads'. Its options are"),
         (["--preset", "OrtCpu", "--option", "intra_op_num_threads=0"], "intra_op_num_threads is at least 1"),
         (["--preset", "OrtCpu", "--option", "adapt"], "--option is written NAME=VALUE"),

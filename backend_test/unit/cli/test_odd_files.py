@@ -77,7 +77,7 @@ def test_a_pipe_is_no_input(cli: Cli, saved: Save, tmp_path: Path, suffix: str) 
     pipe = tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     assert (
-        "is no .npy, .npz or .pb file"
+        "is not a .npy, .npz or .pb file"
         in cli("run", saved(models.relu()), "--preset", "OrtCpu", "--input", pipe).error()
     )
 

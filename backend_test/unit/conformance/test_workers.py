@@ -136,7 +136,7 @@ def test_where_a_process_died_is_told_though_it_had_closed_its_streams() -> None
     [
         ("Exits", Label.FAIL, "SystemExit: 3"),
         ("RaisesNoException", Label.FAIL, "GeneratorExit: not an Exception"),
-        ("RaisesWithoutWords", Label.FAIL, "MuteError: (its message cannot be told: TypeError)"),
+        ("RaisesWithoutWords", Label.FAIL, "MuteError: (its message cannot be read: TypeError)"),
         ("SkipsAsPytestDoes", Label.SKIP, "not today"),
         ("PrintsAndDies", Label.CRASH, "the process died: SIGABRT"),
     ],

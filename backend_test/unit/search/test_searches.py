@@ -21,7 +21,8 @@ from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
 from backend_test.search.mutations import tensors
-from backend_test.search.trial import Trial, approximate, sensitive
+from backend_test.search.sensitivity import sensitive
+from backend_test.search.trial import Trial, approximate
 from backend_test.search.unspecified import unspecified
 
 pytest.importorskip("onnxruntime")
@@ -221,4 +222,26 @@ def test_a_constant_of_a_node_is_rounded_otherwise_too() -> None:
         """<ir_version: 9, opset_import: ["": 18]> g () => (float[1] y) {
         c = Constant <value = float[1] {2.5}> () y = Round (c) }"""
     )
-    assert sensitive(model, [{}])
+    assert sensitive(model, [{}], [[np.float32([3])]] * 3)
+
+
+def rounded_products() -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[3] x, float s) => (float[3] y) { p = Mul (x, s) y = Round (p) }"""
+    )
+
+
+def test_rounding_explains_what_lies_half_way_and_nothing_else() -> None:
+    model, feeds = rounded_products(), [{"x": np.float32([1, 5, 8]), "s": np.array(0.5, np.float32)}] * 2
+    assert sensitive(model, feeds, [[np.float32([1, 3, 4])]] * 3)
+    assert not sensitive(model, feeds, [[np.float32([0, 2, 5])]] * 3)
+    assert not sensitive(model, feeds, [[np.float32([0, 3, 5])]] * 3)
+
+
+def test_another_shape_is_explained_by_a_shape_that_moves() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[n] y) { y = Unique (x) }"""
+    )
+    near = np.float32([1, 1 + 1.2e-7, 2])
+    assert sensitive(model, [{"x": near}], [[np.float32([1, 2])]])
+    assert not sensitive(model, [{"x": np.float32([1, 2, 3])}], [[np.float32([1, 2])]])

@@ -20,7 +20,7 @@ def net(body: str, opset: int = 17) -> object:
 
 
 @pytest.mark.parametrize("operator", ["Clip", "Exp", "HardSigmoid", "Relu", "LogSoftmax", "Softmax", "Softmax<axis=0>"])
-@pytest.mark.parametrize("passing", ["Identity", "Neg"])
+@pytest.mark.parametrize("passing", ["Identity", "Neg", "LeakyRelu"])
 def test_what_log_makes_of_a_negative_number_stays(operator: str, passing: str, preset: type[omb.Preset]) -> None:
     found = preset.prepare(net(f"a = Log(x) b = {passing}(a) y = {operator}(b)")).run([X])[0]
     nan = np.isnan(found)

@@ -142,6 +142,20 @@ def test_the_logarithm_of_a_sum_of_exponentials_still_loses_it(openvino: type[om
     assert not np.isnan(found).any()
 
 
+def test_a_linear_sample_beside_an_infinity_still_is_nan(openvino: type[omb.Preset]) -> None:
+    types = [models.tensor("x", [1, 1, 2, 2]), models.tensor("grid", [1, 1, 1, 2])]
+    rep = openvino.prepare(models.one_node("GridSample", types, [models.tensor("y", [1, 1, 1, 1])], opset=20))
+    with pytest.warns(omb.PrecisionWarning, match="input 'x' holds inf.*GridSample"):
+        found = rep.run([np.float32([1, np.inf, 2, 3]).reshape(1, 1, 2, 2), np.float32([0.2, 0.1]).reshape(1, 1, 1, 2)])
+    assert np.isnan(found[0]).all()
+
+
+def test_the_gelu_of_an_infinity_is_told(openvino: type[omb.Preset]) -> None:
+    rep = openvino.prepare(models.one_node("Gelu", [models.tensor("x", [3])], [models.tensor("y", [3])], opset=20))
+    with pytest.warns(omb.PrecisionWarning, match="Gelu"):
+        rep.run([np.float32([1, np.inf, 2])])
+
+
 def test_a_constant_with_nan_is_told_when_the_model_is_prepared(losing: type[omb.Preset]) -> None:
     model = models.model(
         [models.node("Relu", ["c"], ["d"]), models.node("Add", ["x", "d"], ["y"])],

@@ -28,7 +28,7 @@ def pad_axes(site: Site) -> Iterator[ModelProto]:
     body = Body(site, site.opsets)
     x, pads, axes = site.input(0), site.input(1), site.input(3)
     sizes, places = site.constant(pads), site.constant(axes)
-    if sizes is not None and places is not None:  # constants tell what is cropped
+    if sizes is not None and places is not None:  # constants show what is cropped
         if places.ndim != 1 or sizes.size != 2 * places.size or not ((places >= -rank) & (places < rank)).all():
             return
         every = np.zeros((2, rank), np.int64)

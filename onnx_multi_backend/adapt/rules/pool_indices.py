@@ -18,7 +18,7 @@ def indexes_eight_bits(site: Site) -> bool:
 
 
 def pool_indices(site: Site) -> Iterator[ModelProto]:
-    """Find them among floating-point numbers, the lowest of which is none of 8 bits."""
+    """Find them among floating-point numbers, the lowest of which no integer of 8 bits reaches."""
     if not indexes_eight_bits(site):
         return
     body = Body(site, site.opsets)

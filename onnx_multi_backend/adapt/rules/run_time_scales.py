@@ -48,7 +48,7 @@ def run_time_scales(site: Site) -> Iterator[ModelProto]:
 
 
 def scaled_at_run_time(site: Site) -> bool:
-    """Whether a constant has a scale or a zero point that is none."""
+    """Whether a constant has a scale or a zero point that is not constant."""
     places = PLACES.get(site.op_type, ()) if not site.domain else ()
     return any(
         site.is_known(site.input(x)) and any(site.has_input(i) and not site.is_known(site.input(i)) for i in factors)

@@ -5,21 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto
 
+from onnx_multi_backend.adapt.extremes import LARGEST, guarded
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
-
-#: The largest finite number of each type.
-_LARGEST: Mapping[int, float] = {
-    _T.FLOAT: float(np.finfo(np.float32).max),
-    _T.DOUBLE: float(np.finfo(np.float64).max),
-    _T.FLOAT16: float(np.finfo(np.float16).max),
-    _T.BFLOAT16: float.fromhex("0x1.fep127"),
-}
 
 #: Since this opset there is Where; Softmax has had its meaning since a later one, as ReduceSum its axes.
 _OLDEST = 9
@@ -36,7 +28,7 @@ def special_values(site: Site) -> Iterator[ModelProto]:
     """
     write = _WRITERS.get(site.op_type) if not site.domain else None
     kind = site.elem_type(site.input(0))
-    if write is None or kind not in _LARGEST or GUARDED in site.node.name:
+    if write is None or kind not in LARGEST or GUARDED in site.node.name:
         return
     if site.opset < _OLDEST:
         if write is _reduced:
@@ -103,20 +95,43 @@ def _limit(body: Body, site: Site, index: int, name: str, kind: int) -> str:
     return body.constant(given, kind) if given is not None else site.input(index)
 
 
-def _reduced(body: Body, site: Site) -> str:
-    """The extreme of no numbers, or of infinities alone, is infinite: kernels begin with the largest finite number.
+class _OnnxNodes:
+    """Writes nodes in place of a reduction of an ONNX model."""
 
-    Half of a finite number does not reach that one, so that the extreme of the halves tells an infinity from it.
-    """
-    x, kind = site.input(0), site.elem_type(site.input(0))
-    below = site.op_type == "ReduceMax"
-    largest, infinity = _LARGEST[kind], -np.inf if below else np.inf
-    plain = _guarded(body, site.node, x)
-    halves = _guarded(body, site.node, body("Mul", x, body.constant(0.5, kind)))
-    limit = body.constant(-largest if below else largest, kind)
-    finite = body("Less", limit, halves) if below else body("Less", halves, limit)
-    result = body("Where", finite, plain, _constant(body, infinity, kind))
-    return str(body("Where", _any_nan(body, site, x), _constant(body, np.nan, kind), result))
+    def __init__(self, body: Body, site: Site) -> None:
+        self._body = body
+        self._site = site
+
+    def write(self, op_type: str, *inputs: str) -> str:
+        return str(self._body(op_type, *inputs))
+
+    def constant(self, value: float, kind: int) -> str:
+        return self._body.constant(value, kind)
+
+    def special(self, value: float) -> str:
+        """OpenVINO clamps an infinite constant of float64, and not one that is cast to it."""
+        kind = self._site.elem_type(self._site.input(0))
+        if kind == _T.DOUBLE:
+            return self._body.cast(self._body.constant(value, _T.FLOAT), kind)
+        return self._body.constant(value, kind)
+
+    def reduced(self, x: str) -> str:
+        return _guarded(self._body, self._site.node, x)
+
+    def is_number(self, x: str) -> str:
+        return _is_number(self._body, self._site, x)
+
+    def most(self, flags: str) -> str:
+        node = NodeProto()
+        node.CopyFrom(self._site.node)
+        node.op_type = "ReduceMax"
+        return _guarded(self._body, node, self._body("Cast", flags, to=_T.FLOAT))
+
+
+def _reduced(body: Body, site: Site) -> str:
+    """The extreme of no numbers, or of infinities alone, is infinite: kernels begin with the largest finite number."""
+    x = site.input(0)
+    return guarded(_OnnxNodes(body, site), x, site.elem_type(x), largest=site.op_type == "ReduceMax")
 
 
 def _newer(site: Site) -> ModelProto:
@@ -124,20 +139,6 @@ def _newer(site: Site) -> ModelProto:
     body, axes = Body(site), site.attribute("axes")
     given = [body.ints(*axes)] if axes else []
     return body.finish(body(site.op_type, site.input(0), *given, keepdims=site.attribute("keepdims", 1)))
-
-
-def _constant(body: Body, value: float, kind: int) -> str:
-    """OpenVINO clamps an infinite constant of float64, and not one that is cast to it."""
-    return body.cast(body.constant(value, _T.FLOAT), kind) if kind == _T.DOUBLE else body.constant(value, kind)
-
-
-def _any_nan(body: Body, site: Site, x: str) -> str:
-    """Whether there is a NaN among the elements that a node reduces."""
-    node = NodeProto()
-    node.CopyFrom(site.node)
-    node.op_type = "ReduceMax"
-    count = _guarded(body, node, body("Cast", body("Not", _is_number(body, site, x)), to=_T.FLOAT))
-    return str(body("Less", body.constant(0.5, _T.FLOAT), count))
 
 
 def _softmax(body: Body, site: Site) -> str:

@@ -33,7 +33,7 @@ def zero_attributes(site: Site) -> Iterator[ModelProto]:
 
 
 def has_a_zero_attribute(node: NodeProto) -> bool:
-    """The same, told from the node alone; one that a local function's caller gives counts as zero."""
+    """The same, decided from the node alone; one that a local function's caller gives counts as zero."""
     known = ATTRIBUTES.get(node.op_type, {})
     return any(a.name in known and a.f == 0 for a in node.attribute)
 

@@ -95,7 +95,7 @@ class Changes:
 
 
 def compare_reports(old: Report, new: Report) -> Changes:
-    """Compare two reports, case by case; backends are told apart by their name in the reports."""
+    """Compare two reports, case by case; backends are matched by their name in the reports."""
     before, after = _by_case(old), _by_case(new)
     labels = [
         LabelChange(*key, before[key].label, result.label, result.headline)

@@ -39,7 +39,7 @@ class BackendRun:
     path : str
         The dotted path of the module or class.
     preset : str
-        The preset's name; empty for a backend that is none.
+        The preset's name; empty for a backend that is not a preset.
     devices : tuple of str
     options : mapping of str to value
         What every ``prepare`` was given; what JSON has no form for, as its ``repr``.

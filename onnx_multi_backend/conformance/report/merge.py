@@ -44,7 +44,7 @@ def merge(reports: Sequence[Report], environment: Environment | None = None, *, 
             if new in backends:
                 where = f": {sources[held_by[new]]} and {sources[place]}" if sources else ""
                 raise ReportError(
-                    f"{name!r} stands in several of the reports with the same options, versions and processor{where}. "
+                    f"{name!r} is in several of the reports with the same options, versions and processor{where}. "
                     "Leave one out; parts of one suite, run apart, are not joined."
                 )
             held_by[new] = place

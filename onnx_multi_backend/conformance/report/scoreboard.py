@@ -45,7 +45,7 @@ def write_scoreboard(report: Report, folder: Path, *, trend: bool = True) -> Non
     folder : Path
         With one backend the files go here, with several into a folder for each, named after it. Made if it is missing.
     trend : bool
-        Whether the run is a point of the trend; one of some cases alone is none.
+        Whether the run is a point of the trend; a run of some cases only is not.
 
     Raises
     ------

@@ -59,7 +59,7 @@ def work(ref: BackendRef, connection: Connection, output: str, timeout: float, m
         with contextlib.suppress(EOFError):  # the parent is gone
             while (name := connection.recv()) is not None:
                 printed.renew()
-                # The parent ends a case that takes too long; this one works without a parent, and tells where it hung.
+                # The parent ends a case that takes too long; this one works without a parent, and shows where it hung.
                 faulthandler.dump_traceback_later(timeout, exit=True, file=printed.file)
                 result = suite.run(name)
                 faulthandler.cancel_dump_traceback_later()

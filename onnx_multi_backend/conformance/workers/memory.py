@@ -17,14 +17,14 @@ def parse_memory(text: str) -> int:
     Raises
     ------
     OptionError
-        It is none; or this system has no limit that counts what a process holds.
+        It is not a size; or this system cannot limit a process's memory.
     """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?|)b?", text.strip().lower())
     size = int(float(parts[1]) * _UNITS[parts[2]]) if parts else 0
     if not size:
         raise OptionError(f"A limit of memory is a size such as 2GiB or 800MB, not {text!r}.")
     if not sys.platform.startswith("linux"):
-        raise OptionError(f"A limit of memory needs Linux; {sys.platform} does not count what a process holds.")
+        raise OptionError(f"A limit of memory needs Linux; {sys.platform} does not count a process's memory.")
     return size
 
 

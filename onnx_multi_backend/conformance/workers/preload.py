@@ -12,7 +12,7 @@ from onnx_multi_backend.conformance import (
 )
 from onnx_multi_backend.conformance.cases import official_cases
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the seconds that follow, and no traceback tells of it
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the seconds that follow, and no traceback is printed
 official_cases()
 gc.collect()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page of them

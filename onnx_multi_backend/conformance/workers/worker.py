@@ -104,7 +104,7 @@ class Worker:
         self.case = case
         self._started = time.monotonic()
         self._deadline = self._started + self._timeout + _GRACE
-        with contextlib.suppress(BrokenPipeError):  # it has died meanwhile: its connection will tell
+        with contextlib.suppress(BrokenPipeError):  # it has died meanwhile: its connection will show it
             self.connection.send(case.name)
 
     def answer(self) -> CaseResult | None:

@@ -86,16 +86,11 @@ def fold(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
 
 
 def _may_have(contents: Contents) -> bool:
-    known = set(Facts(contents.model, contents).known)
-    found = False
-    for node in contents.nodes:
-        read = [name for name in node.input if name]
-        if read and known.issuperset(read):
-            known.update(node.output)
-            found = found or node.op_type not in _FOLDED
-        elif read and read[0] in known:
-            found = found or node.op_type in _IN_PARTS
-    return found
+    facts = Facts(contents.model, contents)
+    if any(node.op_type not in _FOLDED for node in facts.nodes_of_constants):
+        return True
+    known = facts.known | facts.computed_of_constants
+    return any(next(filter(None, node.input), "") in known for node in contents.of(*_IN_PARTS))
 
 
 def _ends(graph: Any) -> Iterator[Any]:

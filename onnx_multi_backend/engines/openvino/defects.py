@@ -14,18 +14,21 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
-from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
-from onnx_multi_backend.adapt.rules.loop_rows import collects
-from onnx_multi_backend.adapt.rules.loop_states import unread_states
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
-from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
-from onnx_multi_backend.engines.openvino import form_defects, fused, special_values
+from onnx_multi_backend.engines.openvino import (
+    form_defects,
+    fused,
+    quantized_defects,
+    special_values,
+    step_defects,
+    window_defects,
+)
 from onnx_multi_backend.engines.openvino.doubtful import may_be_meant
 from onnx_multi_backend.engines.openvino.resize_defects import resized
 from onnx_multi_backend.host.applies import When
@@ -64,25 +67,25 @@ def _cast(site: Site) -> Defect | None:
 
 def _without_axes(site: Site) -> Defect | None:
     """Source: measured; with Tile, and with Unsqueeze in 2025.4, it is refused."""
-    return Defect("with a list of no axes, an axis is added", wrong=True) if has_no_axes(site) else None
+    return Defect("with an empty list of axes, an axis is added", wrong=True) if has_no_axes(site) else None
 
 
 def _alone_without_axes(site: Site) -> Defect | None:
     """Source: measured, where the execution provider takes nothing else."""
     if has_no_axes(site):
-        return Defect("alone, with a list of no axes, it ends the process", wrong=True, deadly=True)
+        return Defect("alone, with an empty list of axes, it ends the process", wrong=True, deadly=True)
     return None
 
 
 def _expand(site: Site) -> Defect | None:
     if comes_to_nothing(site):
-        return Defect("expanding to nothing is left out, or ends the process", wrong=True, deadly=True)
+        return Defect("an Expand to a shape without elements is left out, or ends the process", wrong=True, deadly=True)
     return None
 
 
 def _compress(site: Site) -> Defect | None:
     if chooses_nothing(site):
-        return Defect("choosing nothing, which is known, ends the process", wrong=True, deadly=True)
+        return Defect("a constant condition that selects nothing ends the process", wrong=True, deadly=True)
     return None
 
 
@@ -94,7 +97,7 @@ def _fourier(site: Site) -> Defect | None:
     if site.opset < 20:
         if site.attribute("axis", 1) >= 0:
             return None
-        return Defect("an axis that counts from the end is counted without the last one", wrong=True)
+        return Defect("a negative axis is counted without the last one", wrong=True)
     axis = site.constant(site.input(2)) if site.has_input(2) else np.array(-2)
     if axis is not None and (axis == 1 or (rank is not None and axis + rank == 1)):
         return None
@@ -111,30 +114,6 @@ def _gather_nd(site: Site) -> Defect | None:
         if size is not None and ((indices[..., place] >= size) | (indices[..., place] < -size)).any():
             return Defect("indices beyond the data are read anyway, which may end the process", wrong=True)
     return None
-
-
-def _recurrent(site: Site) -> Defect | None:
-    if 0 in (site.shape(site.input(0)) or ()):
-        return Defect("a layer without steps, batch or features ends the process", wrong=True)
-    return Defect("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else form_defects.lengths(site)
-
-
-def _loop(site: Site) -> Defect | None:
-    if runs_never(site):
-        return Defect("a loop of no steps gives zeros, not the initial values", wrong=True)
-    if not runs_once(site) and unread_states(site):
-        return Defect("a state that the body does not read is not written where the loop makes no step", wrong=True)
-    if GUARDED not in site.node.name and collects(site):
-        return Defect("where a loop makes no step, the rows of the run before are given once more", wrong=True)
-    return None
-
-
-def _lstm(site: Site) -> Defect | None:
-    if site.has_input(7) and ((weights := site.constant(site.input(7))) is None or weights.any()):
-        return Defect("the peepholes (input P) are ignored", wrong=True)
-    if site.attribute("input_forget", 0):
-        return Defect("input_forget=1 is ignored", wrong=True)
-    return _recurrent(site)
 
 
 def _pad(site: Site) -> Defect | None:
@@ -165,23 +144,6 @@ def _roi_samples(site: Site) -> Defect | None:
     return None
 
 
-def _scan(site: Site) -> Defect | None:
-    body, scanned = site.attribute("body"), site.attribute("num_scan_inputs", 0)
-    if site.opset < 9:
-        return None
-    states = len(body.input) - scanned
-    passed_on = {(node.input[0], node.output[0]) for node in body.node if node.op_type == "Identity"}
-    varying = {v.name for v in body.input[states:]}
-    ends = list(zip(body.input[:states], body.output, strict=False))
-    varying.update(a.name for a, b in ends if a.name != b.name and (a.name, b.name) not in passed_on)
-    for node in body.node:
-        if not varying.isdisjoint(reads(node)):
-            varying.update(node.output)
-    if all(v.name in varying for v in body.output[states:]):
-        return None
-    return Defect("what every step makes alike is given once, not once a step", wrong=True)
-
-
 def _softsign(site: Site) -> Defect | None:
     return Defect("the result is 1 everywhere, and NaN at 0", wrong=True)
 
@@ -203,39 +165,39 @@ def _tile(site: Site) -> Defect | None:
 
 def _unique(site: Site) -> Defect | None:
     if elements_in_order_alone(site):
-        return Defect("sorted=0 gives zeros unless inverse_indices are asked for", wrong=True)
+        return Defect("sorted=0 gives zeros unless inverse_indices are requested", wrong=True)
     return None
 
 
-_COLUMN = Only({"instruction_set": "avx512f"}, form_defects.column)
+_COLUMN = Only({"instruction_set": "avx512f"}, window_defects.column)
 _WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": "<2026"}, _alone_without_axes))
 
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": _attention,
-    "AveragePool": Several((Only({"openvino": "<2026"}, form_defects.pooled), form_defects.averaged)),
+    "AveragePool": Several((Only({"openvino": "<2026"}, window_defects.pooled), window_defects.averaged)),
     "BitShift": _bit_shift,
     "Cast": _cast,
     "Celu": special_values.find,
-    "CenterCropPad": Only({"openvino": "<2026"}, form_defects.centered),
+    "CenterCropPad": Only({"openvino": "<2026"}, window_defects.centered),
     "Compress": _compress,
-    "Conv": Several((Only({"openvino": "<2026"}, form_defects.convolved), _COLUMN)),
+    "Conv": Several((Only({"openvino": "<2026"}, window_defects.convolved), _COLUMN)),
     "ConvInteger": _COLUMN,
-    "ConvTranspose": Several((Only({"openvino": "<2026"}, form_defects.convolved), form_defects.conv_transpose)),
+    "ConvTranspose": Several((Only({"openvino": "<2026"}, window_defects.convolved), window_defects.conv_transpose)),
     "DFT": _fourier,
-    "DequantizeLinear": Several((form_defects.dequantized, form_defects.scaled)),
+    "DequantizeLinear": Several((quantized_defects.dequantized, quantized_defects.scaled)),
     "Expand": Several((*_WITHOUT_AXES, _expand)),
-    "GRU": _recurrent,
+    "GRU": step_defects.recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
     "GatherND": _gather_nd,
     "Gemm": form_defects.gemm,
     "HardSigmoid": form_defects.zeros,
-    "If": Only({"openvino": "<2026"}, form_defects.branches),
+    "If": Only({"openvino": "<2026"}, step_defects.branches),
     "LRN": Several((form_defects.lrn, Only({"openvino": "<2026"}, form_defects.normalized_channels))),
-    "LSTM": _lstm,
-    "Loop": _loop,
+    "LSTM": step_defects.lstm,
+    "Loop": step_defects.loop,
     "LpNormalization": form_defects.lp_normalization,
-    "MatMulInteger": form_defects.matmul_integer,
-    "MaxPool": Several((form_defects.indexed, form_defects.pooled)),
+    "MatMulInteger": quantized_defects.matmul_integer,
+    "MaxPool": Several((window_defects.indexed, window_defects.pooled)),
     "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
@@ -243,22 +205,22 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Pad": Several(
         (
             _pad,
-            Only({"openvino": "<2026"}, form_defects.padded),
-            form_defects.padded_at_run_time,
-            Only({"openvino": ">=2026"}, form_defects.padded_by_computed),
+            Only({"openvino": "<2026"}, window_defects.padded),
+            window_defects.padded_at_run_time,
+            Only({"openvino": ">=2026"}, window_defects.padded_by_computed),
         )
     ),
-    "QLinearConv": Several((form_defects.quantized_channels, form_defects.scaled, _COLUMN)),
-    "QLinearMatMul": form_defects.scaled,
+    "QLinearConv": Several((quantized_defects.quantized_channels, quantized_defects.scaled, _COLUMN)),
+    "QLinearMatMul": quantized_defects.scaled,
     "QuantizeLinear": Several(
         (
-            Only({"openvino": ">=2026"}, form_defects.quantize_wide),
-            Only({"openvino": "<2026"}, form_defects.quantize_as_named),
-            form_defects.quantize_along,
-            form_defects.quantized_at_run_time,
+            Only({"openvino": ">=2026"}, quantized_defects.quantize_wide),
+            Only({"openvino": "<2026"}, quantized_defects.quantize_as_named),
+            quantized_defects.quantize_along,
+            quantized_defects.quantized_at_run_time,
         )
     ),
-    "RNN": _recurrent,
+    "RNN": step_defects.recurrent,
     "Range": form_defects.range_,
     "ReduceL1": form_defects.reduced,
     "ReduceL2": form_defects.reduced,
@@ -273,7 +235,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMin": special_values.find,
     "Resize": resized,
     "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
-    "Scan": _scan,
+    "Scan": step_defects.scan,
     "Selu": form_defects.zeros,
     "Shrink": form_defects.shrink,
     "Slice": form_defects.sliced,

@@ -15,8 +15,11 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, defaults_of, subgraphs
 
 _T = TensorProto
-#: What ConstantOfShape makes in each of its opsets, and Slice in those before.
-_TYPES = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
+#: What OpenVINO's ConstantOfShape and Slice make, whatever ONNX allows in an opset.
+_FLOATS = frozenset(
+    {_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.FLOAT8E4M3FN, _T.FLOAT8E5M2, _T.FLOAT8E8M0, _T.FLOAT4E2M1}
+)
+_TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 
 
 def has_empty_constants(contents: Contents) -> bool:

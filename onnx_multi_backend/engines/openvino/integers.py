@@ -89,7 +89,7 @@ def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
         return True
     if kind not in _IN_FLOAT:
         return False
-    read = [as_hinted(value) for value in (read[:1] if kind in _SUMS else read)]  # the axes are none of the numbers
+    read = [as_hinted(value) for value in (read[:1] if kind in _SUMS else read)]  # the axes are not among the numbers
     if kind in _COMPARISONS:
         return len(read) == 2 and read[0].elem_type in _WIDE and not _compared_exactly(read)
     exact_if_small = kind not in _SUMS and kind not in _PRODUCTS and kind not in ("Pow", "PRelu")

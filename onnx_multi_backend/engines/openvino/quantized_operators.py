@@ -212,7 +212,7 @@ def _mean(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Ma
 
 
 def _softmax(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
-    """Its attribute `opset` tells which Softmax it is."""
+    """Its attribute `opset` says which Softmax it is."""
     before = attributes.get("opset", 1) < _ONE_AXIS
     axis = attributes.get("axis", 1 if before else -1)
     if before == (body.opset < _ONE_AXIS):

@@ -30,7 +30,7 @@ class PortNames(NamedTuple):
 
 
 def port_names(native: Any, read: Any) -> PortNames:
-    """The names as a compiled model tells them, and the model that it was compiled from.
+    """The names as a compiled model has them, and the model that it was compiled from.
 
     Parameters
     ----------

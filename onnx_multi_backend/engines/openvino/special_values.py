@@ -65,16 +65,18 @@ _NAN_LOST: Mapping[str, str] = {
     "Upsample": "left out of its neighbours' sums",
 }
 
-#: Operators that may lose the NaN that ONNX makes of inf, or make more of it.
+#: Operators that may lose the NaN that ONNX makes of inf, or make NaN of what is infinite in ONNX.
 _INF_LOST: Mapping[str, str] = {
     "Attention": "0 in its row",
     "Conv": "left out where it meets padding, or NaN beside it",
+    "Gelu": "NaN",
+    "GridSample": "NaN beside it",
     "LogSoftmax": "-inf in the rest of its row",
     "Softmax": "0 in the rest of its row",
     "SoftmaxCrossEntropyLoss": "a number",
 }
 
-#: What is told where an input holds such a value.
+#: What is reported where an input holds such a value.
 LOST: Lost = {"NaN": _NAN_LOST, "inf": _INF_LOST}
 
 #: The same for OpenVINO's execution providers, which read the model by themselves.

@@ -25,7 +25,6 @@ from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
     exports,
-    extremes,
     folding,
     integers,
     mending,
@@ -37,6 +36,7 @@ from onnx_multi_backend.engines.openvino import (
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
+from onnx_multi_backend.engines.openvino.mends import extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
@@ -138,7 +138,7 @@ class OpenvinoTarget(Target):
     def _keep(
         self, session: OpenvinoSession, payload: Payload, folder: Path, properties: Mapping[str, Any]
     ) -> Mapping[str, Any] | None:
-        """Write a compiled model into a folder, and tell what `restore` needs; None where it cannot be kept."""
+        """Write a compiled model into a folder, and return what `restore` needs; None where it cannot be kept."""
         graph = payload.adapted.proto.graph
         if others := exports.unproven(session.native):
             return {
@@ -197,7 +197,7 @@ class OpenvinoTarget(Target):
         return folding.PROVIDER, self.device.text, properties
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `find_defect` may have something to say about a node."""
+        """Whether `find_defect` may find a defect of a node."""
         return node.op_type not in mending.MENDED and defects.may_have_defect(node, facts)
 
     @property

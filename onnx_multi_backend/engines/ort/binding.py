@@ -83,7 +83,7 @@ class Binding:
 
 
 def _is_wrong(declared: Sequence[Any], shape: Sequence[int]) -> bool:
-    """Whether a model declares an output otherwise than it comes out; an empty list tells no rank."""
+    """Whether a model declares an output otherwise than it comes out; an empty list does not declare a rank."""
     if not declared:
         return False
     return len(declared) != len(shape) or any(

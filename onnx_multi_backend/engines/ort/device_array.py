@@ -43,7 +43,7 @@ class DeviceArray:
 
     @classmethod
     def from_device(cls, value: Any) -> DeviceArray:
-        """The tensor behind anything that speaks DLPack; its memory is shared.
+        """The tensor behind anything that supports DLPack; its memory is shared.
 
         Raises
         ------
@@ -86,6 +86,6 @@ class DeviceArray:
 
 
 def lies_on_a_device(value: Any) -> bool:
-    """Whether something speaks DLPack and lies where numpy cannot read it."""
+    """Whether something supports DLPack and lies where numpy cannot read it."""
     ask = getattr(value, "__dlpack_device__", None)
     return ask is not None and _DEVICES.get(ask()[0]) != "CPU"

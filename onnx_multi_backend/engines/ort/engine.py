@@ -172,7 +172,7 @@ class OrtEngine(Target):
         return loops_left(payload)
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
-        """Whether `find_defect` may have something to say about a node."""
+        """Whether `find_defect` may find a defect of a node."""
         if defects.CPU.may_have_defect(node, facts):
             return True
         for known in self.records:

@@ -38,6 +38,6 @@ def with_defaults_kept(
 def _refuse(label: str, provider: str, name: str, value: Any) -> None:
     if value is not None:
         raise InputError(
-            f"{label}, input {name!r}: {provider} takes its default for a constant, and would ignore this value. Leave it out, take "
+            f"{label}, input {name!r}: {provider} treats its default as a constant, and would ignore this value. Leave it out, take "
             f"the initializer {name!r} out of the model, which makes it an input like others, or choose OrtCpu."
         )

@@ -121,8 +121,8 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     change = Adaptation(
         "left_to_cpu",
         "Loop",
-        f"a text carried along, or made ({count})",
-        "the OpenVINO execution provider cannot read the outer graph in a body, and leaves what carries text to the CPU",
+        f"a state or output of text added ({count})",
+        "the OpenVINO execution provider cannot read the outer graph in a body, and leaves nodes that handle text to the CPU",
     )
     return payload.changed(copy, change, inserted=set()), (change,)
 

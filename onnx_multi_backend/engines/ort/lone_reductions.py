@@ -56,8 +56,8 @@ def reduced_alone(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     change = Adaptation(
         "reduced_alone",
         "",
-        f"what passes a number on as it is, behind reductions of integers ({len(added)})",
-        "the OpenVINO execution provider has a reduction compute the arithmetic behind it too, and that wrongly",
+        f"nodes without effect behind reductions of integers ({len(added)})",
+        "the OpenVINO execution provider merges a reduction with the arithmetic behind it, and computes that wrongly",
     )
     return payload.changed(copy, change, inserted=added), (change,)
 

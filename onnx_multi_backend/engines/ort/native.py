@@ -32,12 +32,12 @@ def let_go_of_bytes(session: Any) -> None:
 
 
 def dlpack_of(value: Any) -> Any:
-    """What of an OrtValue speaks DLPack: before ONNX Runtime 1.31 the native value alone."""
+    """What of an OrtValue supports DLPack: before ONNX Runtime 1.31 the native value alone."""
     return value if hasattr(value, "__dlpack__") else value._ortvalue
 
 
 def value_from_dlpack(array: Any, *, boolean: bool) -> Any:
-    """An OrtValue that shares the memory of anything that speaks DLPack."""
+    """An OrtValue that shares the memory of anything that supports DLPack."""
     ort_value = runtime.load().OrtValue
     if hasattr(ort_value, "from_dlpack"):
         return ort_value.from_dlpack(array)

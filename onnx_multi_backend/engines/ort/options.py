@@ -90,7 +90,7 @@ def _register(made: Any, libraries: Any) -> None:
         except errors.all_errors() as error:
             raise OptionError(
                 f"session option {CUSTOM_OPS!r}: {library!r} cannot be loaded: {errors.first_line(error)}. Name the library that "
-                "holds the operators; onnxruntime_extensions.get_library_path() tells that of onnxruntime-extensions."
+                "holds the operators; onnxruntime_extensions.get_library_path() returns that of onnxruntime-extensions."
             ) from error
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin execution providers: libraries that ONNX Runtime loads when it is told to, and the packages that bring them."""
+"""Plugin execution providers: libraries that ONNX Runtime loads on request, and the packages that bring them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def of_module(name: str) -> Plugin:
     except Exception as error:  # whatever another package's code raises, the others go on
         raise PluginError(f"cannot be imported: {type(error).__name__}: {error}") from error
     providers = (names,) if isinstance(names, str) else tuple(map(str, names))
-    return Plugin(name, _existing(library, f"tells the library {library}, and "), providers)
+    return Plugin(name, _existing(library, f"names the library {library}, and "), providers)
 
 
 def of_path(path: str) -> Plugin:
@@ -225,7 +225,7 @@ def provider_without_meta(provider: str) -> str:
 
 
 def _tells(module: str) -> bool:
-    """Whether a module's source has a function that tells where the library is."""
+    """Whether a module's source has a function that returns where the library is."""
     source = _source(module)
     return any(f"def {name}(" in source for name in _LIBRARY_NAMES)
 

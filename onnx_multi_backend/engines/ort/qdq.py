@@ -271,6 +271,6 @@ def from_magnitudes(model: ModelProto, magnitudes: Mapping[str, float], label: s
         onnx.checker.check_model(written, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise UnsupportedModelError(
-            f"{label} cannot carry Q/DQ nodes: {str(error).strip().splitlines()[0]} Convert it to float32 and opset 21 first."
+            f"Q/DQ nodes cannot be written into {label}: {str(error).strip().splitlines()[0]} Convert it to float32 and opset 21 first."
         ) from error
     return written

@@ -53,7 +53,7 @@ class Record:
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     joins_lone_nodes : bool
-        Whether it joins a node to others that wait for it in other ways too; see `computed_twice`.
+        Whether it also joins a node to others that depend on it through other nodes; see `computed_twice`.
     forgets_ranks : bool
         Whether the shapes between the groups of nodes that it computes are lost; see `declared_types`.
     keeps_defaults : bool

@@ -14,7 +14,7 @@ from onnx_multi_backend.errors import EngineNotInstalledError, EnvironmentWarnin
 from onnx_multi_backend.host.versions import fits
 from onnx_multi_backend.user_warnings import warn
 
-#: Since this version sessions tell which node was assigned to which execution provider.
+#: Since this version sessions record which node was assigned to which execution provider.
 MIN_VERSION = "1.24"
 
 #: All of these install the same import package, `onnxruntime`, and overwrite one another.
@@ -81,7 +81,7 @@ def why_missing() -> str | None:
         return "ONNX Runtime is not installed"
     for name, version in installed_wheels().items():
         if not fits(version, f">={MIN_VERSION}"):
-            return f"{name} {version} is older than {MIN_VERSION}, the first that tells where a node runs"
+            return f"{name} {version} is older than {MIN_VERSION}, the first that reports where a node runs"
     return None
 
 

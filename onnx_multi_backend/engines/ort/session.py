@@ -137,7 +137,7 @@ class OrtSession(Session):
         others += [o.name for o in self.native.get_outputs() if not o.type.startswith("tensor(") or "string" in o.type]
         if others:
             raise UnsupportedModelError(
-                f"Only tensors of numbers can lie on a device, and {', '.join(others)} is none. Pass arrays of the host, and "
+                f"Only tensors of numbers can lie on a device, which {', '.join(others)} is not. Pass arrays of the host, and "
                 "leave output_device out."
             )
 
@@ -209,7 +209,7 @@ def _plain_memory(feeds: Feeds) -> Feeds:
 
 
 def make_session(native: Any, placement: tuple[NodePlacement, ...] | None = None) -> OrtSession:
-    """Wrap an InferenceSession by the types it exchanges; `placement` where the session itself cannot tell it."""
+    """Wrap an InferenceSession by the types it exchanges; `placement` where the session itself does not have it."""
     exotic = any(exotic_type(v.type) is not None for v in [*_inputs(native), *native.get_outputs()])
     return ExoticOrtSession(native, placement) if exotic else OrtSession(native, placement)
 

@@ -11,7 +11,6 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.byte_products import may_saturate
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
 from onnx_multi_backend.engines.ort.deadly import why_deadly
-from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
@@ -41,8 +40,6 @@ from onnx_multi_backend.user_warnings import warn
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry
 
-#: What ONNX Runtime says of a graph that goes in a circle.
-_CIRCLE = "not acyclic"
 #: The change that keeps it from one.
 _TWICE = "computed_twice"
 
@@ -56,48 +53,17 @@ class OrtTarget(OrtEngine):
         if not payload.lowering and (words := why_deadly(payload.adapted.proto)) is not None:
             raise UnsupportedModelError(f"{self.preset} cannot run {payload.loaded.label}: {words}.")
         try:
-            return self._build(payload)
+            return self.build_once(payload)
         except RefusedError as error:
-            if _CIRCLE in error.words and (built := self._apart(payload)) is not None:
-                return built
-            if UNKNOWN_RANK in error.words and (built := self._with_types(payload)) is not None:
-                return built
-            if (built := self._with_reductions(payload)) is not None:
-                return built
-            if not self.loses_empty_inputs:
-                raise
-            from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
+            from onnx_multi_backend.engines.ort.other_ways import build_otherwise
 
-            filled, changes = without_empty_inputs(payload)
-            if not changes:
-                raise
-            try:
-                built = self._build(filled)
-            except RefusedError:
-                built = None
+            built = build_otherwise(self, payload, error)
             if built is None:
                 raise
-            return built.after(changes)
+            return built
 
-    def _with_types(self, payload: Payload) -> Built | None:
-        """The session of a model that declares what lies between the groups of nodes that a provider computes."""
-        if not payload.lowering or not any(known.forgets_ranks for known in self.records):
-            return None
-        typed, changes = with_types(payload)
-        try:
-            return self.build(typed).after(changes) if changes else None
-        except RefusedError:
-            return None
-
-    def _apart(self, payload: Payload) -> Built | None:
-        """The session of a model in which a provider made groups of nodes that wait for themselves."""
-        apart, changes = self._without_circles(payload, bodies=False)
-        try:
-            return self._build(apart).after(changes) if changes else None
-        except RefusedError:
-            return None
-
-    def _without_circles(self, payload: Payload, *, bodies: bool) -> tuple[Payload, tuple[Adaptation, ...]]:
+    def without_circles(self, payload: Payload, *, bodies: bool) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload without groups of nodes that wait for themselves; see `computed_twice`."""
         model, added = self.apart(payload.adapted.proto, bodies=bodies) if payload.lowering else (None, set())
         if model is None or not added:
             return payload, ()
@@ -105,27 +71,12 @@ class OrtTarget(OrtEngine):
             _TWICE,
             "",
             f"computed twice, for the provider and for the CPU provider ({len(added)})",
-            "the OpenVINO execution provider joins a node to others that wait for it in other ways too",
+            "the OpenVINO execution provider also joins a node to others that depend on it through other nodes",
         )
         return payload.changed(model, change, inserted=added), (change,)
 
-    def _with_reductions(self, payload: Payload) -> Built | None:
-        """The session of a model whose reductions were kept apart in vain: the CPU provider computes them."""
-        if not payload.lowering or not any(known.mixes_reductions for known in self.records):
-            return None
-        from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
-
-        if not reduced_alone(payload)[1]:
-            return None
-        try:
-            built = self._build(payload, apart=False)
-        except RefusedError:
-            return None
-        placed = built.session.placement()
-        mixed = any(node.op_type in REDUCTIONS and node.provider != providers.CPU for node in placed)
-        return None if mixed else built
-
-    def _build(self, payload: Payload, *, apart: bool = True) -> Built:
+    def build_once(self, payload: Payload, *, apart: bool = True) -> Built:
+        """Build a session, without another try where that fails; `apart`: reductions of the OpenVINO provider are kept apart."""
         changes: tuple[Adaptation, ...] = ()
         if payload.lowering and may_saturate(payload.adapted.facts.contents.tensors):
             operators = SATURATING_ON_OPENVINO if any(known.mixes_nodes for known in self.records) else SATURATING
@@ -135,7 +86,7 @@ class OrtTarget(OrtEngine):
             from onnx_multi_backend.engines.ort.around_openvino import mended
 
             payload, more = mended(payload, self.records, apart=apart)
-            payload, circles = self._without_circles(payload, bodies=True)
+            payload, circles = self.without_circles(payload, bodies=True)
             changes = (*changes, *more, *circles)
         try:
             session = self._session(payload, self.providers)
@@ -250,7 +201,7 @@ class OrtTarget(OrtEngine):
         given = with_options(names, options)
         names = [name for name, _ in given]
         if len(set(names)) != len(names):
-            raise OptionError(f"Each execution provider is named once; {', '.join(names)} was given.")
+            raise OptionError(f"An execution provider is named twice: {', '.join(names)}. Name each once.")
         for name in names:
             if self.library and name == self.requested[0]:
                 continue

@@ -35,7 +35,7 @@ def to_ort_value(array: np.ndarray[Any, Any], elem_type: int | None) -> Any:
 
 
 def declared_shape(info: Any) -> list[int | str | None] | None:
-    """The shape of an input or output of a session, which ONNX Runtime cannot tell where a dimension's name is not UTF-8: None."""
+    """The shape of an input or output of a session, which ONNX Runtime cannot return where a dimension's name is not UTF-8: None."""
     try:
         return list(info.shape)
     except UnicodeDecodeError:

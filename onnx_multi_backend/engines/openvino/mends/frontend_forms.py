@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that OpenVINO has in a right form, where the frontend takes another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_multi_backend.engines.openvino import runtime
+
+
+def stable(op: Any) -> bool:
+    sort = op.get_attributes()["sort"]
+    if sort == "index":
+        return False
+    if sort == "none":  # any order will do then, and only a sort can be stable
+        op.set_attribute("sort", "value")
+    op.set_attribute("stable", True)
+    return True
+
+
+def over_all_behind(op: Any) -> bool:
+    """Source: Softmax's documentation in opset 11. The frontend takes no tensor of unknown rank."""
+    x = op.input_value(0)
+    shape = list(x.get_partial_shape())
+    axis = op.get_attributes()["axis"] % max(len(shape), 1)
+    if all(size == 1 for size in shape[axis + 1 :]):
+        return False
+    ov = runtime.load()
+    ops = ov.opset8
+    rows = ops.reshape(x, ops.constant([0] * axis + [-1], ov.Type.i64), special_zero=True)
+    result = ops.reshape(ops.softmax(rows, axis), ops.shape_of(x), special_zero=False)
+    result.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, result)
+    return True
+
+
+def not_zero(op: Any) -> bool:
+    """Looks for a Cast before it: the plugin would have the node read what is cast."""
+    x = op.input_value(0)
+    cast = x.get_node()
+    while cast.get_type_name() == "Identity":
+        cast = cast.input_value(0).get_node()
+    if cast.get_type_name() != "Convert" or not cast.input_value(0).get_element_type().is_real():
+        return False
+    if x.get_element_type() == runtime.load().Type.boolean:
+        return False
+    ops = runtime.load().opset8
+    op.input(0).replace_source_output(ops.not_equal(x, ops.constant(0, x.get_element_type())).output(0))
+    return True

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of quantized operators that OpenVINO (2025.4, 2026.4) accepts and computes wrongly."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
+from onnx_multi_backend.adapt.rules.named_type import names_its_type
+from onnx_multi_backend.adapt.rules.quantize import made_type
+from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
+from onnx_multi_backend.adapt.rules.run_time_scales import scaled_at_run_time
+from onnx_multi_backend.adapt.site import Site
+
+_SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
+
+#: The lowest integer of the types of 8 bits.
+_LOWEST: dict[int, int] = {TensorProto.INT8: -128, TensorProto.UINT8: 0}
+
+#: How far above its type's lowest integer a zero point lies for which OpenVINO may take the two ends of the range for one.
+_MIXED_UP = frozenset({34, 102, 128, 132, 136, 153, 210, 221})
+
+
+def quantize_wide(site: Site) -> Defect | None:
+    if made_type(site) in _SIXTEEN:
+        return Defect("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
+    return None
+
+
+def quantize_as_named(site: Site) -> Defect | None:
+    """Source: measured."""
+    if names_its_type(site):
+        return Defect("output_dtype is ignored: without a zero point, the result is limited as uint8 is", wrong=True)
+    return None
+
+
+def quantize_along(site: Site) -> Defect | None:
+    """Source: measured; with more axes, and along the last, it is right or refused."""
+    shape, scales = site.shape(site.input(0)), site.shape(site.input(1))
+    if shape is None or None not in shape or len(shape) != 2 or site.attribute("axis", 1) % 2 or scales in ([], [1]):
+        return None
+    return Defect("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
+
+
+def quantized_at_run_time(site: Site) -> Defect | None:
+    """Source: measured with 2025.4 and 2026.4, in one process of fifty, and ``src/common/snippets/src/pass/hash.cpp``.
+
+    The ends of the range are two products of the scale and a constant. OpenVINO compiles those of one hash once, and the hash of
+    some pairs of constants is the same, by the addresses at which the process has loaded its libraries.
+    """
+    lowest = _LOWEST.get(made_type(site))
+    if lowest is None or site.shape(site.input(1)) not in ([], [1]) or site.is_known(site.input(1)):
+        return None
+    zero = site.constant(site.input(2)) if site.has_input(2) else np.zeros(1)
+    if zero is None or zero.size != 1 or int(zero.flat[0]) - lowest not in _MIXED_UP:
+        return None
+    return Defect("of a scale known only at run time, both ends of the range may be taken for one", wrong=True)
+
+
+def dequantized(site: Site) -> Defect | None:
+    """Source: measured; what is given at run time is computed in float32, but for bfloat16."""
+    if is_wide(site) and (site.elem_type(site.input(1)) == TensorProto.BFLOAT16 or not holds_its_constants(site)):
+        return Defect("integers are limited and rounded to 16 bits before they are scaled", wrong=True)
+    return None
+
+
+def scaled(site: Site) -> Defect | None:
+    """Source: measured; in MatMul, Gemm and Conv behind it alone, and of integers of 16 and 32 bits in none."""
+    if site.elem_type(site.input(0)) in (TensorProto.INT16, TensorProto.UINT16, TensorProto.INT32):
+        return None
+    if scaled_at_run_time(site):
+        return Defect("constant weights with a scale known only at run time are scaled again in every run", wrong=True)
+    return None
+
+
+def quantized_channels(site: Site) -> Defect | None:
+    """Source: measured; where the numbers of channels differ it is refused."""
+    if scales_channels(site):
+        return Defect("scales of the output channels are taken for those of the input channels", wrong=True)
+    return None
+
+
+def matmul_integer(site: Site) -> Defect | None:
+    if site.rank(site.input(0)) == 1:
+        return Defect("the axis that a vector is given is left in the result", wrong=True)
+    return None

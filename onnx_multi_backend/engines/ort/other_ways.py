@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other ways to give ONNX Runtime a model that it refuses, for what its OpenVINO provider makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
+from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
+from onnx_multi_backend.engines.session import Built, Payload, RefusedError
+
+if TYPE_CHECKING:
+    from onnx_multi_backend.engines.ort.target import OrtTarget
+
+#: What ONNX Runtime says of a graph that goes in a circle.
+_CIRCLE = "not acyclic"
+
+
+def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError) -> Built | None:
+    """The session of a model that was refused, built in the first other way that is taken; None where there is none."""
+    built = _without_circles(target, payload) if _CIRCLE in error.words else None
+    built = built or (_with_types(target, payload) if UNKNOWN_RANK in error.words else None)
+    return built or _with_reductions(target, payload) or _without_empty_inputs(target, payload)
+
+
+def _without_circles(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model in which a provider made groups of nodes that wait for themselves."""
+    apart, changes = target.without_circles(payload, bodies=False)
+    try:
+        return target.build_once(apart).after(changes) if changes else None
+    except RefusedError:
+        return None
+
+
+def _with_types(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model that declares what lies between the groups of nodes that a provider computes."""
+    if not payload.lowering or not any(known.forgets_ranks for known in target.records):
+        return None
+    typed, changes = with_types(payload)
+    try:
+        return target.build(typed).after(changes) if changes else None
+    except RefusedError:
+        return None
+
+
+def _with_reductions(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model whose reductions could not be kept apart: the CPU provider computes them."""
+    if not payload.lowering or not any(known.mixes_reductions for known in target.records):
+        return None
+    from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
+
+    if not reduced_alone(payload)[1]:
+        return None
+    try:
+        built = target.build_once(payload, apart=False)
+    except RefusedError:
+        return None
+    placed = built.session.placement()
+    mixed = any(node.op_type in REDUCTIONS and node.provider != providers.CPU for node in placed)
+    return None if mixed else built
+
+
+def _without_empty_inputs(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model whose inputs without elements are constants."""
+    if not target.loses_empty_inputs:
+        return None
+    filled, changes = without_empty_inputs(payload)
+    if not changes:
+        return None
+    try:
+        return target.build_once(filled).after(changes)
+    except RefusedError:
+        return None

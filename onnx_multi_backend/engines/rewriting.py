@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The session of a model in which what the engine lacks, or computes wrongly, is rewritten."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.engine import Trusting, Unasked
+from onnx_multi_backend.adapt.pipeline import Adapted
+from onnx_multi_backend.adapt.single_node import Typed
+from onnx_multi_backend.engines.placement import MisplacedError
+from onnx_multi_backend.engines.session import Built, Payload, RefusedError
+from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.engines.wrong_nodes import find_defective, wrong_in
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+
+
+def build_rewritten(
+    target: Target,
+    payload: Payload,
+    typed: Typed,
+    *,
+    taken: bool,
+    trusting: bool = False,
+    complaint: str = "",
+    again: bool = False,
+    elsewhere: list[MisplacedError] | None = None,
+    before_asking: Callable[[], None] | None = None,
+) -> Built | None:
+    """The session of the rewritten model; None where there is nothing to rewrite, or the engine refuses that too.
+
+    The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
+
+    `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
+    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
+    """
+    from onnx_multi_backend.adapt.lowering import lower
+
+    engines_to_ask = target.engines_to_ask(taken=taken)
+    tried: set[bytes] = set()
+    for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
+        asked = Trusting(engine, target.may_have_defect) if trusting else engine
+        for pieces in (Unasked(within), within):
+            rewritten = lower(
+                payload.adapted, asked, pieces, complaint=complaint, patience=payload.patience, typed=typed
+            )
+            helped, shown = False, 0
+            misplaced: list[MisplacedError] = []
+            for adapted in rewritten:
+                helped = True
+                if (written := _digest(adapted.proto)) in tried:  # another way of asking that comes to the same
+                    continue
+                tried.add(written)
+                shown += 1
+                if (built := _built(target, payload, adapted, again=again, elsewhere=misplaced)) is not None:
+                    return built
+            if elsewhere is not None:
+                elsewhere += misplaced
+            if not helped:  # no rule helps, so none does whose pieces the engine has
+                break
+            if shown and len(misplaced) == shown:  # the engine has all the pieces, and runs them elsewhere
+                break
+            if before_asking is not None and pieces is not within:
+                before_asking()
+    return None
+
+
+def _digest(model: ModelProto) -> bytes:
+    """What stands for all of a model that rewriting changes."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in (*model.opset_import, *model.graph.node):
+        data = part.SerializeToString()
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.digest()
+
+
+def _built(
+    target: Target, payload: Payload, adapted: Adapted, *, again: bool, elsewhere: list[MisplacedError] | None
+) -> Built | None:
+    """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
+
+    What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too.
+    """
+    changes = adapted.changes[len(payload.adapted.changes) :]
+    if target.deadly(adapted.facts):
+        return None
+    built: Built | None
+    try:
+        built = target.build(replace(payload, adapted=adapted))
+    except OptionError:
+        raise
+    except MisplacedError as error:
+        if elsewhere is not None:
+            elsewhere.append(error)
+        return None
+    except RefusedError as error:
+        payload.patience.blame(error.words)
+        return None
+    except OnnxMultiBackendError:
+        return None
+    typed = Typed(adapted.proto)
+    if wrong_in(built.session, find_defective(target, adapted, typed, integers=True)):
+        if again:
+            return None
+        built = build_rewritten(
+            target, replace(payload, adapted=adapted), typed, taken=False, trusting=True, again=True
+        )
+    return None if built is None else built.after(changes)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a model that an engine computes wrongly, before and after it has made a session."""
+
+from __future__ import annotations
+
+from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
+from onnx_multi_backend.adapt.pipeline import Adapted
+from onnx_multi_backend.adapt.single_node import Typed
+from onnx_multi_backend.engines.session import Session
+from onnx_multi_backend.engines.target import Target
+
+
+def find_defective(target: Target, adapted: Adapted, typed: Typed, *, integers: bool) -> list[DefectiveNode]:
+    """The nodes whose forms the engine's table names; `integers`: where it depends on the integers that they read too."""
+    return defective_nodes(
+        adapted.proto,
+        target,
+        target.may_have_defect,
+        operators=target.defect_operators,
+        integers=integers,
+        typed=typed,
+        facts=adapted.facts,
+    )
+
+
+def wrong_in(session: Session, found_defects: list[DefectiveNode]) -> list[DefectiveNode]:
+    """Of defective nodes those whose results are wrong where the session runs them."""
+    found = [d for d in found_defects if d.defect.wrong]
+    if not any(d.defect.provider for d in found):
+        return found
+    placed = {(node.provider, node.op_type) for node in session.placement()}
+    return [d for d in found if not d.defect.provider or (d.defect.provider, d.node.op_type) in placed]
