@@ -347,3 +347,44 @@ def test_the_execution_provider_has_no_batch(built_in_ep: None, openvino_ep: typ
     with pytest.raises(omb.DeviceUnavailableError, match=r"has no BATCH.*Openvino for BATCH:CPU"):
         openvino_ep.prepare(models.relu(), "batch:CPU(4)")
     assert not openvino_ep.supports_device("BATCH:CPU")
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_shapes_between_groups_of_nodes_are_not_forgotten(built_in_ep: None, openvino_ep: type[omb.Preset]) -> None:
+    """The provider leaves BitShift to the CPU, before and behind which it computes what the shift is written with."""
+    made = models.model(
+        [
+            models.node("BitShift", ["x", "n"], ["y"], direction="LEFT"),
+            models.node("ReduceLogSumExp", ["v"], ["z"], axes=[1, -1], keepdims=0),
+        ],
+        [
+            models.tensor("v", [1, 1, 1]),
+            models.tensor("x", [1, 4], TensorProto.UINT32),
+            models.tensor("n", [1, 1], TensorProto.UINT32),
+        ],
+        [models.tensor("y", [1, 4], TensorProto.UINT32), models.tensor("z", [1])],
+    )
+    made.opset_import[0].version = 14
+    prepared = openvino_ep.prepare(made)
+    assert "declared_types" in {change.pass_name for change in prepared.adaptations}
+    for shift in (3, 31, 3):
+        x = np.array([[1, 2, 5, 2**30]], np.uint32)
+        y, z = prepared.run([np.full((1, 1, 1), 100, np.float32), x, np.array([[shift]], np.uint32)])
+        np.testing.assert_array_equal(y, x << np.uint32(shift))
+        np.testing.assert_allclose(z, [100])
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("size", [3, 5])
+def test_channels_may_be_known_only_at_run_time(openvino_ep: type[omb.Preset], size: int) -> None:
+    """The built-in provider took an LRN of 5 channels, and refused each run."""
+    nodes = [models.node("Neg", ["x"], ["a"]), models.node("LRN", ["a"], ["b"], size=size, alpha=0.5)]
+    nodes += [models.node("Abs", ["b"], ["c"]), models.node("Exp", ["c"], ["y"])]
+    unknown = [None] * 4
+    prepared = openvino_ep.prepare(models.model(nodes, [models.tensor("x", unknown)], [models.tensor("y", unknown)]))
+    for shape in ((2, 3, 2, 2), (1, 1, 3, 1), (2, 3, 2, 2)):
+        x = RNG.normal(size=shape).astype(np.float32)
+        before, behind = (size - 1) // 2, size // 2
+        squares = [(x[:, max(0, c - before) : c + behind + 1] ** 2).sum(1, keepdims=True) for c in range(shape[1])]
+        right = np.exp(np.abs(x) / (1 + np.float32(0.5) / size * np.concatenate(squares, 1)) ** 0.75)
+        np.testing.assert_allclose(prepared.run([x])[0], right, rtol=1e-5)

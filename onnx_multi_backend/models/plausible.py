@@ -7,6 +7,7 @@ rewritten, its types are not inferred, and no node is tried by itself.
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -57,7 +58,10 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 }
 _OTHERS = (-_INT32, _INT32)
 
-_INT, _INTS = AttributeProto.INT, AttributeProto.INTS
+_INT, _INTS, _STRING = AttributeProto.INT, AttributeProto.INTS, AttributeProto.STRING
+
+#: What the terms of Einsum's equation are made of, beside an ellipsis.
+_LETTERS = (string.ascii_letters + " ").encode()
 
 #: Values and positions, for which every integer is a good one.
 _FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
@@ -153,7 +157,15 @@ def _found(nodes: Iterable[NodeProto]) -> Iterator[str]:
             elif kind == _INTS and (values := attribute.ints):
                 least, most = min(values), max(values)
             else:
+                if kind == _STRING and attribute.name == "equation" and not _is_equation(attribute.s):
+                    yield f"{operator_name(node)} (output {next(iter(node.output), '')!r}) has an equation of other signs than letters"
                 continue
             low, end = _RANGES.get(attribute.name, _OTHERS)
             if (least < low or most >= end) and attribute.name not in _FREE:
                 yield f"{operator_name(node)} (output {next(iter(node.output), '')!r}) has {attribute.name} out of range"
+
+
+def _is_equation(text: bytes) -> bool:
+    """Whether onnx finishes reading an equation: it never gets beyond another sign, or a lone point."""
+    terms = text.replace(b"->", b",", 1).split(b",")
+    return all(term.count(b"...") < 2 and not term.replace(b"...", b"").translate(None, _LETTERS) for term in terms)

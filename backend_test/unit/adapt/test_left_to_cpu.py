@@ -242,3 +242,14 @@ def test_what_is_left_to_the_cpu_is_not_shown_to_the_provider(openvino_ep: type[
     )
     with pytest.raises(omb.UnsupportedModelError):
         openvino_ep.prepare(made)
+
+
+@pytest.mark.parametrize("step", ["m = LeakyRelu (f) r = Identity (p)", "m = LeakyRelu (f) r = Add (p, m)"])
+def test_a_scan_in_a_branch_may_read_from_outside(openvino_ep: type[omb.Preset], step: str) -> None:
+    """OpenVINO's frontend refused such an If, or ended the process."""
+    body = f"e (float[3] p) => (float[3] r) {{ {step} }}"
+    then = f"t1 = Erf (g) p = Scan <num_scan_inputs = 1, body = {body}> (x)"
+    made = branching(then, "q = Neg (x)", "5, 3", "float[5, 3] x, float f, float g")
+    x, f, g = floats(5, 3), np.array(0.5, np.float32), np.array(2, np.float32)
+    runs = [[x, f, g, np.array(chosen)] for chosen in (True, False)]
+    ran(openvino_ep, made, "If", runs, [x + f if "Add" in step else x, -x])

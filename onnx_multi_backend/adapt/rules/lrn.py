@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: LRN over an even number of channels."""
+"""Rule: LRN over an even number of channels, or of 5 of a number known only at run time."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Gemm": form_defects.gemm,
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, step_defects.branches),
-    "LRN": form_defects.lrn,
+    "LRN": Several((form_defects.lrn, Only({"openvino": "<2026"}, form_defects.normalized_channels))),
     "LSTM": step_defects.lstm,
     "Loop": step_defects.loop,
     "LpNormalization": form_defects.lp_normalization,

@@ -58,7 +58,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in _ONLY_WITH_CONSTANT:
         return facts.may_know(node, _ONLY_WITH_CONSTANT[node.op_type])
     if node.op_type == "LRN":
-        return _has_an_even_window(node)
+        return _has_an_even_window(node) or _may_have_any_channels(node, facts)
     if node.op_type == "Pad":
         return _may_be_padded_wrongly(node, facts)
     if node.op_type == "QuantizeLinear":
@@ -110,6 +110,14 @@ def _gathers_far(node: NodeProto, facts: Facts) -> bool:
 def _has_an_even_window(node: NodeProto) -> bool:
     """Whether an LRN sums an even number of channels; one that a local function's caller gives counts as even."""
     return any(a.name == "size" and a.i % 2 == 0 for a in node.attribute)
+
+
+def _may_have_any_channels(node: NodeProto, facts: Facts) -> bool:
+    """Whether an LRN sums 5 of a number of channels that may be known only at run time."""
+    if not any(a.name == "size" and a.i == 5 for a in node.attribute):
+        return False
+    shape = facts.shape(node.input[0]) if node.input else None
+    return shape is None or None in shape[1:2]
 
 
 def _may_have_wrong_slopes(node: NodeProto, facts: Facts) -> bool:

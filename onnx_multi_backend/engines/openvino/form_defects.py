@@ -77,6 +77,14 @@ def lrn(site: Site) -> Defect | None:
     return None
 
 
+def normalized_channels(site: Site) -> Defect | None:
+    """Source: measured; other sizes than 5 are right."""
+    shape = site.shape(site.input(0))
+    if site.attribute("size", 1) == 5 and (shape is None or None in shape[1:2]):
+        return Defect("a number of channels known only at run time is refused when it runs")
+    return None
+
+
 def remainder(site: Site) -> Defect | None:
     return (
         Defect("the remainder is computed by dividing, rounding and multiplying back, which is less exact")

@@ -22,7 +22,7 @@ from onnx_multi_backend.engines.deadly import (
     range_without_end,
     unnamed_operand,
 )
-from onnx_multi_backend.engines.ort.outer_reads import outer_reads
+from onnx_multi_backend.engines.ort.outer_reads import loop_in_branch, outer_reads
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
@@ -69,7 +69,7 @@ OF_OPENVINO: Mapping[str, tuple[Deadly, ...]] = {
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (no_stride,)),
 }
 #: Of the one that ONNX Runtime was built with until 1.24.
-OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"Loop": (outer_reads,)}
+OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"If": (loop_in_branch,), "Loop": (outer_reads,)}
 
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}

@@ -17,10 +17,10 @@ from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.engines.ort import providers
-from onnx_multi_backend.engines.ort.outer_reads import outer_reads, reads_outer
+from onnx_multi_backend.engines.ort.outer_reads import LOOPS, loop_in_branch, outer_reads
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -103,13 +103,13 @@ def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:
 def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with a text for another state of each Loop that would end the provider's process.
 
-    Where one is left to the CPU, an If ends the process too that holds a loop which reads values from outside.
+    An If ends the process too that holds a loop, or a Scan, which reads values from outside.
     """
     model = payload.adapted.proto
-    if not payload.adapted.facts.contents.has({"Loop"}) or expands_too_far(model):
+    if not payload.adapted.facts.contents.has(LOOPS) or expands_too_far(model):
         return payload, ()
     flat = inlined(model)
-    if not any(_is_deadly(node) for node in all_nodes(flat)):
+    if not any(_is_deadly(node) or loop_in_branch(node, []) for node in all_nodes(flat)):
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(flat)
@@ -141,17 +141,13 @@ def _carrying(graph: GraphProto, prefix: str, count: int) -> int:
             count += 1
             nodes.append(helper.make_node("Constant", [], [f"{prefix}{count}"], value=_TEXT))
             _carry_text(node, f"{prefix}{count}")
-        elif node.op_type == "If" and any(_loop_reads_outer(inner) for inner in nodes_in([node])):
+        elif loop_in_branch(node, []):
             count += 1
             _make_text(node, f"{prefix}{count}")
         nodes.append(NodeProto.FromString(node.SerializeToString()))
     del graph.node[:]
     graph.node.extend(nodes)
     return count
-
-
-def _loop_reads_outer(node: NodeProto) -> bool:
-    return node.op_type in ("Loop", "Scan") and any(reads_outer(body) for body in subgraphs(node))
 
 
 def _carry_text(node: NodeProto, name: str) -> None:

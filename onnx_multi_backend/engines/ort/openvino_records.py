@@ -60,6 +60,7 @@ BUILT_IN = replace(
     drops_cast_pairs=True,
     leaves_text=True,
     joins_lone_nodes=True,
+    forgets_ranks=True,
     keeps_defaults=True,
     narrows=True,
     deadly={**OF_OPENVINO, **OF_OPENVINO_BEFORE_1_31},

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
@@ -19,6 +20,7 @@ _CIRCLE = "not acyclic"
 def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError) -> Built | None:
     """The session of a model that was refused, built in the first other way that is taken; None where there is none."""
     built = _without_circles(target, payload) if _CIRCLE in error.words else None
+    built = built or (_with_types(target, payload) if UNKNOWN_RANK in error.words else None)
     return built or _with_reductions(target, payload) or _without_empty_inputs(target, payload)
 
 
@@ -27,6 +29,17 @@ def _without_circles(target: OrtTarget, payload: Payload) -> Built | None:
     apart, changes = target.without_circles(payload, bodies=False)
     try:
         return target.build_once(apart).after(changes) if changes else None
+    except RefusedError:
+        return None
+
+
+def _with_types(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model that declares what lies between the groups of nodes that a provider computes."""
+    if not payload.lowering or not any(known.forgets_ranks for known in target.records):
+        return None
+    typed, changes = with_types(payload)
+    try:
+        return target.build(typed).after(changes) if changes else None
     except RefusedError:
         return None
 

@@ -54,6 +54,8 @@ class Record:
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     joins_lone_nodes : bool
         Whether it also joins a node to others that depend on it through other nodes; see `computed_twice`.
+    forgets_ranks : bool
+        Whether the shapes between the groups of nodes that it computes are lost; see `declared_types`.
     keeps_defaults : bool
         Whether it ignores what is given for an input with a default.
     mixes_nodes : bool
@@ -97,6 +99,7 @@ class Record:
     drops_cast_pairs: bool = False
     mixes_reductions: bool = False
     joins_lone_nodes: bool = False
+    forgets_ranks: bool = False
     keeps_defaults: bool = False
     mixes_nodes: bool = False
     loses_empty_inputs: bool = False
