@@ -52,7 +52,7 @@ def test_one_backend_of_two_environments_is_told_apart_by_what_differs() -> None
         "OrtCpu (fallback=full, onnxruntime 1.31.1)",
     ]
     assert [c.backend for c in merged.cases] == list(merged.backends)
-    with pytest.raises(ReportError, match="'OrtCpu' stands in several of the reports"):
+    with pytest.raises(ReportError, match="'OrtCpu' is in several of the reports"):
         merge([report(ONE), report(ONE)], ENVIRONMENT)
 
 
