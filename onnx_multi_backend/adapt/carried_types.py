@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 
-from onnx import AttributeProto, NodeProto
+from onnx import NodeProto
 
 from onnx_multi_backend.adapt.single_node import infer, scope_of
 from onnx_multi_backend.adapt.wider_types import FLOATS, INTEGERS, OnWiderTypes, widened
@@ -15,8 +15,8 @@ from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_tensors, subgraphs
 from onnx_multi_backend.models.tensors import WIDER, element_name
 
-#: What makes tensors of a type that an attribute names.
-_MAKERS = frozenset({"Cast", "Constant", "ConstantOfShape", "EyeLike", "QuantizeLinear"})
+#: What makes tensors of a type that an attribute names by its number.
+_MAKERS = frozenset({"Cast", "EyeLike", "QuantizeLinear"})
 _KINDS = frozenset({*FLOATS, *INTEGERS})
 
 
@@ -77,6 +77,9 @@ class _Made(enum.IntEnum):
     UNSATURATED = 2
 
 
+#: Attributes that name a type by its number.
+_NAMING = frozenset({"to", "output_dtype", "dtype"})
+
 #: Operators that take the type they make from another input.
 _LIKE = frozenset({"CastLike", "QuantizeLinear"})
 
@@ -85,18 +88,13 @@ def _occurring(contents: Contents) -> dict[int, _Made]:
     """The narrow types in a model, and how nodes make values of each from another type."""
     graph = contents.model.graph
     found = {v.type.tensor_type.elem_type: _Made.NOT for v in (*graph.input, *graph.output)}
-    found.update((t.data_type, _Made.NOT) for t in graph.initializer)
-    for node in contents.nodes:
-        operator = node.op_type
-        if operator not in _MAKERS and operator not in _LIKE:
-            continue
+    found.update((kind, _Made.NOT) for kind in contents.tensor_types)
+    for node in contents.of(*_MAKERS):
+        for kind in (attribute.i for attribute in node.attribute if attribute.name in _NAMING):
+            found[kind] = max(found.get(kind, _Made.NOT), _how(node))
+    for node in contents.of(*_LIKE):  # another input may say the type
         made = _how(node)
-        for attribute in node.attribute if operator in _MAKERS else ():
-            kind = _named(attribute)
-            if kind:
-                found[kind] = max(found.get(kind, _Made.NOT), made)
-        if operator in _LIKE:  # another input may say the type
-            found = {kind: max(before, made) for kind, before in found.items()}
+        found = {kind: max(before, made) for kind, before in found.items()}
     return {kind: made for kind, made in found.items() if kind in _KINDS}
 
 
@@ -105,9 +103,3 @@ def _how(node: NodeProto) -> _Made:
         return _Made.NOT
     saturates = all(a.i for a in node.attribute if a.name == "saturate")
     return _Made.SATURATED if saturates else _Made.UNSATURATED
-
-
-def _named(attribute: AttributeProto) -> int:
-    if attribute.name in ("to", "output_dtype", "dtype"):
-        return attribute.i
-    return attribute.t.data_type if attribute.HasField("t") else 0

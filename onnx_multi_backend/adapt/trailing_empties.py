@@ -36,7 +36,7 @@ def trailing_empties(work: Work) -> None:
     such a model are inlined first, if that makes a difference.
     """
     model = work.model
-    if not model.functions and not any(_may_be_meant(node) for node in work.contents.nodes):
+    if not model.functions and not any(_may_be_meant(node) for node in work.contents.computing):
         return
     if model.functions and _omits_an_argument(model):
         flat = inlined(model)
@@ -72,7 +72,7 @@ def _meant(model: ModelProto) -> Iterator[tuple[NodeProto, int, int]]:
 
 def _may_be_meant(node: NodeProto) -> bool:
     inputs = node.input
-    return ((inputs and not inputs[-1]) or "" in node.output) and node.op_type not in _RIGHT
+    return ((inputs and not inputs[-1]) or "" in node.output[:]) and node.op_type not in _RIGHT
 
 
 def _of(nodes: Iterable[NodeProto], opsets: Mapping[str, int]) -> Iterator[tuple[NodeProto, int, int]]:

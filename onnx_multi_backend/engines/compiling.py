@@ -76,7 +76,7 @@ def _may_be_looked_at(payload: Payload) -> bool:
     """Whether more is asked about a model than what the engine says of the whole."""
     contents = payload.adapted.facts.contents
     return not (
-        implausible(contents.nodes) is not None or expands_too_far(payload.adapted.proto) or nests_too_far(contents)
+        implausible(contents.computing) is not None or expands_too_far(payload.adapted.proto) or nests_too_far(contents)
     )
 
 

@@ -25,6 +25,9 @@ _SIGNED = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, Ten
 _NUMBERS = _SIGNED | {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
 _LOOKED_AT = _NUMBERS | {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.BOOL}
 
+#: Operators that end a process for integers alone.
+_OF_INTEGERS = frozenset({"Div", "Mod"})
+
 
 def overflowing_quotient(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Div or Mod of the smallest integer by -1, both known: the processor traps."""
@@ -150,11 +153,17 @@ def _among(
         if operator == "Constant":
             _note(node, constants, wanted)
         elif operator in known and not canonical(node.domain):
+            if operator in _OF_INTEGERS and not any(_is_integer(constants.get(name)) for name in node.input):
+                continue
             given = [_value(name, constants, values) for name in node.input]
             for deadly in known[operator]:
                 if (words := deadly(node, given)) is not None:
                     yield node, words
                     break
+
+
+def _is_integer(tensor: TensorProto | None) -> bool:
+    return tensor is not None and tensor.data_type in _NUMBERS
 
 
 def _note(node: NodeProto, constants: dict[str, TensorProto], wanted: set[str]) -> None:

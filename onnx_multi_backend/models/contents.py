@@ -6,10 +6,19 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from onnx import ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, may_hold_graphs
+
+
+class _Walked(NamedTuple):
+    """What one walk finds."""
+
+    nodes: list[NodeProto]
+    by_operator: Mapping[str, list[NodeProto]]
+    holding: list[NodeProto]
 
 
 class Contents:
@@ -23,15 +32,37 @@ class Contents:
     def __init__(self, model: ModelProto) -> None:
         self.model = model
 
-    @functools.cached_property
+    @property
     def nodes(self) -> list[NodeProto]:
         """Its nodes."""
-        return list(all_nodes(self.model))
+        return self._walked.nodes
+
+    @property
+    def by_operator(self) -> Mapping[str, list[NodeProto]]:
+        """Its nodes by operator, whatever the domain."""
+        return self._walked.by_operator
+
+    @property
+    def holding(self) -> list[NodeProto]:
+        """The nodes that may hold graphs."""
+        return self._walked.holding
+
+    @functools.cached_property
+    def _walked(self) -> _Walked:
+        nodes, holding = [], []
+        by_operator: defaultdict[str, list[NodeProto]] = defaultdict(list)
+        for node in all_nodes(self.model):
+            operator = node.op_type
+            nodes.append(node)
+            by_operator[operator].append(node)
+            if may_hold_graphs(operator) or node.domain:
+                holding.append(node)
+        return _Walked(nodes, dict(by_operator), holding)
 
     @functools.cached_property
     def tensors(self) -> list[TensorProto]:
         """Its tensors."""
-        return list(all_tensors(self.model))
+        return all_tensors(self.model)
 
     @functools.cached_property
     def tensor_types(self) -> frozenset[int]:
@@ -39,17 +70,11 @@ class Contents:
         return frozenset(tensor.data_type for tensor in self.tensors)
 
     @functools.cached_property
-    def by_operator(self) -> Mapping[str, list[NodeProto]]:
-        """Its nodes by operator, whatever the domain."""
-        found: defaultdict[str, list[NodeProto]] = defaultdict(list)
-        for node in self.nodes:
-            found[node.op_type].append(node)
-        return dict(found)
-
-    @functools.cached_property
-    def holding(self) -> list[NodeProto]:
-        """The nodes that may hold graphs."""
-        return [node for node in self.nodes if node.domain or may_hold_graphs(node.op_type)]
+    def computing(self) -> list[NodeProto]:
+        """Its nodes of every operator but Constant, one operator after the other; exporters write as many Constants."""
+        if "Constant" not in self.by_operator:
+            return self.nodes
+        return [node for name, nodes in self.by_operator.items() if name != "Constant" for node in nodes]
 
     def of(self, *operators: str) -> list[NodeProto]:
         """The nodes of some operators, one operator after the other."""

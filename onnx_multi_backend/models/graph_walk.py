@@ -97,52 +97,56 @@ def defaults_of(graph: GraphProto) -> frozenset[str]:
     return frozenset(value.name for value in graph.input if value.name in stored)
 
 
-def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
+def all_tensors(model: ModelProto) -> list[TensorProto]:
     """Every tensor stored in a model: initializers, attributes and the defaults of functions' attributes, dense or sparse."""
-    yield from _of_graph(model.graph)
+    found: list[TensorProto] = []
+    _add_of_graph(model.graph, found)
     for function in model.functions:
-        yield from _of_nodes(function.node)
-        yield from _of_attributes(function.attribute_proto, checked=False)
+        _add_of_nodes(function.node, found)
+        _add_of_attributes(function.attribute_proto, found, checked=False)
     for training in model.training_info:
-        yield from _of_graph(training.initialization)
-        yield from _of_graph(training.algorithm)
+        _add_of_graph(training.initialization, found)
+        _add_of_graph(training.algorithm, found)
+    return found
 
 
-def tensors_of(node: NodeProto) -> Iterator[TensorProto]:
+def tensors_of(node: NodeProto) -> list[TensorProto]:
     """Every tensor stored in a node and the subgraphs in its attributes."""
-    return _of_attributes(node.attribute)
+    found: list[TensorProto] = []
+    _add_of_attributes(node.attribute, found)
+    return found
 
 
-def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
+def _add_of_graph(graph: GraphProto, found: list[TensorProto]) -> None:
+    found.extend(graph.initializer)
     for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    yield from _of_nodes(graph.node)
+        found += (sparse.values, sparse.indices)
+    _add_of_nodes(graph.node, found)
 
 
-def _of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+def _add_of_nodes(nodes: Iterable[NodeProto], found: list[TensorProto]) -> None:
     for node in nodes:
-        yield from _of_attributes(node.attribute)
+        _add_of_attributes(node.attribute, found)
 
 
-def _of_attributes(attributes: Iterable[AttributeProto], *, checked: bool = True) -> Iterator[TensorProto]:
+def _add_of_attributes(attributes: Sequence[AttributeProto], found: list[TensorProto], *, checked: bool = True) -> None:
     """The tensors of attributes. Where the ONNX checker looks, an attribute holds what its type says; elsewhere it may hold more."""
-    for attribute in attributes:
+    for attribute in attributes[:]:  # a list is walked in half the time
         kind = attribute.type
         if checked and kind in _PLAIN:
             continue
         if attribute.HasField("t"):
-            yield attribute.t
+            found.append(attribute.t)
         if checked and kind == _TENSOR:
             continue
-        yield from attribute.tensors
+        found.extend(attribute.tensors)
         sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
         for held in (*sparse, *attribute.sparse_tensors):
-            yield from (held.values, held.indices)
+            found += (held.values, held.indices)
         if attribute.HasField("g"):
-            yield from _of_graph(attribute.g)
+            _add_of_graph(attribute.g, found)
         for graph in attribute.graphs:
-            yield from _of_graph(graph)
+            _add_of_graph(graph, found)
 
 
 def is_quantized(model: ModelProto) -> bool:

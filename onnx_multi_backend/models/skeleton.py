@@ -29,7 +29,7 @@ def skeleton_of(contents: Contents) -> ModelProto:
     """
     proto = contents.model
     heavy = [t for t in proto.graph.initializer if t.ByteSize() > CHECKED_INITIALIZER_BYTES or t.external_data]
-    nodes = proto.graph.node if contents.has({"Constant"}) else ()
+    nodes = proto.graph.node if contents.has({"Constant"}) and any(t.external_data for t in contents.tensors) else ()
     left = {i: n for i, n in enumerate(nodes) if n.op_type == "Constant" and _was_left(n)}
     constants = {n.output[0]: n.attribute[0].t for n in left.values()}
     aliased = any(o.domain == _ALIAS for o in proto.opset_import) or any(n.domain == _ALIAS for n in contents.holding)
@@ -61,10 +61,12 @@ def skeleton_of(contents: Contents) -> ModelProto:
 
 def _was_left(node: NodeProto) -> bool:
     """Whether a Constant's values were left in the model's file."""
+    attributes = node.attribute
     return (
-        len(node.output) == len(node.attribute) == 1
-        and node.attribute[0].name == "value"
-        and bool(node.attribute[0].t.external_data)
+        len(attributes) == 1
+        and bool(attributes[0].t.external_data)
+        and attributes[0].name == "value"
+        and len(node.output) == 1
     )
 
 
