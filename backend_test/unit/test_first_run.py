@@ -17,7 +17,7 @@ from backend_test.unit import models
 NEVER = (
     *("typer", "rich", "jinja2", "tabulate", "pytest", "hypothesis"),
     *("onnx.reference", "onnx.backend.test"),
-    *("packaging.specifiers", "difflib", "xxhash", "numpy.ma"),
+    *("packaging.specifiers", "difflib", "xxhash", "hashlib", "numpy.ma"),
     *("onnx_multi_backend.inference_session", "onnx_multi_backend.presets.answers", "onnx_multi_backend.presets.knobs"),
     *("onnx_multi_backend.cli", "onnx_multi_backend.conformance", "onnx_multi_backend.isolation"),
     *("onnx_multi_backend.cache.store", "onnx_multi_backend.cache.fingerprint", "onnx_multi_backend.sessions.caching"),

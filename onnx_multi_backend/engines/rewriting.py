@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -71,6 +70,8 @@ def build_rewritten(
 
 def _digest(model: ModelProto) -> bytes:
     """What stands for all of a model that rewriting changes."""
+    import hashlib  # 3 ms, which a model that its engine takes need not wait for
+
     found = hashlib.blake2b(digest_size=16)
     for part in (*model.opset_import, *model.graph.node):
         data = part.SerializeToString()
