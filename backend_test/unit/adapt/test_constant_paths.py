@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_searched_forms import parsed
@@ -73,3 +75,32 @@ def test_what_is_not_zero_of_what_is_known(openvino: type[omb.Preset]) -> None:
     )
     *_, places = openvino.prepare(model).run([])
     np.testing.assert_array_equal(places, [[1, 2]])
+
+
+@pytest.mark.parametrize("operator", ["Elu", "Selu", "HardSigmoid", "Celu"])
+@pytest.mark.parametrize(
+    "product",
+    [
+        "z = Gemm <transA = 1> (e, f)",
+        "z = Gemm <transA = 1> (e, b)",
+        "z = Gemm <transA = 1> (a, f)",
+        "t = Transpose (e) z = MatMul (t, f)",
+        "r = Gemm <transA = 1> (e, f) s = Transpose (r) g = Elu (s) z = Gemm <transA = 1, transB = 1> (g, f)",
+    ],
+)
+@pytest.mark.parametrize("end", ["w = Mul (z, u)", "w = Identity (z) v = Neg (u)"])
+def test_a_product_of_constants_is_right(preset: type[omb.Preset], operator: str, product: str, end: str) -> None:
+    numbers = np.random.default_rng(0)
+    named = {name: numbers.standard_normal((4, size)).astype(np.float32) for name, size in (("a", 2), ("b", 3))}
+    outputs = "float[p, q] w, float[1] v" if "v =" in end else "float[p, q] w"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g (float[1] u) => ({outputs}) {{
+        e = {operator} (a) f = {operator} (b) {product} {end} }}"""
+    )
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in named.items())
+    u = np.full(1, 2, np.float32)
+    right = ReferenceEvaluator(model).run(None, {"u": u})
+    prepared = preset.prepare(model, fallback="full")
+    for _ in range(2):
+        np.testing.assert_allclose(prepared.run(u)[0], right[0], rtol=1e-4, atol=1e-5)

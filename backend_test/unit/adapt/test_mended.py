@@ -256,6 +256,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Unsqueeze of no axes": parsed(
             18, "(float[2, 3] x) => (float[2, 3] y) <int64[0] axes = {}> { y = Unsqueeze (x, axes) }"
         ),
+        "LpPool with a window that ends beyond the image": single(
+            "LpPool", [(1, 1, 4)], opset=18, ceil_mode=1, kernel_shape=[3], strides=[3]
+        ),
         "Unique along the second axis": single("Unique", [(2, 3)], opset=11, axis=1),
         "Unique of 8 bits along an axis": parsed(
             18,

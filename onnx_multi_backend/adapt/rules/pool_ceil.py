@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: MaxPool that rounds its size up."""
+"""Rule: MaxPool and LpPool that round their size up."""
 
 from __future__ import annotations
 
@@ -12,29 +12,45 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 
 def pool_ceil(site: Site) -> Iterator[ModelProto]:
-    """Give the padding that makes as many windows when the size is rounded down; padding is never the greatest.
+    """Give the padding that makes as many windows when the size is rounded down; padding is never the greatest, and adds nothing to a norm.
 
     Source: MaxPool's documentation: a window that would start in the padding at the end is left out.
     """
-    shape, kernel = site.shape(site.input(0)), site.attribute("kernel_shape", [])
-    if not site.is_("MaxPool") or not site.attribute("ceil_mode", 0) or shape is None or None in shape[2:]:
+    if not site.is_("MaxPool", "LpPool") or not site.attribute("ceil_mode", 0):
         return
-    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT or 0 in shape[2:]:
+    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT or (ends := _ends(site)) is None:
         return
+    body = Body(site)
+    begins = pads_of(site, len(ends))[: len(ends)]
+    given = site.attributes("ceil_mode", "pads", "auto_pad")
+    if site.is_("LpPool"):
+        yield body.finish(body("LpPool", site.input(0), pads=[*begins, *ends], **given))
+        return
+    results = body("MaxPool", site.input(0), outputs=len(site.node.output), pads=[*begins, *ends], **given)
+    yield body.finish(*(result if wanted else "" for result, wanted in zip(results, site.node.output, strict=True)))
+
+
+def _ends(site: Site) -> list[int] | None:
+    """The padding behind each axis; None where it depends on a size that is not known."""
+    kernel = site.attribute("kernel_shape", [])
     count = len(kernel)
+    sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
     strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
     pads = pads_of(site, count)
+    if len(pads) != 2 * count or len(sizes) != count or 0 in sizes:
+        return None
     ends = []
-    for i, size in enumerate(shape[2:]):
-        assert size is not None
+    for i, size in enumerate(sizes):
         reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]
+        if size is None:
+            if end + stride - 1 >= reach:  # a window may start in the padding
+                return None
+            ends.append(end + stride - 1)
+            continue
         windows = -(-(size + begin + end - reach) // stride) + 1
         if (windows - 1) * stride >= size + begin:
             windows -= 1
         if windows < 1:
-            return
+            return None
         ends.append(max(0, (windows - 1) * stride + reach - size - begin))
-    body = Body(site)
-    given = site.attributes("ceil_mode", "pads", "auto_pad")
-    results = body("MaxPool", site.input(0), outputs=len(site.node.output), pads=[*pads[:count], *ends], **given)
-    yield body.finish(*(result if wanted else "" for result, wanted in zip(results, site.node.output, strict=True)))
+    return ends

@@ -206,6 +206,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Loop": step_defects.loop,
     "LpNormalization": form_defects.lp_normalization,
     "MatMulInteger": quantized_defects.matmul_integer,
+    "LpPool": window_defects.normed,
     "MaxPool": Several((window_defects.indexed, window_defects.pooled)),
     "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,

@@ -26,6 +26,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("ReduceL1", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
     "ReduceL2": frozenset({"noop_with_empty_axes"}),
     "AveragePool": frozenset({"ceil_mode"}),
+    "LpPool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
     "Mod": frozenset({"fmod"}),
 }

@@ -98,6 +98,16 @@ def averaged(site: Site) -> Defect | None:
     return None
 
 
+def normed(site: Site) -> Defect | None:
+    """Source: measured; it takes the mean of what is there and multiplies it by the size of a whole window."""
+    kernel = site.attribute("kernel_shape", [])
+    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT:
+        return None
+    if any(stride > 1 for stride in site.attribute("strides", [1] * len(kernel))):
+        return Defect("with ceil_mode=1, a last window that ends beyond the image counts as a whole one", wrong=True)
+    return None
+
+
 def column(site: Site) -> Defect | None:
     """Source: measured, with two threads or more; ConvInteger and QLinearConv use the same kernels."""
     if one_column(site):
