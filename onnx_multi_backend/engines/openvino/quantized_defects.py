@@ -37,11 +37,14 @@ def quantize_as_named(site: Site) -> Defect | None:
 
 
 def quantize_along(site: Site) -> Defect | None:
-    """Source: measured; with more axes, and along the last, it is right or refused."""
+    """Source: measured; where the sizes of the two axes differ it is refused when it runs."""
     shape, scales = site.shape(site.input(0)), site.shape(site.input(1))
-    if shape is None or None not in shape or len(shape) != 2 or site.attribute("axis", 1) % 2 or scales in ([], [1]):
+    if shape is None or scales in ([], [1]):
         return None
-    return Defect("where the shape is known only at run time, scales along axis 0 are taken along axis 1", wrong=True)
+    axis = site.attribute("axis", 1)
+    if not -len(shape) <= axis < len(shape) or axis % len(shape) == len(shape) - 1 or shape[axis] is not None:
+        return None
+    return Defect("of an axis whose size is known only at run time, scales are taken along the last one", wrong=True)
 
 
 def quantized_at_run_time(site: Site) -> Defect | None:
