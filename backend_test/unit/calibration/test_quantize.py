@@ -116,7 +116,7 @@ def test_no_model_leaves_slower_than_it_came(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(speed, "compare", as_fast(1.08))
     result = made(require_speedup=True)
     assert not result.report.quantized
-    assert result.report.reason == "int8 is not faster on this machine: 1.08 of float's time on OrtCpu"
+    assert result.report.reason == "int8 is not faster on this machine: 1.08 times the float model's time on OrtCpu"
     assert result.model == nets.convolutional()
     assert all(not node.op_type.startswith("Quantize") for node in result.model.graph.node)
 
