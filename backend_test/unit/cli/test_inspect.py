@@ -70,6 +70,14 @@ def test_the_presets_say_how_they_run_it(cli: Cli, saved: Save, newest: onnx.Mod
     assert "OrtCpu adapts it\n  ir_version: " in done.out
 
 
+def test_what_holds_for_several_presets_is_said_once(
+    cli: Cli, saved: Save, newest: onnx.ModelProto, ort_cpu: object
+) -> None:
+    done = cli("inspect", saved(newest), "--preset", "OrtCpu", "--preset", "Ort")
+    assert "OrtCpu, Ort (CPUExecutionProvider) adapt it\n  ir_version: " in done.out
+    assert done.out.count("  ir_version: ") == 1
+
+
 def test_a_preset_that_cannot_run_it_says_why(cli: Cli, saved: Save, openvino: object) -> None:
     strings = [models.tensor(name, ["N"], TensorProto.STRING) for name in "aby"]
     path = saved(models.one_node("StringConcat", strings[:2], strings[2:]))
