@@ -256,6 +256,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Unsqueeze of no axes": parsed(
             18, "(float[2, 3] x) => (float[2, 3] y) <int64[0] axes = {}> { y = Unsqueeze (x, axes) }"
         ),
+        "Unique along the second axis": single("Unique", [(2, 3)], opset=11, axis=1),
+        "Unique of 8 bits along an axis": parsed(
+            18,
+            "(float[6] x) => (int8[n] y, int64[n] i) { c = Cast <to = 3> (x) y, i = Unique <axis = 0, sorted = 0> (c) }",
+        ),
         "Unique in the order of occurrence": single("Unique", [(6,)], opset=11, sorted=0),
     },
     "ort": {
@@ -309,6 +314,8 @@ FEEDS: dict[str, list[list[Any]]] = {
     "MaxPool with Indices of 8 bits": [[np.float32([[[0, 0, 0, 0, 0, 3]]])]],
     "QuantizeLinear to a type that it names": [[np.float32([-20, -1, 0.3, 20])]],
     "Conv of constants": [[np.float32([x])] for x in (2, 3, 2)],
+    "Unique along the second axis": [[np.float32([[0, 0, 0], [0, 1, 1]])]],
+    "Unique of 8 bits along an axis": [[np.float32([3, 1, 3, 2, 1, 5])]],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }
 

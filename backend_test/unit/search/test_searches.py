@@ -245,3 +245,12 @@ def test_another_shape_is_explained_by_a_shape_that_moves() -> None:
     near = np.float32([1, 1 + 1.2e-7, 2])
     assert sensitive(model, [{"x": near}], [[np.float32([1, 2])]])
     assert not sensitive(model, [{"x": np.float32([1, 2, 3])}], [[np.float32([1, 2])]])
+
+
+@pytest.mark.parametrize(("kind", "told"), [("int64", True), ("float", False)])
+def test_the_logarithm_of_integers_is_not_specified_in_a_scan_either(kind: str, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g ({kind}[2, 3] x) => ({kind}[2, 1] y) {{
+        y = Scan <num_scan_inputs = 1, body = b ({kind}[3] r) => ({kind}[1] o) {{ o = ReduceLogSum (r) }}> (x) }}"""
+    )
+    assert bool(unspecified(model, [{}])) is told

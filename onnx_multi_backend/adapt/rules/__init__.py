@@ -70,6 +70,7 @@ from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.tile import tile
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
+from onnx_multi_backend.adapt.rules.unique_axis import unique_axis
 from onnx_multi_backend.adapt.rules.unique_order import unique_order
 from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
 from onnx_multi_backend.adapt.rules.version import convert_version
@@ -151,6 +152,7 @@ RULES: tuple[Rule, ...] = (
     tensor_scatter,
     tile,
     top_k_unsigned,
+    unique_axis,
     unique_order,
     unsqueeze_axes,
     expand_function,

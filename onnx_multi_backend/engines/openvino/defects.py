@@ -16,6 +16,7 @@ from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
+from onnx_multi_backend.adapt.rules.unique_axis import is_along_later_axis
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines import defect
@@ -163,9 +164,17 @@ def _tile(site: Site) -> Defect | None:
     )
 
 
+#: Of 8 bits.
+_BYTES = (TensorProto.BOOL, TensorProto.INT8, TensorProto.UINT8)
+
+
 def _unique(site: Site) -> Defect | None:
     if elements_in_order_alone(site):
         return Defect("sorted=0 gives zeros unless inverse_indices are requested", wrong=True)
+    if is_along_later_axis(site):
+        return Defect("along another axis than the first, equal slices are taken for different ones", wrong=True)
+    if site.attribute("axis") is not None and site.elem_type(site.input(0)) in _BYTES:
+        return Defect("along an axis, where elements of 8 bits are first and how often they are is wrong", wrong=True)
     return None
 
 
