@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import NodeProto
 
 from onnx_multi_backend.errors import DeviceError, DeviceUnavailableError, OptionError, OptionTypeError
-from onnx_multi_backend.host.devices import similar
+from onnx_multi_backend.host.devices import OPENVINO, similar
 from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.registry import get_preset, preset_class
@@ -113,7 +113,7 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
         head = "CUDA"
     if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
-            f"There is no device {device!r}.{similar(head, [*_ROUTES, 'GPU'])} Devices: CPU, CUDA[:N], GPU[:N], TENSORRT[:N], "
+            f"There is no device {device!r}.{_meant(device, head)} Devices: CPU, CUDA[:N], GPU[:N], TENSORRT[:N], "
             "OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass preset=NAME, for another execution provider "
             "preset='Ort' and provider_name=NAME."
         )
@@ -122,6 +122,13 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     if not prefix:
         return chosen, rest or None
     return chosen, f"{prefix}:{rest}" if rest else prefix
+
+
+def _meant(device: object, head: str) -> str:
+    """What a device string may have meant: OpenVINO's own ("AUTO", "NPU", "GPU.1"), or a name that is like it."""
+    if isinstance(device, str) and OPENVINO.knows(device):
+        return f" Did you mean {f'OPENVINO:{device.upper()}'!r}?"
+    return similar(head, [*_ROUTES, "GPU"])
 
 
 def _no_gpu(cuda: Availability, openvino: Availability) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,16 @@ _PRESETS = {
 
 #: Runs operators of a service and none of ONNX: ONNX Runtime lists it first on hosts without any other than the CPU's.
 _AZURE = "AzureExecutionProvider"
+
+
+#: Methods of ONNX Runtime's session that are not here, and what does their work.
+_INSTEAD = {
+    "io_binding": "session.prepared.bind(inputs), then run() on what it returns",
+    "run_with_iobinding": "session.prepared.bind(inputs), then run() on what it returns",
+    "run_with_ort_values": "session.prepared.bind(inputs), then run() on what it returns",
+    "run_async": "session.prepared.run_many(batches)",
+    "set_providers": "a new session with these providers",
+}
 
 
 class InferenceSession:
@@ -79,6 +89,15 @@ class InferenceSession:
         self._options = sess_options
         self._model: PreparedModel = get_preset(name).prepare(path_or_bytes, **{"fallback": "full", **options})
         self._tensors = {i.name: i.dtype for i in self._model.get_inputs() if i.onnx_type.startswith("tensor(")}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to use in place of a method of ONNX Runtime's session."""
+            instead = f" Use {_INSTEAD[name]}." if name in _INSTEAD else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}.{instead}", name=name, obj=self
+            )
 
     @property
     def prepared(self) -> PreparedModel:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,25 @@ def test_a_session_is_used_as_onnx_runtimes(
     assert ours.prepared.preset == preset.name
     assert ours.get_providers()
     assert ours.get_provider_options().keys() == set(ours.get_providers())
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("io_binding", r"Use session\.prepared\.bind"),
+        ("run_with_iobinding", r"Use session\.prepared\.bind"),
+        ("run_async", r"Use session\.prepared\.run_many"),
+        ("no_such_method", "'no_such_method'"),
+    ],
+)
+def test_a_method_that_is_not_there_names_what_to_use(ort_cpu: type[omb.Preset], name: str, instead: str) -> None:
+    session = omb.InferenceSession(two_outputs().SerializeToString())
+    assert not hasattr(session, name)
+    with pytest.raises(AttributeError, match=f"has no attribute {name!r}") as caught:
+        getattr(session, name)
+    assert re.search(instead, str(caught.value))
+    assert ("Use" in str(caught.value)) == (name in inference_session._INSTEAD)
+    assert hasattr(session.prepared, instead.rpartition(".")[2]) or name == "no_such_method"
 
 
 def test_the_first_provider_that_can_be_used_decides(ort_cpu: type[omb.Preset]) -> None:

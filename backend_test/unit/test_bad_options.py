@@ -62,6 +62,8 @@ WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "threads as bool": ("OrtCpu", {"intra_op_num_threads": True}, omb.OptionTypeError, "True was given"),
     "no threads": ("OrtCpu", {"inter_op_num_threads": 0}, omb.OptionError, "at least 1"),
     "negative threads": ("OrtOpenvino", {"intra_op_num_threads": -1}, omb.OptionError, "at least 1; -1 was given"),
+    "a misspelt option": ("OrtCpu", {"fallbak": "none"}, omb.OptionError, r"'fallbak'\. Did you mean 'fallback'\?"),
+    "a misspelt option of Openvino": ("Openvino", {"precison": "f32"}, omb.OptionError, r"Did you mean 'precision'\?"),
     "precision": ("Openvino", {"precision": "f8"}, omb.OptionError, "precision is one of 'f32', 'f16', 'bf16'"),
     "hint": ("Openvino", {"performance_hint": "FAST"}, omb.OptionError, "performance_hint is one of 'LATENCY'"),
     "property in lower case": ("Openvino", {"num_streams": 1}, omb.OptionError, "no option 'num_streams'.*in capitals"),
@@ -103,7 +105,7 @@ SESSION: dict[str, tuple[Any, type[Exception], str]] = {
     "unknown name": (
         {"intra_op_threads": 1},
         omb.OptionError,
-        "no session option 'intra_op_threads'.*intra_op_num_threads",
+        r"no session option 'intra_op_threads'\. Did you mean '\w+_num_threads'\? Known: .*intra_op_num_threads",
     ),
     "wrong type": ({"intra_op_num_threads": "two"}, omb.OptionTypeError, "'intra_op_num_threads'.*'two' was given"),
     "unknown word": (

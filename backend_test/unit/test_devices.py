@@ -309,6 +309,9 @@ def test_a_gpu_is_nvidias_unless_openvino_alone_has_one(ort_cpu: type[omb.Preset
 def test_an_unknown_name_says_what_it_may_have_meant(ort_cpu: type[omb.Preset]) -> None:
     with pytest.raises(omb.DeviceError, match=r"no device 'openvin'\. Did you mean 'OPENVINO'\?"):
         omb.prepare(models.relu(), "openvin")
+    for device, meant in (("NPU", "NPU"), ("auto", "AUTO"), ("HETERO:GPU,CPU", "HETERO:GPU,CPU"), ("GPU.1", "GPU.1")):
+        with pytest.raises(omb.DeviceError, match=rf"no device '{device}'\. Did you mean 'OPENVINO:{meant}'\?"):
+            omb.prepare(models.relu(), device)
     with pytest.raises(omb.DeviceError, match=r"for another execution provider preset='Ort' and provider_name=NAME"):
         omb.prepare(models.relu(), "DmlExecutionProvider")
     named = omb.prepare(models.relu(), preset="Ort", provider_name="CPUExecutionProvider")

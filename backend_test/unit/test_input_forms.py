@@ -64,6 +64,18 @@ def test_a_model_without_inputs_runs_on_an_empty_list_or_mapping(engine: type[om
         np.testing.assert_array_equal(rep.run(inputs)[0], [2, 4])
 
 
+def test_what_is_wrong_with_an_input_is_said_with_a_cure(ort_cpu: type[omb.Preset]) -> None:
+    rep = ort_cpu.prepare(models.relu((1, 3)))
+    with pytest.raises(
+        omb.InputError, match=r"list given where a numpy array is needed.*numpy\.array\(value, 'float32'\)"
+    ):
+        rep.run({"x": [[1.0, 2.0, 3.0]]})
+    with pytest.raises(omb.InputError, match=r"has no input 'X'\. Did you mean 'x'\? Its inputs are x: tensor"):
+        rep.run({"X": A})
+    with pytest.raises(omb.InputError, match="input 'x' missing"):
+        rep.run({})
+
+
 def test_an_input_with_a_default_can_be_left_out_or_given_by_name(ort_cpu: type[omb.Preset]) -> None:
     made = models.model(
         [models.node("Sub", ["a", "b"], ["y"])],

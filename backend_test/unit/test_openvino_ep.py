@@ -229,7 +229,7 @@ def test_openvino_computes_a_quantized_model_in_int8(openvino: type[omb.Preset])
 
 
 def test_int8_on_a_model_without_qdq_nodes_warns(openvino_ep: type[omb.Preset]) -> None:
-    with pytest.warns(omb.PresetWarning, match="no QuantizeLinear nodes.*quantize_static"):
+    with pytest.warns(omb.PresetWarning, match="no QuantizeLinear nodes.*calibration.quantize"):
         rep = omb.OrtOpenvinoInt8Backend(models.relu())
     np.testing.assert_array_equal(rep.run(np.float32([[-1, 0, 1]]))[0], [[0, 0, 1]])
     with warnings.catch_warnings():

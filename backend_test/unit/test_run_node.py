@@ -160,7 +160,7 @@ def test_wrong_inputs_are_refused(engine: type[omb.Preset]) -> None:
     for inputs in ([A], [A, B, B], A):
         with pytest.raises(omb.InputError, match="Sub has the inputs a, b; [13] values given"):
             engine.run_node(node, inputs)
-    with pytest.raises(omb.InputError, match="Sub: 'b' missing"):
+    with pytest.raises(omb.InputError, match="Sub: input 'b' missing"):
         engine.run_node(node, {"a": A})
     with pytest.raises(omb.InvalidModelError, match="Sub"):
         engine.run_node(node, [A, B.astype(np.int64)])

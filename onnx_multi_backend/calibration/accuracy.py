@@ -90,7 +90,17 @@ def is_near(output: OutputError, cosine: float) -> bool:
     """Whether an output has a cosine, and noise of at most twice what goes with it where the noise is the only error."""
     if cosine <= 0 or output.cosine < cosine:
         return output.cosine >= cosine
-    return output.sqnr == math.inf or 10 ** (-output.sqnr / 10) <= 2 * (1 / cosine**2 - 1) + 1e-9
+    return output.sqnr == math.inf or 10 ** (-output.sqnr / 10) <= _most_noise(cosine)
+
+
+def least_sqnr(cosine: float) -> float:
+    """The signal-to-quantization-noise ratio in dB that `is_near` asks for; none where the cosine is 0 or below."""
+    return -10 * math.log10(_most_noise(cosine)) if cosine > 0 else -math.inf
+
+
+def _most_noise(cosine: float) -> float:
+    """Twice the noise-to-signal ratio that goes with a cosine."""
+    return 2 * (1 / cosine**2 - 1) + 1e-9
 
 
 class Reference:

@@ -94,9 +94,12 @@ class Int8Check:
             for node in setting.nodes:
                 why = f": {node.cause}. {node.cure}" if node.cause else ", for a reason that is not known"
                 lines.append(f"  {node.op_type} {node.node!r} differs by {node.steps:.3g} steps{why}")
+        advice: dict[str, list[str]] = {}
+        for setting in self.settings:
             if setting.has_no_cause:
-                lines.append(f"  {_EDGES if setting.steps <= _AT_EDGES else self._beyond_layers()}")
-        return "\n".join(lines)
+                said = _EDGES if setting.steps <= _AT_EDGES else self._beyond_layers()
+                advice.setdefault(said, []).append(setting.setting)
+        return "\n".join([*lines, *(f"{'; '.join(names)}: {said}" for said, names in advice.items())])
 
     def _beyond_layers(self) -> str:
         """What to do where engines differ by much, and in no layer."""

@@ -11,7 +11,7 @@ from typing import Any
 from onnx import ModelProto
 
 from onnx_multi_backend.calibration import speed
-from onnx_multi_backend.calibration.accuracy import Accuracy, Metric, MetricDrop, Reference, is_near
+from onnx_multi_backend.calibration.accuracy import Accuracy, Metric, MetricDrop, Reference, is_near, least_sqnr
 from onnx_multi_backend.calibration.batches import Spool, read
 from onnx_multi_backend.calibration.collecting import collect
 from onnx_multi_backend.calibration.layers import Layer, comparable, excluded, find_layers, with_sensitivity
@@ -57,6 +57,8 @@ class Limits:
 
     def __str__(self) -> str:
         parts = [] if self.min_cosine is None else [f"a cosine of {self.min_cosine:g}"]
+        if self.min_cosine is not None and self.min_cosine > 0:
+            parts.append(f"an SQNR of {least_sqnr(self.min_cosine):.1f} dB")
         return " and ".join(parts + ([] if self.max_drop is None else [f"a drop of at most {self.max_drop:g}"]))
 
 
@@ -133,7 +135,7 @@ class Quantization:
         ratio = speed.compare(_run(best, feeds), lambda: self._plain.run(feeds))
         if require_speedup and not ratio.faster:
             noise = f", which noise may make ({ratio.low:.2f} to {ratio.high:.2f})" if ratio.median < 1 else ""
-            reason = f"int8 is not faster on this machine: {ratio.median:.2f} of float's time on {self._target.preset}{noise}"
+            reason = f"int8 is not faster on this machine: {ratio.median:.2f} times the float model's time on {self._target.preset}{noise}"
             return self._stays_float(reason, best.accuracy, ratio)
         return self._proven(best, ratio)
 

@@ -114,7 +114,7 @@ class QuantizationReport:
             return f"stays float: {self.reason}"
         if self.speed is None:
             return f"is quantized for {self.target}, which cannot be timed here"
-        return f"is quantized for {self.target}: {self.speed.median:.2f} of float's time on {self.preset}"
+        return f"is quantized for {self.target}: {self.speed.median:.2f} times the float model's time on {self.preset}"
 
 
 def _finite(value: object) -> object:

@@ -29,7 +29,7 @@ def show(report: Report, comparison: Comparison | None = None) -> None:
     _show_table(report)
     _show_failures(report)
     for gain in summary.gains(report)[:_GAINS]:
-        console.line(f"looser: {gain}")
+        console.line(f"with a looser limit: {gain}")
     for notice in summary.notices(report):
         console.line(f"note: {console.one_line(notice)}")
     if comparison is not None:

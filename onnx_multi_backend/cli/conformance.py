@@ -61,7 +61,7 @@ def conformance(
     context: typer.Context,
     *,
     reports: Annotated[
-        list[Path] | None, typer.Argument(metavar="[REPORT.json ...]", help="With --merge: the reports to join.")
+        list[Path] | None, typer.Argument(metavar="REPORT.json", help="With --merge: the reports to join.")
     ] = None,
     preset: arguments.PresetNames = None,
     backend: Annotated[
@@ -80,7 +80,10 @@ def conformance(
     operator: Annotated[
         list[str] | None, _option("--operator", metavar="NAME", help="Only cases with this operator; repeatable.")
     ] = None,
-    kind: Annotated[list[Kind] | None, _option("--kind", help="Only cases of this kind; repeatable.")] = None,
+    kind: Annotated[
+        list[Kind] | None,
+        _option("--kind", metavar="KIND", help=f"Only cases of this kind: {', '.join(KINDS)}; repeatable."),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes at once; by default the cores.")
     ] = None,

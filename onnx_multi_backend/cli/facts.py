@@ -15,6 +15,8 @@ from onnx_multi_backend.models.own_file import is_in
 from onnx_multi_backend.models.tensors import TensorInfo, tensor_info
 
 _EXTERNAL = 1  # TensorProto.DataLocation
+#: Inputs with a default that are shown: before IR version 4 every weight is one.
+_DEFAULTS = 10
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,10 @@ def show(model: ModelFacts) -> None:
         if infos or title != "Inputs with a default":
             console.line()
             console.heading(title)
-            console.facts([(i.name, f"{i.onnx_type} {shape(i)}") for i in infos] or [("none", "")])
+            shown = infos[:_DEFAULTS] if title == "Inputs with a default" else infos
+            console.facts([(i.name, f"{i.onnx_type} {shape(i)}") for i in shown] or [("none", "")])
+            if len(shown) < len(infos):
+                console.line(f"and {len(infos) - len(shown)} more, which --json lists", indent=2)
 
 
 def to_json(model: ModelFacts) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -176,19 +176,35 @@ def _show(answers: Sequence[_Answer]) -> None:
         runs = "unknown" if a.interrupted else "yes" if a.runs else "no"
         rows.append([a.label, runs, nodes or folded, str(len(a.adaptations)) if a.runs else "-"])
     console.table(["Preset", "Runs", "Nodes", "Adaptations"], rows)
+    told: dict[_Detail, list[str]] = {}
     for a in answers:
-        _detail(f"{a.label} was interrupted" if a.interrupted else f"{a.label} does not run it", a.reasons)
-        _detail(f"{a.label}, note", a.notes)
-        _detail(f"{a.label} adapts it", _adaptations(a.adaptations))
-        _detail(f"{a.label} runs {len(a.elsewhere)} of {len(a.placement)} nodes elsewhere", _elsewhere(a.elsewhere))
-
-
-def _detail(title: str, lines: Sequence[str]) -> None:
-    if lines:
+        for detail in _details(a):
+            told.setdefault(detail, []).append(a.label)
+    for (one, several, lines), labels in told.items():
         console.line()
-        console.heading(title)
+        console.heading(f"{', '.join(labels)}{one if len(labels) == 1 else several}")
         for text in lines:
             console.line(console.one_line(text), indent=2)
+
+
+class _Detail(NamedTuple):
+    """What is to be said about a preset, or in the same words about several."""
+
+    one: str
+    several: str
+    lines: tuple[str, ...]
+
+
+def _details(a: _Answer) -> list[_Detail]:
+    refused = (" was interrupted", " were interrupted") if a.interrupted else (" does not run it", " do not run it")
+    elsewhere = f"{len(a.elsewhere)} of {len(a.placement)} nodes elsewhere"
+    found = [
+        _Detail(*refused, tuple(a.reasons)),
+        _Detail(", note", ", note", tuple(a.notes)),
+        _Detail(" adapts it", " adapt it", tuple(_adaptations(a.adaptations))),
+        _Detail(f" runs {elsewhere}", f" run {elsewhere}", tuple(_elsewhere(a.elsewhere))),
+    ]
+    return [detail for detail in found if detail.lines]
 
 
 def _adaptations(adaptations: Sequence[Adaptation]) -> list[str]:

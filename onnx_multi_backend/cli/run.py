@@ -117,7 +117,7 @@ def run(
         if not random:
             raise
         raise RunError(
-            f"{error} The inputs were drawn at random ({drawn}); give what the model needs with --input NAME=FILE, --shape or "
+            f"{str(error).rstrip('.')}. The inputs were drawn at random ({drawn}); give what the model needs with --input NAME=FILE, --shape or "
             "--dim."
         ) from error
     named = dict(zip((info.name for info in prepared.get_outputs()), results, strict=True))

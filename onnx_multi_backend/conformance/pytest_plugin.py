@@ -144,7 +144,7 @@ class _Reporter:
             results = backend.results.values()
             counts = ", ".join(f"{count} {label}" for label, count in summarize(results).items())
             terminalreporter.section(f"ONNX conformance: {name}")
-            terminalreporter.write_line(f"{len(results)} cases: {counts}")
+            terminalreporter.write_line(f"{len(results)} case{'' if len(results) == 1 else 's'}: {counts}")
             if backend.baseline:
                 terminalreporter.write_line(_compared(backend, backend.baseline, self._update))
             coverage = coverage_headline if terminalreporter.verbosity < 0 else coverage_text

@@ -66,7 +66,10 @@ def _feeds(node: NodeProto, inputs: Any) -> tuple[NodeProto, dict[str, Any]]:
         if unknown := [name for name in named if name not in outer]:
             raise InputError(f"{node.op_type} has no input {', '.join(map(repr, unknown))}. Its inputs are {listed}.")
         if missing := [name for name in present if name not in named]:
-            raise InputError(f"{node.op_type}: {', '.join(map(repr, missing))} missing. Its inputs are {listed}.")
+            what = "input" if len(missing) == 1 else "inputs"
+            raise InputError(
+                f"{node.op_type}: {what} {', '.join(map(repr, missing))} missing. Its inputs are {listed}."
+            )
     else:
         values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         names = list(node.input) if len(values) == len(node.input) else present

@@ -11,7 +11,7 @@ from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.host import devices
-from onnx_multi_backend.host.devices import Device, Problem
+from onnx_multi_backend.host.devices import Device, Problem, similar
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.presets import precision
 from onnx_multi_backend.presets.base import Preset
@@ -52,9 +52,10 @@ class OpenvinoBackend(Preset):
         """OpenVINO's properties are in capitals; the device checks the value."""
         if not name.isupper():
             own = [o.name for o in cls.options]
-            known = ", ".join(["device", *own, *(o.name for o in COMMON if o.name not in own)])
+            names = ["device", *own, *(o.name for o in COMMON if o.name not in own)]
+            known, meant = ", ".join(names), similar(name, names)
             raise OptionError(
-                f"{cls.name} has no option {name!r}. Its options are {known}, and OpenVINO's properties in capitals, "
+                f"{cls.name} has no option {name!r}.{meant} Its options are {known}, and OpenVINO's properties in capitals, "
                 "such as INFERENCE_NUM_THREADS, NUM_STREAMS or ENABLE_CPU_PINNING."
             )
         return check_property(cls.name, name, value)

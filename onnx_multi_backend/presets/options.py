@@ -13,6 +13,7 @@ from typing import Any
 
 from onnx_multi_backend.engines.placement import FALLBACKS
 from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.host.devices import similar
 
 REQUIRED: Any = inspect.Parameter.empty
 
@@ -195,7 +196,8 @@ def settle(
             listed = ", ".join(["device", *known])
             mappings = " or ".join(o for o in ("session_options", "provider_options") if o in known)
             engines = f" ONNX Runtime's own options go into {mappings}." if mappings else ""
-            raise OptionError(f"{preset} has no option {name!r}. Its options are {listed}.{engines}")
+            meant = similar(name, ["device", *known])
+            raise OptionError(f"{preset} has no option {name!r}.{meant} Its options are {listed}.{engines}")
     for option in known.values():
         if option.name not in settled:
             if option.default is REQUIRED:

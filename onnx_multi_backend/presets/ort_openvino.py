@@ -220,7 +220,7 @@ class OrtOpenvinoInt8Backend(OrtOpenvinoBackend):
         if loaded is not None and not is_quantized(loaded.proto):
             warn(
                 f"{cls.name}: {loaded.label} has no QuantizeLinear nodes, so nothing of it runs in int8. Quantize it "
-                "first (onnxruntime.quantization.quantize_static), or use OrtOpenvinoFloat.",
+                "first (onnx_multi_backend.calibration.quantize), or use OrtOpenvinoFloat.",
                 PresetWarning,
             )
         return super().make_target(settings, device, loaded)

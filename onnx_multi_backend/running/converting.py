@@ -104,8 +104,9 @@ def _as_array(value: Any, slot: Slot, where: str) -> np.ndarray[Any, Any]:
             raise InputError(
                 f"{where}: numpy cannot read this {type(value).__name__}: {error}. Copy it to the CPU first."
             ) from error
+    cure = "" if slot.dtype is None else f" Make one of a list with numpy.array(value, {str(slot.dtype)!r})."
     raise InputError(
-        f"{where}: a numpy array (or anything with __dlpack__ or __array__) is wanted, {type(value).__name__} given."
+        f"{where}: {type(value).__name__} given where a numpy array is needed, or an object with __dlpack__ or __array__.{cure}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend.errors import InputError
+from onnx_multi_backend.host.devices import similar
 from onnx_multi_backend.models.tensors import TensorInfo, numpy_dtype
 from onnx_multi_backend.running.converting import adopted_array, convert
 from onnx_multi_backend.running.slots import Slot
@@ -95,12 +96,14 @@ class FeedMaker:
         unknown = [name for name in named if name not in self._by_name]
         if unknown:
             raise InputError(
-                f"{self._label} has no input {', '.join(map(repr, unknown))}. Its inputs are {self._list_inputs()}."
+                f"{self._label} has no input {', '.join(map(repr, unknown))}.{similar(str(unknown[0]), self._by_name)} "
+                f"Its inputs are {self._list_inputs()}."
             )
         missing = [s.name for s in self._slots if s.name not in named]
         if missing:
             raise InputError(
-                f"{self._label}: {', '.join(map(repr, missing))} missing. Its inputs are {self._list_inputs()}."
+                f"{self._label}: {'input' if len(missing) == 1 else 'inputs'} {', '.join(map(repr, missing))} missing. "
+                f"Its inputs are {self._list_inputs()}."
             )
         feeds: dict[str, Any] = {}
         adopted = False

@@ -28,13 +28,13 @@ class Column(NamedTuple):
     cell: Callable[[Report, Measurement], str]
 
 
-#: How much slower a configuration is than the best one: "vs smallest" where memory is the objective.
+#: How much slower a configuration is than the best one: "vs smallest" where memory is the objective, "vs chosen" of a search.
 TIMES_THE_BEST = "vs fastest"
 
 
 def _times_best(report: Report, m: Measurement) -> str:
     if m is report.best:
-        return "1 (best)"
+        return "1 (chosen)" if report.kind == "tune" else "1 (best)"
     found = times_the_best(report, m)
     return NONE if found is None else ratio_text(found)
 
@@ -91,5 +91,6 @@ def columns_of(report: Report, columns: Sequence[Column] = COLUMNS) -> list[Colu
     first = {"latency": "Median", "throughput": "Runs/s", "memory": "Memory"}[report.objective]
     order = [first, TIMES_THE_BEST]
     found = sorted(found, key=lambda c: order.index(c.name) if c.name in order else len(order))
-    name = f"vs {OBJECTIVES[report.objective].better}"
+    # the setup that tune chooses has the fewest options of those that noise makes equal
+    name = "vs chosen" if report.kind == "tune" else f"vs {OBJECTIVES[report.objective].better}"
     return [c._replace(name=name) if c.name == TIMES_THE_BEST else c for c in found]

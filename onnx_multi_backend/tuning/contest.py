@@ -159,7 +159,8 @@ class Contest:
         times = interval.median
         what = {"memory": "memory", "throughput": "time per run"}.get(self._objective, "time")
         noise = ", which noise could make" if interval.low <= 1 <= interval.high < math.inf else ""
-        noise = noise or (", roughly" if math.isinf(interval.high) else "")
+        if math.isinf(interval.high):  # one that seems faster is dropped only because that is not sure
+            noise = ", roughly" if times >= 1 else ", in too few rounds in turn to be sure"
         trial.lose(best, times, f"{times:.2f} times the {what} of {best.candidate.name}{noise}")
         self._trials.release(trial)
 

@@ -22,7 +22,7 @@ from onnx_multi_backend.measuring.figures import (
 from onnx_multi_backend.measuring.intervals import Interval
 from onnx_multi_backend.tuning.measurement import Measurement, Outcome
 from onnx_multi_backend.tuning.objectives import defaults, objective_of, ran, times_the_best
-from onnx_multi_backend.tuning.report import Report
+from onnx_multi_backend.tuning.report import NOISY, Report
 
 #: The preset that all others are held to.
 COMMON = "OrtCpu"
@@ -124,6 +124,12 @@ def notices(report: Report) -> list[str]:
     if report.best is not None and report.noisy and not any("machine was noisy" in note for note in report.notes):
         found.append(
             f"The machine was too noisy: times of {report.best.name} differ by {share_text(report.best.noise)}. "
+            "Measure again while nothing else runs."
+        )
+    elif rough := [m for m in report.equals if m.noise > NOISY]:
+        worst = max(rough, key=lambda m: m.noise)
+        found.append(
+            f"Times of {worst.name} differ by {share_text(worst.noise)}: it cannot be told whether it is slower. "
             "Measure again while nothing else runs."
         )
     if not report.reference:

@@ -15,6 +15,8 @@ import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
 from onnx_multi_backend.calibration import calibrate, check_int8, quantize, to_qdq
+from onnx_multi_backend.calibration.accuracy import Accuracy, OutputError, is_near
+from onnx_multi_backend.calibration.choosing import Limits
 from onnx_multi_backend.calibration.disagreements import difference
 from onnx_multi_backend.models import loading
 
@@ -75,10 +77,16 @@ def test_weights_in_large_files_and_behind_links_are_read(tmp_path: Path, monkey
 
 
 def test_a_result_of_another_size_is_not_near() -> None:
-    from onnx_multi_backend.calibration.accuracy import OutputError, is_near
-
     assert not is_near(OutputError("y", 1.0, 3.5, 30.0), 0.99)  # a third of it
     assert is_near(OutputError("y", 0.995, 19.0, 0.1), 0.99)
+
+
+def test_a_limit_says_how_much_noise_it_allows() -> None:
+    """A model with a cosine above the limit and too much noise is not told to lack the cosine alone."""
+    assert str(Limits(0.99, None)) == "a cosine of 0.99 and an SQNR of 13.9 dB"
+    assert not Limits(0.99, None).hold(Accuracy((OutputError("y", 0.998, 13.8, 2.0),), None))
+    assert Limits(0.99, None).hold(Accuracy((OutputError("y", 0.998, 14.0, 2.0),), None))
+    assert str(Limits(-1, 0.1)) == "a cosine of -1 and a drop of at most 0.1"
 
 
 def test_an_output_that_is_an_input_stays_what_it_is() -> None:

@@ -116,7 +116,7 @@ def test_no_model_leaves_slower_than_it_came(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(speed, "compare", as_fast(1.08))
     result = made(require_speedup=True)
     assert not result.report.quantized
-    assert result.report.reason == "int8 is not faster on this machine: 1.08 of float's time on OrtCpu"
+    assert result.report.reason == "int8 is not faster on this machine: 1.08 times the float model's time on OrtCpu"
     assert result.model == nets.convolutional()
     assert all(not node.op_type.startswith("Quantize") for node in result.model.graph.node)
 
@@ -233,13 +233,17 @@ def test_a_layer_that_another_setting_computes_wrongly_is_named(monkeypatch: pyt
 
 def test_a_difference_without_a_layer_that_causes_it_says_what_to_do() -> None:
     edge, far, good = SettingCheck("OrtCpu, basic", 1.4), SettingCheck("Openvino", 40.0), SettingCheck("OrtCpu", 0.0)
-    lines = str(Int8Check((edge, far, good))).splitlines()
+    also = SettingCheck("OrtOpenvino", 30.0)
+    lines = str(Int8Check((edge, far, good, also))).splitlines()
     assert lines[0] == "OrtCpu, basic: differs by 1.4 steps of the last quantization"
-    assert "at the edge of a step" in lines[1]
-    assert "Nothing is to be done" in lines[1]
-    assert "Compare the accuracy" in lines[3]
-    assert lines[3].endswith("or choose what agrees: OrtCpu.")
-    assert lines[4:] == ["OrtCpu: agrees"]
+    assert lines[2] == "OrtCpu: agrees"
+    assert lines[4].startswith("OrtCpu, basic: No layer differs")
+    assert "at the edge of a step" in lines[4]
+    assert "Nothing is to be done" in lines[4]
+    assert lines[5].startswith("Openvino; OrtOpenvino: No layer differs")
+    assert "Compare the accuracy" in lines[5]
+    assert lines[5].endswith("or choose what agrees: OrtCpu.")
+    assert len(lines) == 6
     refused = SettingCheck("Openvino", math.inf, "no")
     named = SettingCheck("Openvino", 3.0, nodes=(NodeDisagreement("conv0", "Conv", 3.0),))
     assert "by itself" not in str(Int8Check((refused, named)))

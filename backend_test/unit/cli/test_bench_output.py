@@ -54,9 +54,9 @@ def test_what_a_looser_limit_gains(capsys: pytest.CaptureFixture[str]) -> None:
     slow = made.measured("slow", 0.02, outcome=Outcome.NOT_ALLOWED, float32=False, options={"a": 2})
     show(made.report([made.measured("A", 0.01), bf16, slow], chosen="A"))
     out = capsys.readouterr().out
-    assert "looser: bf16 would take 0.45" in out
+    assert "with a looser limit: bf16 would take 0.45" in out
     assert "largest error 0.01, cosine 0.999800: --min-cosine 0.999 allows it" in out
-    assert "looser: slow" not in out
+    assert "with a looser limit: slow" not in out
 
 
 def test_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:

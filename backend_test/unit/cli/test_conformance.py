@@ -316,7 +316,7 @@ def test_regressions_of_what_is_in_no_report_are_an_error(cli: Cli, tmp_path: Pa
     done = cli("conformance", *toy, "-k", "test_add_cpu", *compare)
     assert done.code == 2
     assert done.err.splitlines()[-1].startswith("error: --fail-on regressions: no case of a backend of the same name")
-    assert "1 cases of examples.toy_backend.ToyBackend are in the old report alone" in done.out
+    assert "1 case of examples.toy_backend.ToyBackend in the old report alone" in done.out
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -47,12 +48,34 @@ def test_the_facts_of_a_model(cli: Cli, saved: Save) -> None:
     assert lines[lines.index("Outputs") + 1] == "y tensor(float) [N, 2]"
 
 
+def test_many_inputs_with_a_default_are_cut(cli: Cli, saved: Save) -> None:
+    """Before IR version 4 every weight is one."""
+    model = models.linear()
+    for i in range(12):
+        model.graph.initializer.append(numpy_helper.from_array(np.float32([i]), f"w{i}"))
+        model.graph.input.append(models.tensor(f"w{i}", [1]))
+    path = saved(model)
+    lines = [" ".join(line.split()) for line in cli("inspect", path, "--preset", "OrtCpu").out.splitlines()]
+    first = lines.index("Inputs with a default") + 1
+    assert lines[first + 9 : first + 11] == ["w9 tensor(float) [1]", "and 2 more, which --json lists"]
+    listed = json.loads(cli("inspect", path, "--preset", "OrtCpu", "--json").out)
+    assert "w11" in json.dumps(listed["model"])
+
+
 def test_the_presets_say_how_they_run_it(cli: Cli, saved: Save, newest: onnx.ModelProto) -> None:
     done = cli("inspect", saved(newest), "--preset", "OrtCpu")
     assert done.code == 0
     row = next(line for line in done.out.splitlines() if line.startswith("OrtCpu "))
     assert row.split() == ["OrtCpu", "yes", "1", "on", "CPUExecutionProvider", "1"]
     assert "OrtCpu adapts it\n  ir_version: " in done.out
+
+
+def test_what_holds_for_several_presets_is_said_once(
+    cli: Cli, saved: Save, newest: onnx.ModelProto, ort_cpu: object
+) -> None:
+    done = cli("inspect", saved(newest), "--preset", "OrtCpu", "--preset", "Ort")
+    assert "OrtCpu, Ort (CPUExecutionProvider) adapt it\n  ir_version: " in done.out
+    assert done.out.count("  ir_version: ") == 1
 
 
 def test_a_preset_that_cannot_run_it_says_why(cli: Cli, saved: Save, openvino: object) -> None:

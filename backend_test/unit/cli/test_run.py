@@ -215,7 +215,7 @@ def test_the_preset_and_its_options_can_be_chosen(cli: Cli, relu: Path) -> None:
     ("arguments", "message"),
     [
         ([], "Give the inputs with --input NAME=FILE, or --random. a: tensor(float)[N, 3]; b: "),
-        (["--input", "a=a.npy"], "'b' missing"),
+        (["--input", "a=a.npy"], "input 'b' missing. Its inputs are"),
         (["--input", "a.npy"], "--input a.npy: which input? Write --input NAME=a.npy. The model's inputs: a: "),
         (["--input", "a=a.npy", "--input", "a=a.npy"], "--input a=a.npy: the input 'a' is given twice."),
         (["--input", "c=a.npy", "--random"], "has no input 'c'"),
@@ -324,7 +324,7 @@ def test_what_was_drawn_is_told_where_it_does_not_fit(cli: Cli, saved: Save) -> 
     )
     error = cli("run", saved(made), "--random").error()
     assert (
-        "drawn at random (a: [1, 3], b: [2, 16]); give what the model needs with --input NAME=FILE, --shape or --dim."
+        ". The inputs were drawn at random (a: [1, 3], b: [2, 16]); give what the model needs with --input NAME=FILE, --shape or --dim."
         in error
     )
     assert cli("run", saved(made), "--random", "--dim", "y=3").code == 0

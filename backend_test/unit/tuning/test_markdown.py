@@ -77,3 +77,7 @@ def test_a_ratio_says_what_it_is_a_multiple_of(objective: str, words: str) -> No
     assert f"| {words} |" in " ".join(render(report).split())
     assert words in report.to_html()
     assert "Times the best" not in report.to_html()
+    assert "1 (best)" in render(report)
+    searched = replace(report, kind="tune")
+    assert "| vs chosen |" in " ".join(render(searched).split())
+    assert "1 (chosen)" in render(searched)

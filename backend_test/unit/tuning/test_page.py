@@ -11,6 +11,7 @@ import pytest
 
 from backend_test.unit.tuning import made
 from onnx_multi_backend.measuring.figures import power_tick, seconds_text
+from onnx_multi_backend.tuning import summary
 from onnx_multi_backend.tuning.comparing import compare
 from onnx_multi_backend.tuning.differences import Difference, Limits
 from onnx_multi_backend.tuning.measurement import Outcome
@@ -55,6 +56,14 @@ def test_notices() -> None:
     page = render(noisy)
     for words in ("drawn at random (", "too noisy", "no reference", "a &lt;note&gt;"):
         assert words in page
+
+
+def test_a_tie_that_noise_alone_makes_says_so() -> None:
+    quiet, wild = made.measured("A"), made.measured("B", noise=0.6, seed=3)
+    (notice,) = summary.notices(made.report([quiet, wild], chosen="A"))
+    assert notice.startswith("Times of B differ by ")
+    assert "it cannot be told whether it is slower" in notice
+    assert summary.notices(made.report([quiet, made.measured("B", seed=2)], chosen="A")) == []
 
 
 @pytest.mark.parametrize("report", [made.bench(), made.tune(60)], ids=["bench", "tune"])

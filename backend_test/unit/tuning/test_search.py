@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -203,6 +204,24 @@ def test_the_budget_is_kept(seconds: float, budget: float) -> None:
     if seconds < 0.5:
         assert search.measured_again
         assert search.best.candidate.choices
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (0.007, r"0\.\d\d times the time of \w+, in too few rounds in turn to be sure"),
+        (0.02, r"[12]\.\d\d times the time of \w+, roughly"),
+    ],
+)
+def test_what_is_dropped_without_rounds_in_turn_is_not_said_to_be_slower_for_sure(times: float, words: str) -> None:
+    lane = SimulatedLane(lambda preset, options: times if options else 0.01, 0.0, exact)
+    trials = Trials(lambda: lane, Limits(), examples=1, shared=True, alone=False, clock=lambda: lane.now[0])
+    trials.reference = lane.evaluate(1)
+    first, other = (
+        trials.try_out(Candidate(Setup("OrtCpu", None, options)), limit=1.0) for options in ({}, {"arena": 1})
+    )
+    Contest(trials, "latency", lambda: 1000.0).drop(other, first)
+    assert re.fullmatch(words, other.reason), other.reason
 
 
 @pytest.mark.parametrize("after", [1, 2])

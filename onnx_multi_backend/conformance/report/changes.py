@@ -89,8 +89,8 @@ class Changes:
     def remarks(self) -> list[str]:
         """What is to be said beside the labels, one line each."""
         lines = [f"{name} ran on {how}" for name, how in self.moved]
-        lines += [f"{count} cases of {name} are in the old report alone" for name, count in self.only_old]
-        lines += [f"{count} cases of {name} are in the new report alone" for name, count in self.only_new]
+        lines += [f"{_cases(count)} of {name} in the old report alone" for name, count in self.only_old]
+        lines += [f"{_cases(count)} of {name} in the new report alone" for name, count in self.only_new]
         return lines
 
 
@@ -134,9 +134,13 @@ def render_changes(changes: Changes, source: str, limit: int = 100) -> str:
         lines.append(table(["", "backend", "case", "was", "is", ""], rows))
         if len(changes.labels) > limit:
             lines.append(f"and {len(changes.labels) - limit} more.")
-    lines += [f"{count} cases of {code(name)} are in the old report alone." for name, count in changes.only_old]
-    lines += [f"{count} cases of {code(name)} are in the new report alone." for name, count in changes.only_new]
+    lines += [f"{_cases(count)} of {code(name)} in the old report alone." for name, count in changes.only_old]
+    lines += [f"{_cases(count)} of {code(name)} in the new report alone." for name, count in changes.only_new]
     return "\n\n".join(lines) + "\n"
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
 
 
 def describe_changes(changes: Changes) -> list[str]:

@@ -31,7 +31,10 @@ def softmax(site: Site) -> Defect | None:
     shape, axis = site.shape(site.input(0)), site.attribute("axis", 1)
     if axis == -1 or (axis < 0 if shape is None else _alone(shape, axis % len(shape) if shape else 0)):
         return None
-    return Defect("the axes behind `axis`, which belong to it before opset 13, are taken apart", wrong=True)
+    return Defect(
+        "before opset 13 it goes over `axis` and all axes behind it together, and OpenVINO over `axis` alone",
+        wrong=True,
+    )
 
 
 def _alone(shape: list[int | None], axis: int) -> bool:

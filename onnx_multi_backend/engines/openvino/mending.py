@@ -73,9 +73,8 @@ _MENDS = (
     _Mend(
         {"Div": "Divide"},
         folded.cut_off,
-        "cut off towards zero",
-        "quotients of integer constants are rounded down where OpenVINO computes them before anything runs, and to the nearest "
-        "integer where they have 8 bits",
+        "truncated towards zero",
+        "OpenVINO rounds quotients of integer constants down when it folds them, and to the nearest integer where they have 8 bits",
     ),
     _Mend(
         {"Abs": "Abs"},
@@ -109,7 +108,7 @@ _MENDS = (
         {"Softmax": "Softmax"},
         frontend_forms.over_all_behind,
         "written over flattened rows",
-        "the axes behind `axis`, which belong to it before opset 13, are taken apart",
+        "before opset 13 it goes over `axis` and all axes behind it together, and OpenVINO over `axis` alone",
         before=13,
     ),
 )

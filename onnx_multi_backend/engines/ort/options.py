@@ -12,6 +12,7 @@ from typing import Any
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.simplest import SIMPLEST
 from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.host.devices import similar
 
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 _EXTERNAL_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -106,7 +107,7 @@ def _set(made: Any, name: object, value: Any) -> None:
     known = sorted(n for n, p in vars(type(made)).items() if isinstance(p, property))
     if name not in known:
         raise OptionError(
-            f"ONNX Runtime has no session option {name!r}. Known: {', '.join([*known, CUSTOM_OPS])}, and configuration entries "
+            f"ONNX Runtime has no session option {name!r}.{similar(name, [*known, CUSTOM_OPS])} Known: {', '.join([*known, CUSTOM_OPS])}, and configuration entries "
             "such as 'session.intra_op.allow_spinning'."
         )
     if name == OPTIMIZED_MODEL and isinstance(value, str) and not Path(value).absolute().parent.is_dir():
