@@ -8,14 +8,24 @@ from onnx import ModelProto, NodeProto
 from onnx_multi_backend.models.graph_walk import all_nodes
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
+_OF_ROWS = ("Hardmax", "LogSoftmax", "Softmax")
+
+#: Before it, these took all axes from `axis` on together.
+_SINCE_AXIS = 13
 
 
 def errs(model: ModelProto) -> str:
     """What the evaluator gets wrong of a model; empty where nothing is known."""
-    return next((f"{n.op_type}: {words}" for n in all_nodes(model) if (words := _of_node(n))), "")
+    opsets = [
+        o.version for o in (*model.opset_import, *(o for f in model.functions for o in f.opset_import)) if not o.domain
+    ]
+    flattens = min(opsets, default=1) < _SINCE_AXIS
+    return next((f"{n.op_type}: {words}" for n in all_nodes(model) if (words := _of_node(n, flattens=flattens))), "")
 
 
-def _of_node(node: NodeProto) -> str:
+def _of_node(node: NodeProto, *, flattens: bool) -> str:
+    if flattens and node.op_type in _OF_ROWS and not any(a.name == "axis" and a.i == -1 for a in node.attribute):
+        return "the axes behind `axis` are left out, as since opset 13"
     set_to = {a.name for a in node.attribute if a.i or a.f}
     if node.op_type in _RECURRENT:
         if len(node.input) > 4 and node.input[4]:

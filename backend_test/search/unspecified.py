@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
+import onnx.inliner
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from backend_test.search.graphs.values import np_dtype
@@ -41,21 +43,22 @@ def unspecified(model: ModelProto, values: Sequence[Mapping[str, Any]]) -> str:
             reason = _of_node(node, operands)
             if reason:
                 return f"{node.op_type}: {reason}"
-    return _in_subgraphs(model)
+    return _by_types(model)
 
 
-def _in_subgraphs(model: ModelProto) -> str:
-    """The same of nodes in subgraphs, as far as types tell: what they read in a run is not known."""
-    if not any(list(subgraphs(node)) for node in model.graph.node):
+def _by_types(model: ModelProto) -> str:
+    """The same of nodes in subgraphs and functions, as far as types tell: what they read in a run is not known."""
+    if not model.functions and not any(list(subgraphs(node)) for node in model.graph.node):
         return ""
-    graphs = [onnx.shape_inference.infer_shapes(model).graph]
+    flat = onnx.inliner.inline_local_functions(model) if model.functions else model
+    graphs = [onnx.shape_inference.infer_shapes(flat).graph]
     kinds: dict[str, int] = {}
     for graph in graphs:
         typed = (*graph.value_info, *graph.input, *graph.output)
         kinds.update((value.name, value.type.tensor_type.elem_type) for value in typed)
         kinds.update((tensor.name, tensor.data_type) for tensor in graph.initializer)
         graphs += [inner for node in graph.node for inner in subgraphs(node)]
-    for graph in graphs[1:]:
+    for graph in graphs:
         for node in graph.node:
             if node.op_type in _LOGARITHMS and kinds.get(node.input[0]) in _INTEGERS:
                 return f"{node.op_type}: {_NO_LOGARITHM}"
@@ -96,9 +99,10 @@ def _to_integer(node: NodeProto, wide: np.ndarray, operands: list[Any]) -> str:
     else:
         to = next((a.i for a in node.attribute if a.name == "to"), TensorProto.FLOAT)
         dtype = np_dtype(to)
-    if dtype.kind not in "iu":
+    try:
+        info = ml_dtypes.iinfo(dtype)  # of the integers of numpy, and of those of 2 and 4 bits
+    except ValueError:
         return ""
-    info = np.iinfo(dtype)
     with np.errstate(all="ignore"):
         inside = (np.trunc(wide) >= float(info.min)) & (np.trunc(wide) <= float(info.max)) & (np.abs(wide) < 2.0**63)
     return "" if inside.all() else "a number beyond the integer's range"

@@ -18,6 +18,7 @@ import onnx.parser
 import pytest
 
 from backend_test.search.answers import REFUSED, RESULT, Answer
+from backend_test.search.evaluator import errs
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
 from backend_test.search.mutations import tensors
@@ -254,3 +255,28 @@ def test_the_logarithm_of_integers_is_not_specified_in_a_scan_either(kind: str, 
         y = Scan <num_scan_inputs = 1, body = b ({kind}[3] r) => ({kind}[1] o) {{ o = ReduceLogSum (r) }}> (x) }}"""
     )
     assert bool(unspecified(model, [{}])) is told
+
+
+def test_the_logarithm_of_integers_is_not_specified_in_a_function_either() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18, "l": 1]> g (int64[2, 3] x) => (int64[1, 1] y) { y = l.f (x) }
+        <domain: "l", opset_import: ["": 18]> f (a) => (b) { b = ReduceLogSum (a) }"""
+    )
+    assert unspecified(model, [{}])
+
+
+@pytest.mark.parametrize(("number", "told"), [(-1.5, True), (4.0, True), (3.5, False), (-0.5, False)])
+def test_a_float_beyond_two_bits_is_not_specified(number: float, told: bool) -> None:
+    node = onnx.helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.UINT2)
+    shape = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [shape], []))
+    assert bool(unspecified(model, [{"x": np.float32([number])}])) is told
+
+
+@pytest.mark.parametrize(("opset", "axis", "told"), [(11, 1, True), (11, -1, False), (13, 1, False)])
+def test_the_evaluator_has_the_newer_softmax_alone(opset: int, axis: int, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 7, opset_import: ["": {opset}]> g (float[2, 3, 4] x) => (float[2, 3, 4] y) {{
+        y = Softmax <axis = {axis}> (x) }}"""
+    )
+    assert bool(errs(model)) is told
