@@ -142,3 +142,21 @@ def test_sizes_known_only_at_run_time_stay_on_the_provider(openvino_ep: type[omb
         for n in (3, 0, 2):
             assert prepared.run([np.zeros((n, 2), np.float32)])[0].shape == (n, 2)
     assert providers_of(prepared) == {providers.OPENVINO}
+
+
+@pytest.mark.filterwarnings("ignore:.*nodes run on CPUExecutionProvider")
+def test_the_cpu_takes_over_where_the_provider_names_results_otherwise(openvino_ep: type[omb.Preset]) -> None:
+    """A one-sided transform along the first axis of a real or complex signal, as the run says."""
+    model = parsed(
+        "(float[3, 3, n] x) => (float[a, b, c] y) <int64 axis = {1}> { y = DFT <onesided = 1> (x, , axis) }", 20
+    )
+    prepared = openvino_ep.prepare(model)
+    x = np.random.default_rng(0).normal(0, 1, (3, 3, 1)).astype(np.float32)
+    right = np.fft.rfft(x[..., 0].astype(float), axis=1)
+    with pytest.warns(
+        omb.FallbackWarning, match="names the results of a part of model 'g' otherwise than ONNX Runtime"
+    ):
+        first = prepared.run(x)[0]
+    assert providers_of(prepared) == {providers.CPU}
+    for result in (first, prepared.run(x)[0]):
+        np.testing.assert_allclose(result, np.stack([right.real, right.imag], -1), rtol=1e-4, atol=1e-5)

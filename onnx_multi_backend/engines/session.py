@@ -45,8 +45,18 @@ class RefusedError(Exception):
         self.lacks_kernel = lacks_kernel
 
 
-class EmptyTensorError(RunError):
-    """A run fails since the engine does not take a tensor without elements, whose shape is fixed."""
+class ProviderFailedError(RunError):
+    """A run fails in an execution provider, and would fail again.
+
+    Attributes
+    ----------
+    cause : str
+        What the provider does, with ``{model}`` where the model is named.
+    """
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class Session:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session that another one takes over from, once a run meets a tensor without elements that the engine does not take."""
+"""A session that another one takes over from, once a run meets what its execution provider does not take."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onnx_multi_backend.engines.delegating import DelegatingSession
-from onnx_multi_backend.engines.session import EmptyTensorError, Feeds, Session, Value
+from onnx_multi_backend.engines.session import Feeds, ProviderFailedError, Session, Value
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError
 from onnx_multi_backend.user_warnings import warn
 
 
 class SparedSession(DelegatingSession):
-    """Runs on the first session; from the first `EmptyTensorError` on, that run included, on another.
+    """Runs on the first session; from the first `ProviderFailedError` on, that run included, on another.
 
-    The shape of the tensor is fixed where this happens, so that the first session would fail again. All that a session tells, its
+    The first session would fail again: the shape of a tensor without elements is fixed, and so are the names of results. All that a session tells, its
     placement too, is of the one that the next run is for.
 
     Parameters
@@ -24,11 +24,11 @@ class SparedSession(DelegatingSession):
     session : Session
     make : callable
         Makes the other one, when it is needed.
-    words : str
-        Of the warning.
+    words : callable
+        Makes the warning's from the error's cause.
     """
 
-    def __init__(self, session: Session, make: Callable[[], Session], words: str) -> None:
+    def __init__(self, session: Session, make: Callable[[], Session], words: Callable[[str], str]) -> None:
         super().__init__(session)
         self._first = session
         self._make, self._words = make, words
@@ -38,17 +38,17 @@ class SparedSession(DelegatingSession):
         """Run, on the other session where the first one cannot."""
         try:
             return self._session.run(feeds, run_options)
-        except EmptyTensorError as error:
+        except ProviderFailedError as error:
             return self._other(error).run(feeds, run_options)
 
     def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
         """As `run`."""
         try:
             return self._session.run_to_device(feeds, run_options, device)
-        except EmptyTensorError as error:
+        except ProviderFailedError as error:
             return self._other(error).run_to_device(feeds, run_options, device)
 
-    def _other(self, error: EmptyTensorError) -> Session:
+    def _other(self, error: ProviderFailedError) -> Session:
         if self._session is self._first:
             try:
                 made = self._make()
@@ -58,7 +58,7 @@ class SparedSession(DelegatingSession):
                 if was_first := self._session is self._first:  # no other thread was quicker
                     self._session = made
             if was_first:
-                warn(self._words, FallbackWarning)
+                warn(self._words(error.cause), FallbackWarning)
         return self._session
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:

@@ -146,7 +146,7 @@ class Target(Engine):
 
     @property
     def spare(self) -> Target | None:
-        """What runs a model instead, once a run fails with an `EmptyTensorError`; None where nothing may."""
+        """What runs a model instead, once a run fails with a `ProviderFailedError`; None where nothing may."""
         return None
 
     def with_providers(self, names: Sequence[Any], options: Sequence[Mapping[str, Any]] | None) -> Target:

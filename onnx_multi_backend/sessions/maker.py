@@ -132,10 +132,11 @@ class SessionMaker:
         self, built: Built, target: Target, spare: Target, shapes: Mapping[str, tuple[int, ...]] | None
     ) -> Built:
         """The session, with another one in reserve: that of the model as the user gave it, compiled when it is needed."""
-        words = (
-            f"{target.preset}: {target.requested[0]} does not take a tensor without elements that {self.signature.label} makes or gets. "
-            f"All of it runs on {spare.requested[0]} from now on."
-        )
+
+        def words(cause: str) -> str:
+            told = cause.format(model=self.signature.label)
+            return f"{target.preset}: {target.requested[0]} {told}. All of it runs on {spare.requested[0]} from now on."
+
         return replace(built, session=SparedSession(built.session, lambda: self(spare, shapes).session, words))
 
     def _adapt(self, loaded: LoadedModel) -> _Ready:

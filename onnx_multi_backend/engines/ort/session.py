@@ -18,7 +18,7 @@ from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.records import record
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import EmptyTensorError, Feeds, Session, Value
+from onnx_multi_backend.engines.session import Feeds, ProviderFailedError, Session, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
 from onnx_multi_backend.host import cpus, devices
 from onnx_multi_backend.host.devices import Device
@@ -28,6 +28,8 @@ _KEPT = 32
 
 #: What OpenVINO says of a tensor without elements, which ONNX Runtime gives no memory.
 _NO_MEMORY = "Tensor data equal nullptr"
+_OTHER_NAMES = "Output names mismatch"
+_ON_CPU = 'Prepare with fallback="partial", which runs the model on the CPU then, or choose OrtCpu.'
 
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
 
@@ -255,8 +257,14 @@ def _run_error(error: Exception) -> Exception:
     if isinstance(error, errors.not_implemented()):
         return UnsupportedModelError(f"ONNX Runtime cannot run the model on these inputs: {text}")
     if _NO_MEMORY in text:
-        return EmptyTensorError(
+        return ProviderFailedError(
             f"ONNX Runtime failed while it ran the model: {text} A tensor has no elements, which the execution provider does not take. "
-            'Prepare with fallback="partial", which runs the model on the CPU then, or choose OrtCpu.'
+            f"{_ON_CPU}",
+            "does not take a tensor without elements that {model} makes or gets",
+        )
+    if _OTHER_NAMES in text:
+        return ProviderFailedError(
+            f"ONNX Runtime failed while it ran the model: {text}. {_ON_CPU}",
+            "names the results of a part of {model} otherwise than ONNX Runtime",
         )
     return RunError(f"ONNX Runtime failed while it ran the model: {text}")

@@ -216,7 +216,7 @@ class OrtTarget(OrtEngine):
 
     @property
     def spare(self) -> OrtTarget | None:
-        """The CPU provider, where others fail on tensors without elements and `fallback` lets nodes run there."""
+        """The CPU provider, where others fail on what only a run shows, such as tensors without elements, and `fallback` lets nodes run there."""
         if self.fallback == "none" or not any(known.takes_no_empty_tensors for known in self.records):
             return None
         device = Device(providers.default_device(providers.CPU))
