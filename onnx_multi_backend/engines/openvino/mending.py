@@ -47,7 +47,7 @@ _MENDS = (
         "a NaN is kept only where it is in the last operand",
     ),
     _Mend(
-        {"TopK": "TopK"},
+        {"TopK": "TopK", "Hardmax": "TopK"},
         frontend_forms.stable,
         "asked to be stable",
         "OpenVINO's frontend does not ask for it, and among equal values the lower index then need not come first",
