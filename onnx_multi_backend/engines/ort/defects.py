@@ -23,6 +23,8 @@ from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
 _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
+#: The opset in which ONNX Runtime puts a function's body in the place of an operator whose type it has no kernel for.
+_INLINED = 18
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
@@ -139,6 +141,15 @@ def _sign(site: Site) -> Defect | None:
     return None
 
 
+def _exponential(site: Site) -> Defect | None:
+    """Source: measured; in other opsets ONNX Runtime casts to float32, and computes with its own kernel."""
+    kind = site.elem_type(site.input(0))
+    doubles = kind == TensorProto.DOUBLE and site.op_type == "Softplus"
+    if doubles or (site.opset == _INLINED and kind in (TensorProto.FLOAT16, TensorProto.BFLOAT16)):
+        return Defect("the body in its schema takes its place, whose Exp is infinite for large numbers")
+    return None
+
+
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": Several((Only(_BEFORE_1_31, _causal_query), _attention)),
     "AveragePool": _pool,
@@ -155,8 +166,10 @@ DEFECTS: Mapping[str, FindDefect] = {
     "PRelu": _prelu,
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,
+    "ReduceLogSumExp": _exponential,
     "STFT": _fourier,
     "Sign": _sign,
+    "Softplus": _exponential,
 }
 
 
@@ -168,6 +181,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return dilates_into_auto_pad(node)
     if node.op_type in ("GRU", "LSTM"):
         return facts.may_hold_doubles
+    if node.op_type in ("ReduceLogSumExp", "Softplus"):
+        return facts.opset == _INLINED or facts.may_hold_doubles
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return not facts.floats.issuperset(node.input[:1])
     if node.op_type == "ConvInteger":
