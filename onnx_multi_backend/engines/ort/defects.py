@@ -28,6 +28,7 @@ _INLINED = 18
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def _attention(site: Site) -> Defect | None:
@@ -136,7 +137,7 @@ def _recurrent(site: Site) -> Defect | None:
 
 
 def _sign(site: Site) -> Defect | None:
-    if site.elem_type(site.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+    if site.elem_type(site.input(0)) in _HALVES:
         return Defect("the sign of a NaN of 16 bits is 0")
     return None
 
@@ -145,7 +146,7 @@ def _exponential(site: Site) -> Defect | None:
     """Source: measured; in other opsets ONNX Runtime casts to float32, and computes with its own kernel."""
     kind = site.elem_type(site.input(0))
     doubles = kind == TensorProto.DOUBLE and site.op_type == "Softplus"
-    if doubles or (site.opset == _INLINED and kind in (TensorProto.FLOAT16, TensorProto.BFLOAT16)):
+    if doubles or (site.opset == _INLINED and kind in _HALVES):
         return Defect("the body in its schema takes its place, whose Exp is infinite for large numbers")
     return None
 
@@ -182,7 +183,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in ("GRU", "LSTM"):
         return facts.may_hold_doubles
     if node.op_type in ("ReduceLogSumExp", "Softplus"):
-        return facts.opset == _INLINED or facts.may_hold_doubles
+        halves = facts.opset == _INLINED and any(map(facts.may_hold, _HALVES))
+        return halves or facts.may_hold_doubles
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return not facts.floats.issuperset(node.input[:1])
     if node.op_type == "ConvInteger":
