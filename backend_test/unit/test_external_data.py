@@ -145,6 +145,16 @@ def test_a_location_outside_the_folder_is_never_read(engine: type[omb.Preset], t
     assert not engine.is_compatible(path)
 
 
+@pytest.mark.parametrize("location", ["w" * 5000, "w\0.bin", "loop.bin"])
+def test_a_location_that_no_file_can_have_is_refused(engine: type[omb.Preset], tmp_path: Path, location: str) -> None:
+    path = _save(tmp_path)
+    (tmp_path / "loop.bin").symlink_to(tmp_path / "loop.bin")
+    with pytest.raises(omb.InvalidModelError, match=r"external data of tensor '[wb]' cannot be found") as raised:
+        engine.prepare(_relocate(path, location))
+    assert len(str(raised.value)) < 500
+    assert not engine.is_compatible(path)
+
+
 def test_a_model_that_is_a_link_finds_its_weights_beside_its_target(ort_cpu: type[omb.Preset], tmp_path: Path) -> None:
     """As the caches of model hubs lay files out: both the model and its weights are links into one folder."""
     path = _save(tmp_path / "blobs")

@@ -143,17 +143,19 @@ def _file(path: Path | None, location: str, where: str) -> Path:
     folder = path.parent
     if location.startswith(_ADDRESSES):
         raise InvalidModelError(f"{where} is an address in memory, which no file can name. Export it again.")
+    file = folder / location
     try:
         inside = location != "" and _inside(path, location)
+        is_there = inside and file.is_file()
     except (OSError, ValueError, RuntimeError) as error:  # no file can have this name; a loop of links
-        raise InvalidModelError(f"{where} cannot be found: {location[:80]!r}: {error}. Export it again.") from error
+        why = getattr(error, "strerror", None) or error  # without the name again, which may be long
+        raise InvalidModelError(f"{where} cannot be found: {location[:80]!r}: {why}. Export it again.") from error
     if not location or os.path.isabs(location) or ".." in Path(location).parts or not inside:
         raise InvalidModelError(
             f"{where} points outside the model's folder: {location!r}. Only files below '{folder}' are read; move "
             "the file there and correct the location (onnx.save writes it right)."
         )
-    file = folder / location
-    if not file.is_file():
+    if not is_there:
         raise InvalidModelError(f"{where} is missing: there is no file '{file}'. Put it beside the model.")
     return file
 
