@@ -70,13 +70,16 @@ def agree(one: Any, other: Any, *, slack: float = 1.0) -> bool:
         return a.shape == b.shape and [str(x) for x in a.ravel()] == [str(x) for x in b.ravel()]
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    if a.dtype.name not in _TOLERANCE:
-        return bool((a == b).all())
     return bool(close(a, b, slack).all())
 
 
 def close(a: np.ndarray, b: np.ndarray, slack: float = 1.0) -> np.ndarray:
-    """Where two arrays of floats agree; what is subnormal may have been flushed to zero."""
+    """Where two arrays of numbers agree; what is subnormal may have been flushed to zero.
+
+    Numbers of a type without a tolerance (integers, float8e8m0) agree where they are equal or both NaN.
+    """
+    if a.dtype.name not in _TOLERANCE:
+        return np.asarray((a == b) | ((a != a) & (b != b)))
     rtol, share = _TOLERANCE[a.dtype.name]
     with np.errstate(all="ignore"):
         x, y = a.astype(np.float64), b.astype(np.float64)

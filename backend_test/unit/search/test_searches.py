@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
@@ -20,9 +21,19 @@ import pytest
 from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.evaluator import errs
 from backend_test.search.findings import KNOWN
-from backend_test.search.judge import DISPUTED, RANGE, WORSE_REFUSED, WORSE_WRONG, Verdict, judge, within_precision
+from backend_test.search.judge import (
+    DISPUTED,
+    OK,
+    RANGE,
+    WORSE_REFUSED,
+    WORSE_WRONG,
+    WRONG,
+    Verdict,
+    judge,
+    within_precision,
+)
 from backend_test.search.mutations import tensors
-from backend_test.search.sensitivity import sensitive
+from backend_test.search.sensitivity import _Moved, sensitive
 from backend_test.search.trial import Trial, approximate
 from backend_test.search.unspecified import unspecified
 
@@ -278,5 +289,29 @@ def test_the_evaluator_has_the_newer_softmax_alone(opset: int, axis: int, told: 
     model = onnx.parser.parse_model(
         f"""<ir_version: 7, opset_import: ["": {opset}]> g (float[2, 3, 4] x) => (float[2, 3, 4] y) {{
         y = Softmax <axis = {axis}> (x) }}"""
+    )
+    assert bool(errs(model)) is told
+
+
+@pytest.mark.parametrize(("second", "category"), [(4.0, OK), (2.0, WRONG)])
+def test_nan_of_a_type_without_a_tolerance_is_the_same_as_nan(second: float, category: str) -> None:
+    right = np.array([np.nan, 4.0], np.float32).astype(ml_dtypes.float8_e8m0fnu)
+    ours = np.array([np.nan, second], np.float32).astype(ml_dtypes.float8_e8m0fnu)
+    references = {"unoptimized": Answer(RESULT, [[right]]), "reference": Answer(RESULT, [[right]])}
+    assert judge(Answer(RESULT, [[ours]]), Answer(RESULT, [[ours]]), references).category == category
+
+
+def test_roundings_are_looked_at_in_a_type_without_a_tolerance() -> None:
+    moved = _Moved(np.array([np.nan, 4.0, 1.0], np.float32).astype(ml_dtypes.float8_e8m0fnu))
+    moved.add(np.array([np.nan, 2.0, 1.0], np.float32).astype(ml_dtypes.float8_e8m0fnu))
+    assert moved.explains(np.array([np.nan, 8.0, 1.0], np.float32).astype(ml_dtypes.float8_e8m0fnu))
+    assert not moved.explains(np.array([np.nan, 4.0, 2.0], np.float32).astype(ml_dtypes.float8_e8m0fnu))
+
+
+@pytest.mark.parametrize(("ceil_mode", "told"), [(0, False), (1, True)])
+def test_the_evaluator_counts_a_last_window_beyond_the_image_as_a_whole_one(ceil_mode: int, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 19]> g (float[1, 1, 4, 5] x) => (float[1, 1, 2, 2] y) {{
+        y = LpPool <ceil_mode = {ceil_mode}, kernel_shape = [3, 3], strides = [1, 3]> (x) }}"""
     )
     assert bool(errs(model)) is told
