@@ -298,3 +298,46 @@ def test_what_has_no_elements_at_run_time_is_computed(openvino: type[omb.Preset]
     )
     results = openvino.prepare(model).run([np.zeros(shape, np.float32), np.zeros(shape, np.uint64)])
     assert [result.shape for result in results] == [shape, shape]
+
+
+def moved(op_type: str, elem_type: int, behind: str = "", **attributes: Any) -> ModelProto:
+    """A constant of 4-bit elements whose elements are moved."""
+    last = models.tensor("y", None, TensorProto.FLOAT if behind else elem_type)
+    nodes = [models.node(op_type, ["c", *attributes.pop("read", [])], ["m" if behind else "y"], **attributes)]
+    if behind:
+        nodes.append(models.node(behind, ["m"], ["y"], to=TensorProto.FLOAT))
+    made = models.model(nodes, [], [last], initializers={"sizes": np.array([2, 4, 2, 8])}, opsets={"": 25})
+    made.graph.initializer.append(helper.make_tensor("c", elem_type, [4, 2, 8], [1] * 64))
+    made.ir_version = 11
+    return made
+
+
+MOVED = [
+    moved("Transpose", TensorProto.FLOAT4E2M1),
+    moved("Concat", TensorProto.FLOAT4E2M1, "Cast", read=["c"], axis=0),
+    moved("Expand", TensorProto.INT4, read=["sizes"]),
+    moved("Expand", TensorProto.UINT4, "Cast", read=["sizes"]),
+]
+
+
+@pytest.mark.parametrize("model", MOVED)
+def test_openvino_gets_no_constant_of_packed_elements_to_move(openvino: type[omb.Preset], model: ModelProto) -> None:
+    with pytest.raises(omb.UnsupportedModelError, match="would end the engine's process: it moves elements of 4 bits"):
+        openvino.prepare(model)
+
+
+def test_packed_constants_are_followed_into_functions_and_branches(openvino: type[omb.Preset]) -> None:
+    text = """<ir_version: 11, opset_import: ["": 24, "l": 1]>
+        g (bool b, float[4, 2] x) => (float[N, M] y) <float[4, 2] c = {1, 1, 1, 1, 1, 1, 1, 1}> { y = l.f (b, x, c) }
+        <domain: "l", opset_import: ["": 24]> f (b, x, c) => (y) {
+            p = Cast <to = 23> (c)
+            y = If (b) <then_branch = t () => (float[N, M] u) { m = Transpose (p) k = Identity (m) u = Cast <to = 1> (k) },
+                        else_branch = e () => (float[N, M] v) { v = Identity (x) }>
+        }"""
+    with pytest.raises(omb.UnsupportedModelError, match="Transpose .*it moves elements of 4 bits"):
+        openvino.prepare(onnx.parser.parse_model(text))
+
+
+def test_a_transpose_behind_which_packed_elements_become_wider_is_computed(openvino: type[omb.Preset]) -> None:
+    model = moved("Transpose", TensorProto.FLOAT4E2M1, "Cast", perm=[1, 0, 2])
+    assert openvino.run_model(model, [])[0].shape == (2, 4, 8)

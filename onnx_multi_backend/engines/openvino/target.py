@@ -28,6 +28,7 @@ from onnx_multi_backend.engines.openvino import (
     folding,
     integers,
     mending,
+    packed_constants,
     runtime,
     special_values,
     threads,
@@ -207,7 +208,7 @@ class OpenvinoTarget(Target):
 
     def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell."""
-        return deadly.find(facts.contents, DEADLY)
+        return [*deadly.find(facts.contents, DEADLY), *packed_constants.moved(facts.contents)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
