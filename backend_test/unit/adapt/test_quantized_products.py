@@ -183,3 +183,29 @@ def test_constants_are_convolved_by_weights_of_the_run(openvino: type[omb.Preset
         expected = np.clip(np.rint((x - zero) * w * 0.0625), -128, 127).astype(np.int8)
         found = prepared.run([np.int8(zero), w.reshape(2, 1, 1, 1).astype(np.int8)])[0]
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("scales", [[0.25], [0.25, 0.5]])
+@pytest.mark.parametrize(("kind", "zeros"), [("uint8", (33, 118)), ("int8", (109, 0))])
+def test_constants_are_convolved_by_constants(
+    openvino: type[omb.Preset], kind: str, zeros: tuple[int, int], scales: list[float]
+) -> None:
+    rng = np.random.default_rng(0)
+    limits = np.iinfo(kind)
+    constants = {
+        "x": rng.integers(limits.min, limits.max, (2, 1, 5, 5)).astype(kind),
+        "x_scale": np.float32(0.1),
+        "x_zero": np.array(zeros[0], kind),
+        "w": rng.integers(-128, 127, (2, 1, 2, 3)).astype(np.int8),
+        "w_scale": np.array(scales if len(scales) > 1 else scales[0], np.float32),
+        "w_zero": np.full(len(scales) if len(scales) > 1 else (), zeros[1], np.int8),
+        "y_scale": np.float32(20),
+        "y_zero": np.array(38, kind),
+    }
+    weights = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    result = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(kind)), (2, 2, 4, 3))
+    graph = helper.make_graph([helper.make_node("QLinearConv", [*constants], ["y"])], "g", [], [result], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    got, wanted = openvino.run_model(model, [])[0], expected(model)[0]
+    assert len(np.unique(wanted)) > 10
+    assert np.abs(got.astype(int) - wanted.astype(int)).max() <= 1

@@ -19,16 +19,21 @@ def scales_channels(site: Site) -> bool:
     return _is_long(site, 4) or _is_long(site, 5)
 
 
+def convolves_constants(site: Site) -> bool:
+    """Whether image and weights of a QLinearConv are known before anything runs."""
+    return site.is_("QLinearConv") and site.is_known(site.input(0)) and site.is_known(site.input(3))
+
+
 def quantized_products(site: Site) -> Iterator[ModelProto]:
     """Scale the operands and the bias, multiply, and quantize the result. Source: the operators' documentation.
 
     Weights whose scales are known only at run time are multiplied as they are, and the products scaled: the built-in OpenVINO provider
-    ends the process over weights that are scaled at run time.
+    ends the process over weights that are scaled at run time. So are constants by constants, whose zero points OpenVINO loses.
     """
     places = (1, 2, 4, 5, 6, 7)
     if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
         return
-    if not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
+    if convolves_constants(site) or not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
         if (scaled := _scaled_after(site)) is not None:
             yield scaled
         return

@@ -220,7 +220,9 @@ DEFECTS: Mapping[str, FindDefect] = {
             Only({"openvino": ">=2026"}, window_defects.padded_by_computed),
         )
     ),
-    "QLinearConv": Several((quantized_defects.quantized_channels, quantized_defects.scaled, _COLUMN)),
+    "QLinearConv": Several(
+        (quantized_defects.quantized_channels, quantized_defects.scaled, quantized_defects.quantized_constants, _COLUMN)
+    ),
     "QLinearMatMul": quantized_defects.scaled,
     "QuantizeLinear": Several(
         (

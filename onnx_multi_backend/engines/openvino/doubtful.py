@@ -68,7 +68,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type in ("Conv", "ConvInteger"):
         return False
-    if node.op_type == "QLinearConv" and _may_scale_channels(node, facts):
+    if node.op_type == "QLinearConv" and (_may_scale_channels(node, facts) or _of_constants(node, facts)):
         return True
     if node.op_type == "DequantizeLinear" and _may_be_rounded(node, facts):
         return True
@@ -166,6 +166,11 @@ def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
     scale = facts.kinds.get(node.input[1]) or frozenset(filter(facts.may_hold, HALVES))
     wide = any(not facts.kinds.get(name, frozenset()).isdisjoint(WIDE) for name in node.input[::2])
     return TensorProto.BFLOAT16 in scale or (wide and TensorProto.FLOAT16 in scale)
+
+
+def _of_constants(node: NodeProto, facts: Facts) -> bool:
+    """Whether a QLinearConv may convolve constants; what a local function is given may be one."""
+    return bool(facts.model.functions) or facts.known.issuperset(node.input[:4:3])
 
 
 def _may_scale_channels(node: NodeProto, facts: Facts) -> bool:

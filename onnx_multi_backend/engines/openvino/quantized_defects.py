@@ -10,7 +10,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
-from onnx_multi_backend.adapt.rules.quantized_products import scales_channels
+from onnx_multi_backend.adapt.rules.quantized_products import convolves_constants, scales_channels
 from onnx_multi_backend.adapt.rules.run_time_scales import scaled_at_run_time
 from onnx_multi_backend.adapt.site import Site
 
@@ -82,6 +82,14 @@ def quantized_channels(site: Site) -> Defect | None:
     """Source: measured; where the numbers of channels differ it is refused."""
     if scales_channels(site):
         return Defect("scales of the output channels are taken for those of the input channels", wrong=True)
+    return None
+
+
+def quantized_constants(site: Site) -> Defect | None:
+    """Source: measured; with zero points of 0, and of what is computed, it is right."""
+    zeros = [site.constant(site.input(i)) for i in (2, 5)]
+    if convolves_constants(site) and any(zero is None or zero.any() for zero in zeros):
+        return Defect("of a constant image and constant weights, the difference to a zero point is limited", wrong=True)
     return None
 
 
