@@ -247,6 +247,12 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[1, 1, 6] x) => (uint8[1, 1, 3] y, int64[1, 1, 3] i) {
             q = Cast <to = 2> (x) y, i = MaxPool <kernel_shape = [2], strides = [2]> (q) }""",
         ),
+        "QLinearConv of constants": parsed(
+            19,
+            """() => (uint8[1, 1, 1, 4] y) <uint8[1, 1, 1, 4] x = {0, 20, 120, 255}, float s = {0.5}, uint8 zx = {33},
+            uint8[1, 1, 1, 1] w = {3}, float t = {0.25}, uint8 zw = {118}, float v = {20}, uint8 zy = {138}> {
+            y = QLinearConv (x, s, zx, w, t, zw, v, zy) }""",
+        ),
         "QLinearConv with scales of channels": parsed(
             19,
             """(float[1, 2, 3, 3] x) => (float[1, 2, 2, 2] y) <float s = {0.03}, uint8 z = {7}, float[2] t = {0.01, 0.05},
