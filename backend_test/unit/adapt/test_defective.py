@@ -125,6 +125,7 @@ REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "slopes of the last axis": (single("PRelu", [(2, 3, 3), np.float32([1, 2, -3])], opset=16), "slopes"),
     "one-sided DFT": (single("DFT", [(2, 4, 1)], opset=17, axis=1, onesided=1), "one-sided"),
     "DFT along another axis": (single("DFT", [(2, 4, 4, 1), None, np.array(2)], opset=20), "axis is ignored"),
+    "a Transpose of nothing": (single("Transpose", [(2, 0, 1)], opset=17, perm=[2, 0, 1]), "of no elements"),
     "DFT along an axis that counts from the end": (single("DFT", [(2, 4, 3, 2)], opset=17, axis=-2), "a negative axis"),
 }
 
@@ -149,6 +150,7 @@ RIGHT_ON_OPENVINO: dict[str, ModelProto] = {
     "constants of 32 bits with a scale known at run time": single(
         "DequantizeLinear", [np.int32([[3, -7], [2**24 + 2, 5]]), ()], opset=19
     ),
+    "a Transpose of nothing that moves another axis": single("Transpose", [(0, 2)], opset=17, perm=[1, 0]),
     "DFT along axis 1": single("DFT", [(2, 4, 4, 1), None, np.array(1)], opset=20),
     "DFT along the axis before the last, which is 1": single("DFT", [(2, 4, 1)], opset=20),
     "a causal mask where all keys are past or new": single(

@@ -70,6 +70,7 @@ from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.tile import tile
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
+from onnx_multi_backend.adapt.rules.transpose_nothing import transpose_nothing
 from onnx_multi_backend.adapt.rules.unique_axis import unique_axis
 from onnx_multi_backend.adapt.rules.unique_order import unique_order
 from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
@@ -97,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     fourier,
     fused_gemm,
     gather_nothing,
+    transpose_nothing,
     gemm_without_c,
     grid_sample,
     loop_of_no_steps,

@@ -256,6 +256,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "SpaceToDepth": _space_to_depth,
     "ThresholdedRelu": special_values.find,
     "Tile": _tile,
+    "Transpose": form_defects.transpose,
     "Unique": _unique,
     "Unsqueeze": Several(_WITHOUT_AXES),
 }

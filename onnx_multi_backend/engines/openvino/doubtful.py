@@ -46,6 +46,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return facts.may_be_empty or not facts.computed_of_constants.isdisjoint(node.input) or _gathers_far(node, facts)
     if node.op_type == "Gemm":
         return len(node.input) > 2 and any(a.name == "beta" and not a.f for a in node.attribute)
+    if node.op_type == "Transpose":
+        return facts.may_be_empty
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":

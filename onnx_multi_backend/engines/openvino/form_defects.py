@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
+from onnx_multi_backend.adapt.rules.transpose_nothing import moved
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 
@@ -71,6 +72,19 @@ def zeros(site: Site) -> Defect | None:
     """Source: measured; with every other operator a zero is a zero."""
     if has_a_zero(site):
         return Defect("an attribute that is zero is taken for its default", wrong=True)
+    return None
+
+
+def transpose(site: Site) -> Defect | None:
+    """Source: measured; with sizes known only at run time, and where another axis than of 1 moves, it is right."""
+    shapes = moved(site)
+    if shapes is None:
+        return None
+    before, after = ([size for size in sizes if size != 1] for sizes in shapes)
+    if before == after and any(new == 0 != old for old, new in zip(*shapes, strict=True)):
+        return Defect(
+            "of no elements, where axes of 1 alone move, it is a Reshape whose 0 keeps the input's size", wrong=True
+        )
     return None
 
 
