@@ -145,6 +145,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[3] x) => (float[1] y) <int64[1] i = {5}> {
             z = Exp (x) y = Gather (z, i) }""",
         ),
+        "a constant for each of two columns": parsed(
+            19,
+            """(float[2, 2] a, float[2, n] b) => (float[2, n] y) <float[2] c = {1, 2}> {
+            t = MatMul (a, b) y = Add (t, c) }""",
+        ),
         "Gemm with a C that counts for nothing": parsed(
             19,
             """(float[2, 2] x, float[2] c) => (float[2, 2] y) <float[2, 2] w = {1, 2, 3, 4}> {
@@ -307,6 +312,7 @@ BY_CHANCE = {"of a scale known only at run time, both ends of the range may be t
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
     "ReduceL2 of no axes": [[np.float32([[1, -2, 3], [-4, 5, -6]])]],
+    "a constant for each of two columns": [[floats(2, 2), floats(2, 2)]],
     "Gemm with a C that counts for nothing": [[floats(2, 2), np.float32([np.nan, np.inf])]],
     "NonMaxSuppression of boxes that may not overlap": [
         [np.float32([[[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 7]]]), np.float32([[[0.9, 0.8, 0.7]]])],

@@ -249,6 +249,7 @@ FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 #: ONNX's reference spreads infinities over a whole row, knows no lengths of sequences, and casts NaN to any integer:
 #: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
 TRIED_ELSEWHERE = {
+    "column_constants",
     "fused_gemm",
     "resize",
     "recurrent_lengths",

@@ -4,6 +4,7 @@
 from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
+from onnx_multi_backend.adapt.rules.column_constants import column_constants
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convolutions
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
@@ -83,6 +84,7 @@ RULES: tuple[Rule, ...] = (
     attention_mask,
     bit_cast,
     bit_shift,
+    column_constants,
     compress_nothing,
     constant_convolutions,
     conv_integer_zero_points,

@@ -182,6 +182,7 @@ _COLUMN = Only({"instruction_set": "avx512f"}, window_defects.column)
 _WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": "<2026"}, _alone_without_axes))
 
 DEFECTS: Mapping[str, FindDefect] = {
+    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), form_defects.two_columns),
     "Attention": _attention,
     "AveragePool": Several((Only({"openvino": "<2026"}, window_defects.pooled), window_defects.averaged)),
     "BitShift": _bit_shift,
@@ -211,7 +212,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
-    "PRelu": form_defects.prelu,
+    "PRelu": Several((form_defects.prelu, form_defects.two_columns)),
     "Pad": Several(
         (
             _pad,

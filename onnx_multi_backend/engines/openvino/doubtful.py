@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.rules.column_constants import PLACES as COLUMNS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
 from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
@@ -45,11 +47,16 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "Gather":
         return facts.may_be_empty or not facts.computed_of_constants.isdisjoint(node.input) or _gathers_far(node, facts)
     if node.op_type == "Gemm":
-        return len(node.input) > 2 and any(a.name == "beta" and not a.f for a in node.attribute)
+        beta_is_0 = any(a.name == "beta" and not a.f for a in node.attribute)
+        return len(node.input) > 2 and (beta_is_0 or _may_have_two_columns(node, facts))
     if node.op_type == "Transpose":
         return facts.may_be_empty
+    if node.op_type in COLUMNS and _may_have_two_columns(node, facts):
+        return True
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
+    if node.op_type in COLUMNS:
+        return False
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
     if node.op_type in CONVOLUTIONS and node.input and node.input[0] in facts.known:
@@ -84,6 +91,22 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return not grows_plainly(node, facts)
     wanted = _ONLY_WITH.get(node.op_type)
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
+
+
+def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
+    """Whether a product, or what is made of it, meets a constant of two elements in a row."""
+    products = facts.of_products
+    if not products:
+        return False
+    inside = bool(facts.model.functions) or node.op_type == "Gemm"
+    for place in COLUMNS[node.op_type]:
+        if place < len(node.input) and (inside or node.input[1 - place] in products):
+            tensor = facts.constants.get(node.input[place])
+            if tensor is None and (facts.model.functions or node.input[place] in facts.computed_of_constants):
+                return True
+            if tensor is not None and list(tensor.dims)[-1:] == [2] and math.prod(tensor.dims) == 2:
+                return True
+    return False
 
 
 def _may_make_a_column(node: NodeProto, facts: Facts) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.column_constants import columns
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.gemm_without_c import reads_c_for_nothing
 from onnx_multi_backend.adapt.rules.mod import divides_back
@@ -65,7 +66,15 @@ def gemm(site: Site) -> Defect | None:
     """Source: measured."""
     if reads_c_for_nothing(site):
         return Defect("with beta=0, C is multiplied by 0: NaN where it is NaN or infinite", wrong=True)
-    return None
+    return two_columns(site)
+
+
+def two_columns(site: Site) -> Defect | None:
+    """Source: measured, of operators behind a MatMul or Gemm (`doubtful` tells), with one or two rows, the inner size being 1 or 2."""
+    found = columns(site) if GUARDED not in site.node.name else None
+    if found is None or found[1] != 2:
+        return None
+    return Defect("a constant for each of two columns of a product is left out", wrong=True)
 
 
 def zeros(site: Site) -> Defect | None:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants with a value for each column of a product whose number of columns only a run tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.forced import expected
+
+BODIES = {
+    "Add": "t = MatMul (a, b) y = Add (t, c)",
+    "Sub from the constant": "t = MatMul (a, b) y = Sub (c, t)",
+    "Div": "t = MatMul (a, b) y = Div (t, c)",
+    "one behind the other": "t = MatMul (a, b) u = Mul (t, c) v = Relu (u) y = Add (v, c)",
+    "computed of constants": "d = Neg (c) t = MatMul (a, b) y = Add (t, d)",
+    "a computed operand": "e = Exp (b) t = MatMul (a, e) y = Add (t, c)",
+    "PRelu": "t = MatMul (a, b) y = PRelu (t, c)",
+    "Gemm": "y = Gemm (a, b, c)",
+    "Gemm with factors": "y = Gemm <alpha = 0.5, beta = 2.0> (a, b, c)",
+    "Gemm, the second operand transposed": "f = Transpose <perm = [1, 0]> (b) y = Gemm <transB = 1> (a, f, c)",
+}
+
+
+def model(body: str, opset: int) -> ModelProto:
+    head = f'<ir_version: 8, opset_import: ["": {opset}]> g (float[m, k] a, float[k, n] b) => (float[m, n] y)'
+    return onnx.parser.parse_model(f"{head} <float[2] c = {{1.5, -2.5}}> {{ {body} }}")
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+@pytest.mark.parametrize("opset", [11, 17, 22])
+def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, opset: int) -> None:
+    made = model(body, opset)
+    prepared = openvino.prepare(made)
+    assert "column_constants" in {change.pass_name for change in prepared.adaptations}
+    rng = np.random.default_rng(0)
+    for rows in (1, 2, 3):
+        for inner in (1, 2, 3):
+            operands = [rng.uniform(-1, 1, size).astype(np.float32) for size in ((rows, inner), (inner, 2))]
+            np.testing.assert_allclose(prepared.run(operands)[0], expected(made, *operands)[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "t = MatMul (a, b) y = Max (t, c)",
+        "e = Exp (a) y = Add (e, c)",
+        "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () t = MatMul (a, k) y = Add (t, c)",
+    ],
+)
+def test_the_others_stay(openvino: type[omb.Preset], body: str) -> None:
+    prepared = openvino.prepare(model(body, 17))
+    assert not [change for change in prepared.adaptations if change.pass_name == "column_constants"]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: a value for each column of a product, where only a run tells how many columns that has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.site import Body, Site
+
+#: By operator, the places that the constant may have.
+PLACES = {"Add": (0, 1), "Sub": (0, 1), "Mul": (0, 1), "Div": (1,), "PRelu": (1,), "Gemm": (2,)}
+
+
+def columns(site: Site) -> tuple[int, int] | None:
+    """The place of an operand with a value for each column, and how many it has, where it is not known how many columns the other has."""
+    for place in PLACES.get(site.op_type, ()) if not site.domain else ():
+        sizes = site.shape(site.input(place))
+        if not sizes or None in sizes or math.prod(size or 0 for size in sizes) != sizes[-1] or not sizes[-1]:
+            continue
+        other = site.shape(site.input(1 - place if place < 2 else 1))
+        last = 0 if site.op_type == "Gemm" and site.attribute("transB", 0) else -1
+        if other and other[last] is None and (site.op_type == "Gemm" or len(sizes) <= len(other)):
+            return place, sizes[-1]
+    return None
+
+
+def column_constants(site: Site) -> Iterator[ModelProto]:
+    """Compute with them behind another axis, so that no kernel takes them into the product."""
+    found = columns(site)
+    if found is None:
+        return
+    body = Body(site)
+    operands = [site.input(0), site.input(1)]
+    operator, attributes = site.op_type, site.attributes()
+    if site.op_type == "Gemm":
+        product = body("Gemm", *operands, **site.attributes("beta", "broadcast"))
+        beta, constant = site.attribute("beta", 1.0), site.input(2)
+        if beta != 1:
+            constant = body("Mul", constant, body.constant(beta, site.elem_type(constant)))
+        operands, place, operator, attributes = [product, constant], 1, "Add", {}
+    else:
+        place = found[0]
+    operands[1 - place] = body("Unsqueeze", operands[1 - place], body.ints(0))
+    made = body(operator, *operands, name=GUARDED, **attributes)
+    yield body.finish(body("Squeeze", made, body.ints(0)))
