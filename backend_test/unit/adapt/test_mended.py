@@ -297,6 +297,7 @@ DEADLY = {
     "a constant condition that selects nothing ends the process",
     "constant bounds along axes known only at run time end the process",
     "a OneHot of no indices ends the process",
+    "a Scan whose body reads computed values from outside may end the process",
     "a layer without steps, batch or features ends the process",
     "an Expand to a shape without elements is left out, or ends the process",
     "constant indices without elements end the process",

@@ -248,7 +248,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMin": special_values.find,
     "Resize": resized,
     "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
-    "Scan": step_defects.scan,
+    "Scan": Several((Only({"openvino": "<2026"}, step_defects.captured), step_defects.scan)),
     "Selu": form_defects.zeros,
     "Shrink": form_defects.shrink,
     "Slice": form_defects.sliced,

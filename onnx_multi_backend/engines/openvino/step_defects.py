@@ -67,6 +67,14 @@ def loop(site: Site) -> Defect | None:
     return None
 
 
+def captured(site: Site) -> Defect | None:
+    """Source: measured with ONNX Runtime 1.24's OpenVINO provider; constants do no harm."""
+    outer = [name for name in reads(site.node) if name not in site.node.input and not site.is_known(name)]
+    if site.opset < 9 or not outer:
+        return None
+    return Defect("a Scan whose body reads computed values from outside may end the process", wrong=True, deadly=True)
+
+
 def scan(site: Site) -> Defect | None:
     body, scanned = site.attribute("body"), site.attribute("num_scan_inputs", 0)
     if site.opset < 9:
