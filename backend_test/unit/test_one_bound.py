@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Clip of one bound behind an operator that OpenVINO lacks, which ends the process of its frontend."""
+"""A Clip of one bound behind an operator that OpenVINO lacks, which ends the process of its frontend; and one of a constant."""
 
 from __future__ import annotations
 
@@ -39,6 +39,23 @@ def test_it_runs(openvino: type[omb.Preset], nodes: str, right: float) -> None:
     prepared = openvino.prepare(model(nodes))
     assert prepared.run([X])[0] == pytest.approx(right, abs=1e-5)
     assert ("one_bound" in {a.pass_name for a in prepared.adaptations}) == ("low, high" not in nodes)
+
+
+@pytest.mark.parametrize("shape", ["1", "1, 1", "1, 2"])
+@pytest.mark.parametrize("nodes", ["y = Clip (c, low)", "d = Neg (c) y = Clip (d, low)"])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_constant_keeps_its_axes(preset: type[omb.Preset], nodes: str, shape: str) -> None:
+    sizes = [int(size) for size in shape.split(",")]
+    values = ", ".join(["5", "-5"][: sizes[-1]])
+    head = (
+        f'<ir_version: 8, opset_import: ["": 17]> g (float low) => (float[{shape}] y) <float[{shape}] c = {{{values}}}>'
+    )
+    made = onnx.parser.parse_model(f"{head} {{ {nodes} }}")
+    prepared = preset.prepare(made, fallback="full")
+    for low in (-1, 6):
+        found = prepared.run([np.float32(low)])[0]
+        sign = -1 if "Neg" in nodes else 1
+        np.testing.assert_array_equal(found, np.maximum(sign * np.float32([5, -5][: sizes[-1]]).reshape(sizes), low))
 
 
 def test_it_runs_in_a_branch_and_in_a_function(openvino: type[omb.Preset]) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Clip of one bound behind an operator that OpenVINO lacks: its frontend ends the process.
+"""A Clip of one bound, in two forms that OpenVINO's frontend does not read as it should (2026.4).
 
-Of such an operator's results the frontend knows no type, and it asks for the type to make up the other bound (SIGSEGV; 2026.4).
+Behind an operator that OpenVINO lacks it ends the process: of such an operator's results it knows no type, and it asks for the type to
+make up the other bound (SIGSEGV). Of a constant of one element, whose lower bound only a run tells, it loses the axes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 
 #: Since this opset the bounds are inputs.
 _INPUTS = 11
+
+_ENDS = "OpenVINO's frontend ends the process over a Clip of one bound behind an operator that it lacks"
+_LOSES_AXES = "OpenVINO makes a scalar of a constant of one element whose lower bound is known only at run time"
 
 #: Of the default domain, what the frontend converts. Measured with ONNX's own cases.
 CONVERTED = frozenset(
@@ -37,35 +41,57 @@ CONVERTED = frozenset(
 )
 
 
-def without_clips_of_one_bound(facts: Facts) -> tuple[ModelProto, tuple[Adaptation, ...]] | None:
-    """The model with Max or Min in their place; None where they do no harm."""
+def without_clips_of_one_bound(facts: Facts, *, dies: bool = True) -> tuple[ModelProto, tuple[Adaptation, ...]] | None:
+    """The model with Max or Min in their place; None where they do no harm.
+
+    Parameters
+    ----------
+    facts : Facts
+    dies : bool
+        Whether the frontend gets operators that it lacks; an execution provider leaves them to others.
+    """
     contents = facts.contents
-    if not contents.has({"Clip"}) or contents.by_operator.keys() <= CONVERTED:
+    clips = [node for node in contents.of("Clip") if _lacks_a_bound(node)]
+    if not clips:
         return None
-    if not any(map(_lacks_a_bound, contents.of("Clip"))):
+    if not dies or contents.by_operator.keys() <= CONVERTED:
+        clips, reason = [node for node in clips if _is_of_a_constant(node, facts)], _LOSES_AXES
+    else:
+        reason = _ENDS
+    if not clips:
         return None
+    chosen = {node.output[0] for node in clips}
     model = ModelProto()
     model.CopyFrom(contents.model)
-    changes = tuple(_written(nodes_in(model.graph.node), model.opset_import))
+    changes = tuple(_written(nodes_in(model.graph.node), model.opset_import, chosen, reason))
     for function in model.functions:
-        changes += tuple(_written(nodes_in(function.node), function.opset_import))
+        changes += tuple(_written(nodes_in(function.node), function.opset_import, chosen, reason))
     return (model, changes) if changes else None
+
+
+def _is_of_a_constant(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Clip has a lower bound alone, known only at run time, and limits what is known before."""
+    x, low, high = (*node.input, "", "")[:3]
+    if not low or high or low in facts.known:
+        return False
+    return x in facts.known or x in facts.computed_of_constants
 
 
 def _lacks_a_bound(node: NodeProto) -> bool:
     return not canonical(node.domain) and node.op_type == "Clip" and len(list(filter(None, node.input))) < 3
 
 
-def _written(nodes: Iterable[NodeProto], imports: Iterable[OperatorSetIdProto]) -> Iterable[Adaptation]:
+def _written(
+    nodes: Iterable[NodeProto], imports: Iterable[OperatorSetIdProto], chosen: set[str], reason: str
+) -> Iterable[Adaptation]:
     if max((i.version for i in imports if not canonical(i.domain)), default=1) < _INPUTS:
         return
     for node in nodes:
-        if not _lacks_a_bound(node):
+        if not _lacks_a_bound(node) or node.output[0] not in chosen:
             continue
         x, low, high = (*node.input, "", "")[:3]
         where = f"Clip {node.name!r}" if node.name else f"Clip (output {next(iter(node.output), '')!r})"
         node.op_type = "Max" if low else "Min" if high else "Identity"
         del node.input[:]
         node.input.extend(filter(None, (x, low, high)))
-        reason = "OpenVINO's frontend ends the process over a Clip of one bound behind an operator that it lacks"
         yield Adaptation("one_bound", where, f"written with {node.op_type}", reason)

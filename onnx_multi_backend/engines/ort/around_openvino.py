@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.across_nodes import around
+from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
@@ -34,11 +35,21 @@ def mended(payload: Payload, records: Sequence[Record], *, apart: bool) -> tuple
         passes.append(reduced_alone)
     if payload.lowering and any(known.mixes_nodes for known in records):
         passes.append(_across_nodes)
+    if payload.lowering:
+        passes.append(_without_clips)
     changes: tuple[Adaptation, ...] = ()
     for mend in passes:
         payload, more = mend(payload)
         changes = (*changes, *more)
     return payload, changes
+
+
+def _without_clips(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
+    made = without_clips_of_one_bound(payload.adapted.facts, dies=False)
+    if made is None:
+        return payload, ()
+    model, changes = made
+    return payload.changed(model, *changes), changes
 
 
 def _across_nodes(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
