@@ -121,6 +121,14 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
     assert all(operator == "any" or onnx.defs.has(operator) for operator in told)
     answers = {name for row in rows for name in re.findall(r"`(\w+)`", row[3])}
     assert answers <= {rule.__name__ for rule in RULES} | {
-        *("mend_frontend", "empty_constants", "reduced_alone", "low_precision", "left_to_cpu", "operands_doubled"),
+        *(
+            "mend_frontend",
+            "one_bound",
+            "empty_constants",
+            "reduced_alone",
+            "low_precision",
+            "left_to_cpu",
+            "operands_doubled",
+        ),
         *("unsigned_activations", "channel_order", "quantized_operators", "lstm_steps"),
     }

@@ -6,20 +6,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 #: By operator, the places that the constant may have.
 PLACES = {"Add": (0, 1), "Sub": (0, 1), "Mul": (0, 1), "Div": (1,), "PRelu": (1,), "Gemm": (2,)}
 
 
 def columns(site: Site) -> tuple[int, int] | None:
     """The place of an operand with a value for each column, and how many it has, where it is not known how many columns the other has."""
-    for place in PLACES.get(site.op_type, ()) if not site.domain else ():
+    if site.domain or site.elem_type(site.input(0)) not in _FLOATS or GUARDED in site.node.name:
+        return None
+    for place in PLACES.get(site.op_type, ()):
         sizes = site.shape(site.input(place))
-        if not sizes or None in sizes or math.prod(size or 0 for size in sizes) != sizes[-1] or not sizes[-1]:
+        if not sizes or None in sizes or not 1 < math.prod(size or 0 for size in sizes) == sizes[-1]:
             continue
         other = site.shape(site.input(1 - place if place < 2 else 1))
         last = 0 if site.op_type == "Gemm" and site.attribute("transB", 0) else -1
