@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.nan_made import nan_kept
@@ -11,10 +13,17 @@ from onnx_multi_backend.engines.unsigned_activations import unsigned
 from onnx_multi_backend.models.contents import Contents
 
 
-def around(contents: Contents) -> Rewritten | None:
-    """A copy of the model that OpenVINO computes rightly; None where nothing is known."""
+def around(contents: Contents, *, compared: bool = False) -> Rewritten | None:
+    """A copy of the model that OpenVINO computes rightly; None where nothing is known.
+
+    Parameters
+    ----------
+    contents : Contents
+    compared : bool
+        Whether comparisons are true of NaN.
+    """
     found: Rewritten | None = None
-    for mend in (channels_in_order, unsigned, kept_in_place, nan_kept):
+    for mend in (channels_in_order, unsigned, kept_in_place, functools.partial(nan_kept, compared=compared)):
         made = mend(contents)
         if made is not None:
             contents = Contents(made.model)

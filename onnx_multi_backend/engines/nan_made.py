@@ -29,6 +29,9 @@ from onnx_multi_backend.models.plausible import expands_too_far
 #: Operators that lose NaN in an element, and in a row of elements.
 _OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
 _OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
+#: Operators that are true of NaN, on some engines.
+_COMPARING = frozenset({"Greater", "GreaterOrEqual"})
+_SEVERAL = frozenset({"Max", "Min"}) | _COMPARING
 
 #: The first opsets whose operators broadcast; with Where; in which Equal takes floating-point numbers; in which ReduceSum has its
 #: axes as an input.
@@ -37,9 +40,17 @@ _OLDEST, _WHERE, _EQUAL, _OLDEST_OF_ROWS = 7, 9, 11, 13
 _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
 
 
-def nan_kept(contents: Contents) -> Rewritten | None:
-    """A copy of the model in which such NaN comes through; None where there is nothing to guard."""
-    if not contents.has(_OF_ELEMENTS | _OF_ROWS) or not may_make(contents):
+def nan_kept(contents: Contents, *, compared: bool = False) -> Rewritten | None:
+    """A copy of the model in which such NaN comes through; None where there is nothing to guard.
+
+    Parameters
+    ----------
+    contents : Contents
+    compared : bool
+        Whether comparisons are true of NaN, and to be guarded too.
+    """
+    guarded = _OF_ELEMENTS | _OF_ROWS | (_COMPARING if compared else frozenset())
+    if not contents.has(guarded) or not may_make(contents):
         return None
     opset = opset_versions(contents.model).get("", 1)
     if opset < _OLDEST or expands_too_far(contents.model):
@@ -48,33 +59,33 @@ def nan_kept(contents: Contents) -> Rewritten | None:
     floats = functools.cache(lambda: float_names(flat.graph))
     is_plain = flat is contents.model and not contents.holding
     looked_at = [plain(contents)] if is_plain else scopes(flat.graph)
-    losing = contents.of(*_OF_ELEMENTS, *_OF_ROWS) if is_plain else None
-    if not any(_lossy(scope, opset, floats, losing) for scope in looked_at):
+    guarded -= _OF_ROWS if opset < _OLDEST_OF_ROWS else frozenset()
+    losing = contents.of(*guarded) if is_plain else None
+    if not any(_lossy(scope, guarded, floats, losing) for scope in looked_at):
         return None
     kinds = _kinds(flat) if opset < _WHERE else {}
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}
     for scope in scopes(copy.graph):
-        _guard(scope, opset, floats, kinds, added)
+        _guard(scope, opset, _lossy(scope, guarded, floats), kinds, added)
     told = dict.fromkeys(added.values())
     changes = (Adaptation("nan_kept", where, "guarded against NaN", _REASON) for where in told)
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 
 def _lossy(
-    scope: Scope, opset: int, floats: Callable[[], set[str]], nodes: Iterable[NodeProto] | None = None
+    scope: Scope, losing: frozenset[str], floats: Callable[[], set[str]], nodes: Iterable[NodeProto] | None = None
 ) -> Mapping[str, list[str]]:
     """Which of its inputs may hold such NaN, by the result of a node that would lose it; of these nodes, or of all.
 
-    Softmax often reads a quotient, and guarding it would cost more than the operator: that is left out.
+    Softmax and comparisons often read a quotient, and guarding them would cost more than the operator: that is left out.
     """
-    losing = _OF_ELEMENTS | _OF_ROWS if opset >= _OLDEST_OF_ROWS else _OF_ELEMENTS
     found = {}
     for node in scope.graph.node if nodes is None else nodes:
         if node.op_type not in losing or canonical(node.domain):
             continue
-        read = node.input if node.op_type in ("Max", "Min") else node.input[:1]
+        read = node.input if node.op_type in _SEVERAL else node.input[:1]
         quotients = node.op_type in _OF_ELEMENTS
         made = [name for name in dict.fromkeys(read) if scope.may_be_nan(name, of_quotients=quotients)]
         if made and (made := [name for name in made if name in floats()]):
@@ -90,9 +101,9 @@ def _kinds(model: ModelProto) -> Mapping[str, int]:
 
 
 def _guard(
-    scope: Scope, opset: int, floats: Callable[[], set[str]], kinds: Mapping[str, int], added: dict[str, str]
+    scope: Scope, opset: int, lossy: Mapping[str, list[str]], kinds: Mapping[str, int], added: dict[str, str]
 ) -> None:
-    lossy, graph = _lossy(scope, opset, floats), scope.graph
+    graph = scope.graph
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes.append(node)
@@ -123,7 +134,9 @@ def _kept(
         kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
         number = f"{made}{CAST}number{place}"
         yield from _is_number(name, number, graph, opset)
-        if opset >= _WHERE:
+        if node.op_type in _COMPARING:
+            yield helper.make_node("And", [number, result], [kept], name=f"{made}{CAST}and{place}")
+        elif opset >= _WHERE:
             yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
         else:
             yield from _times_number(number, result, kept, kinds[made])

@@ -12,6 +12,8 @@ from backend_test.unit import models
 
 X = np.array([[1, -1, 2, 3], [1, 2, 3, 4]], np.float32)
 
+COMPARED = ["y = Greater(a, x)", "y = Greater(x, a)", "b = Sqrt(x) y = Greater(b, a)", "y = Less(x, a)"]
+
 
 def net(body: str, opset: int = 17) -> object:
     return parser.parse_model(
@@ -42,6 +44,19 @@ def test_what_an_operator_makes_of_an_infinity_or_of_a_negative_number_stays(
     a, b = preset.prepare(model).run([np.array([[-1, -np.inf, 2, np.inf]], np.float32)])
     assert np.isnan(a).any()
     np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+
+
+@pytest.mark.parametrize("opset", [9, 13, 17])
+@pytest.mark.parametrize("body", COMPARED)
+def test_nan_is_greater_than_nothing(body: str, opset: int, preset: type[omb.Preset]) -> None:
+    model = net(f"a = Log(x) {body}", opset)
+    assert hasattr(model, "graph")
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.BOOL
+    found = preset.prepare(model).run([X])[0]
+    with np.errstate(invalid="ignore"):
+        a = np.log(X)
+        right = [a > X, a < X, np.sqrt(X) > a, a > X][COMPARED.index(body)]
+    np.testing.assert_array_equal(found, right)
 
 
 def test_what_a_division_by_zero_makes_stays(preset: type[omb.Preset]) -> None:
