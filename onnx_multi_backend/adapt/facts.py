@@ -19,7 +19,7 @@ SMALL_BYTES = 4096
 
 #: Operators that engines compute together with what comes before them.
 _BY_ELEMENT = frozenset(
-    """Abs Add Cast Ceil Celu Clip Div Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Mul Neg
+    """Abs Add BatchNormalization Cast Ceil Celu Clip Div Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Mul Neg
     PRelu Pow Reciprocal Relu Round Selu Sigmoid Softplus Softsign Sqrt Sub Sum Swish Tanh ThresholdedRelu""".split()
 )
 

@@ -13,7 +13,15 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 #: By operator, the places that the constant may have.
-PLACES = {"Add": (0, 1), "Sub": (0, 1), "Mul": (0, 1), "Div": (1,), "PRelu": (1,), "Gemm": (2,)}
+PLACES = {
+    "Add": (0, 1),
+    "BatchNormalization": (1,),
+    "Div": (1,),
+    "Gemm": (2,),
+    "Mul": (0, 1),
+    "PRelu": (1,),
+    "Sub": (0, 1),
+}
 
 
 def columns(site: Site) -> tuple[int, int] | None:
@@ -26,6 +34,8 @@ def columns(site: Site) -> tuple[int, int] | None:
             continue
         other = site.shape(site.input(1 - place if place < 2 else 1))
         last = 0 if site.op_type == "Gemm" and site.attribute("transB", 0) else -1
+        if site.op_type == "BatchNormalization" and (other is None or len(other) != 2 or len(site.node.output) > 1):
+            continue
         if other and other[last] is None and (site.op_type == "Gemm" or len(sizes) <= len(other)):
             return place, sizes[-1]
     return None
@@ -37,16 +47,18 @@ def column_constants(site: Site) -> Iterator[ModelProto]:
     if found is None:
         return
     body = Body(site)
-    operands = [site.input(0), site.input(1)]
+    operands, axis = list(site.node.input), body.ints(0)
     operator, attributes = site.op_type, site.attributes()
     if site.op_type == "Gemm":
-        product = body("Gemm", *operands, **site.attributes("beta", "broadcast"))
+        product = body("Gemm", *operands[:2], **site.attributes("beta", "broadcast"))
         beta, constant = site.attribute("beta", 1.0), site.input(2)
         if beta != 1:
             constant = body("Mul", constant, body.constant(beta, site.elem_type(constant)))
         operands, place, operator, attributes = [product, constant], 1, "Add", {}
     else:
         place = found[0]
-    operands[1 - place] = body("Unsqueeze", operands[1 - place], body.ints(0))
+        if operator == "BatchNormalization":  # its channels are axis 1
+            axis = body.ints(2)
+    operands[1 - place] = body("Unsqueeze", operands[1 - place], axis)
     made = body(operator, *operands, name=GUARDED, **attributes)
-    yield body.finish(body("Squeeze", made, body.ints(0)))
+    yield body.finish(body("Squeeze", made, axis))

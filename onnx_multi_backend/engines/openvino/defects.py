@@ -182,7 +182,7 @@ _COLUMN = Only({"instruction_set": "avx512f"}, window_defects.column)
 _WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": "<2026"}, _alone_without_axes))
 
 DEFECTS: Mapping[str, FindDefect] = {
-    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), form_defects.two_columns),
+    **dict.fromkeys(("Add", "BatchNormalization", "Div", "Mul", "Sub"), form_defects.two_columns),
     "Attention": _attention,
     "AveragePool": Several((Only({"openvino": "<2026"}, window_defects.pooled), window_defects.averaged)),
     "BitShift": _bit_shift,
