@@ -14,13 +14,8 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from backend_test.unit.test_loops_of_exporters import CODE
 from onnx_multi_backend.host.applies import applies
-
-CODE = """
-import sys
-import onnxruntime as ort
-ort.InferenceSession(sys.argv[1], providers=[("OpenVINOExecutionProvider", {"device_type": "CPU"}), "CPUExecutionProvider"])
-"""
 
 
 def scan(body: str, made: str, before: str = "") -> ModelProto:

@@ -37,8 +37,8 @@ def moved(contents: Contents) -> list[tuple[NodeProto, str]]:
 
 
 def _holds_packed(contents: Contents) -> bool:
-    made = (kind for node in contents.of("Constant", "Cast") if (kind := _kind_made(node)))
-    return any(tensor.data_type in _BREAKING for tensor in contents.tensors) or any(kind in _BREAKING for kind in made)
+    stored = not contents.tensor_types.isdisjoint(_BREAKING)
+    return stored or any(_kind_made(node) in _BREAKING for node in contents.of("Cast"))
 
 
 def _kind_made(node: NodeProto) -> int:
