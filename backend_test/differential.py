@@ -22,6 +22,7 @@ from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
 from backend_test.search.graphs import Plan, random_graph
 from backend_test.search.isolation import Stages
+from backend_test.search.other_inputs import wrong_with_others
 from backend_test.search.parts import inner_values
 from backend_test.search.sensitivity import sensitive
 from backend_test.search.shrink import Found, shrink, signature
@@ -30,6 +31,9 @@ from backend_test.search.unspecified import unspecified
 
 #: Wrong numbers, which rounding may explain.
 _NUMBERS = (judge.WORSE_WRONG, judge.WRONG, judge.UNJUDGED, judge.DISPUTED)
+
+#: How a refusal begins to name what the engine computes wrongly.
+_DEFECT = "it does not compute "
 
 
 def graph_work(preset: str, options: argparse.Namespace) -> Any:
@@ -75,6 +79,12 @@ def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
         approximate(model, trial) or sensitive(model, feeds, trial.answers["ours"].runs)
     ):
         return Outcome("sensitive", "rounding changes as much")
+    if (
+        trial.verdict.category == judge.WORSE_REFUSED
+        and _DEFECT in trial.verdict.why
+        and wrong_with_others(preset, model, feeds, trial.answers, stages)
+    ):
+        return Outcome(judge.JUSTIFIED, trial.verdict.why[:200])
     text = report(preset, i, found)
     made = Finding(signature(preset, found), whole.category, model.SerializeToString(), text, feeds)
     return Outcome(whole.category, trial.verdict.why[:200], made, counts=trial.verdict.is_finding)

@@ -18,6 +18,7 @@ DISPUTED = "disputed"  # the preset and its engine agree, ONNX's reference evalu
 WARNED = "warned"  # wrong, with a warning of the package
 MISPLACED = "misplaced"  # refused for where its nodes would run, as `fallback` asks
 RANGE = "range"  # refused for an integer beyond int32, as `precision_policy` has it, though these come out right
+JUSTIFIED = "justified"  # refused for a defect that the bare engine shows with other inputs
 INVALID = "invalid"  # nobody runs it: the generator's fault
 UNSPECIFIED = "unspecified"  # ONNX does not say what is right
 #: What is a finding.
