@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.site import Body, Site
 _T = TensorProto
 _LAYERS = ("RNN", "GRU", "LSTM")
 _ACTIVATIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
+_DEFAULTS = [b"Sigmoid", b"Tanh", b"Tanh"]
 #: Closes a gate of LSTM, or opens it, whatever else goes into it.
 _SURE = 1e6
 
@@ -32,7 +33,7 @@ def recurrent_lengths(site: Site) -> Iterator[ModelProto]:
     both = len(directions) > 1
     if both and (site.attribute("activation_alpha") or site.attribute("activation_beta")):
         return
-    if site.has_output(2) and (site.attribute("activations") or site.attribute("clip") or not _floats(site)):
+    if site.has_output(2) and (not _usual(site) or site.attribute("clip") or not _floats(site)):
         return
     if site.attribute("hidden_size") is None:
         return
@@ -44,6 +45,12 @@ def recurrent_lengths(site: Site) -> Iterator[ModelProto]:
         joined = layer.body("Concat", *parts, axis=axis) if both and parts[0] else parts[0]
         results.append(joined if site.has_output(i) else "")
     yield layer.body.finish(*results)
+
+
+def _usual(site: Site) -> bool:
+    """Whether an LSTM has the activations that it has by default, which close and open a gate."""
+    found = site.attribute("activations") or _DEFAULTS
+    return list(found) == _DEFAULTS * (len(found) // len(_DEFAULTS))
 
 
 def _floats(site: Site) -> bool:

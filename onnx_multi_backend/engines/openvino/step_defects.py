@@ -17,12 +17,11 @@ _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 
 
 def lengths(site: Site) -> Defect | None:
-    """Source: measured; what OpenVINO has no layer for, it writes as a loop, which is right."""
+    """Source: measured; what OpenVINO has no layer for (activations that it lacks, or named for two directions), it writes as a loop, which is right."""
     shape, usual = site.shape(site.input(0)), _USUAL.get(site.op_type)
     functions = [name.decode() for name in site.attribute("activations", [])]
-    if site.attribute("clip", 0) or (
-        usual and functions and any(functions[i] != usual[i % len(usual)] for i in range(len(functions)))
-    ):
+    as_loop = usual and functions and (len(functions) > len(usual) or any(map(str.__ne__, functions, usual)))
+    if site.attribute("clip", 0) or as_loop:
         return None
     if site.has_input(4) and (shape is None or None in shape):
         return Defect("sequence_lens is ignored where the shape is known only at run time", wrong=True)

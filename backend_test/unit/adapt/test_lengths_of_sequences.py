@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers whose batch only a run tells, with a length for each of its sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnx_multi_backend as omb
+
+ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}
+
+
+def layer(operator: str, direction: str, named: bool) -> onnx.ModelProto:
+    """Two features, two units."""
+    gates, directions = {"LSTM": 4, "GRU": 3}[operator], 2 if direction == "bidirectional" else 1
+    outputs = ["y", "h", "c"][: 3 if operator == "LSTM" else 2]
+    chosen = {"activations": ACTIVATIONS[operator] * directions} if named else {}
+    node = helper.make_node(
+        operator, ["x", "w", "r", "", "lens"], outputs, hidden_size=2, direction=direction, **chosen
+    )
+    rng = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(rng.standard_normal((directions, gates * 2, 2), np.float32), name) for name in "wr"
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["steps", "batch", 2]),
+        helper.make_tensor_value_info("lens", TensorProto.INT32, ["batch"]),
+    ]
+    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    graph = helper.make_graph([node], "g", inputs, made, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+
+
+@pytest.mark.parametrize("operator", ACTIVATIONS)
+@pytest.mark.parametrize(
+    ("direction", "named", "rewritten"),
+    [
+        ("forward", False, True),
+        ("forward", True, True),
+        ("bidirectional", False, True),
+        ("bidirectional", True, False),  # OpenVINO writes it as a loop, which is right
+    ],
+)
+def test_each_sequence_ends_at_its_length(
+    openvino: type[omb.Preset], operator: str, direction: str, named: bool, rewritten: bool
+) -> None:
+    model = layer(operator, direction, named)
+    prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(model)
+    assert bool(prepared.adaptations) is rewritten
+    rng = np.random.default_rng(0)
+    for steps, lengths in ((3, [3, 1]), (4, [2, 4, 1, 3]), (3, [1])):
+        x = rng.standard_normal((steps, len(lengths), 2), np.float32)
+        feeds = {"x": x, "lens": np.array(lengths, np.int32)}
+        for ours, theirs in zip(prepared.run(feeds), right.run(feeds), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
