@@ -45,6 +45,7 @@ def defective_nodes(
     integers: bool = False,
     typed: Typed | None = None,
     facts: Facts | None = None,
+    values: Values | None = None,
 ) -> list[DefectiveNode]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
@@ -61,6 +62,8 @@ def defective_nodes(
         Of the model, to be used again.
     facts : Facts, optional
         The same.
+    values : mapping of str to Value, optional
+        What `ranges` tells of the model.
     """
     facts = facts or Facts(model)
     contents = facts.contents
@@ -79,15 +82,16 @@ def defective_nodes(
     nested = any(_bodies(node) for node in Contents(flat).holding)
     if integers and nested:  # what subgraphs make of integers may be known with their types only
         return search.through(_typed(typed, flat))
-    values = ranges(flat.graph) if integers else {}
-    meant = _meant(flat.graph, is_meant, values)
+    if integers and values is None:
+        values = ranges(flat.graph)
+    meant = _meant(flat.graph, is_meant, values if integers and values else {})
     declared = Declared(flat.graph) if meant and not nested else None
     told = [node for node in meant if declared is not None and declared.tells(node)]
     names = frozenset(name for node in told for name in node.output if name)
     others = [node for node in meant if names.isdisjoint(node.output)]
     found = []
     if told:
-        values = values or ranges(flat.graph)
+        values = values if values is not None else ranges(flat.graph)
         found += search.through(with_constants(flat, told), values)
     if others:
         part = with_ancestors(flat, others)

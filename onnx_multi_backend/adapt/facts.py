@@ -101,7 +101,11 @@ class Facts:
     @functools.cached_property
     def of_products(self) -> frozenset[str]:
         """Products (MatMul, Gemm) by a second operand that is not stored, and what is computed of them element by element."""
-        products = [node for node in self.contents.of("MatMul", "Gemm") if self.known.isdisjoint(node.input[1:2])]
+        stored = set(self.known)
+        for node in self.contents.of("Identity"):  # of weights that several layers share
+            if not stored.isdisjoint(node.input):
+                stored.update(node.output)
+        products = [node for node in self.contents.of("MatMul", "Gemm") if stored.isdisjoint(node.input[1:2])]
         found = {name for node in products for name in node.output}
         for node in self.contents.nodes if products else ():
             if node.op_type in _BY_ELEMENT and not found.isdisjoint(node.input):

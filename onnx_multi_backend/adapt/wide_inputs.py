@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from onnx import GraphProto, NodeProto, TensorProto
 
@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE
 from onnx_multi_backend.adapt.constant_values import of_constant, of_tensor
 from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.values import SMALL, Value
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs
 
 _T = TensorProto
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
@@ -25,15 +25,24 @@ def exact_in_float(graph: GraphProto, names: Collection[str]) -> frozenset[str]:
     """
     left = set(names).difference(v.name for v in graph.output)
     left.difference_update(t.name for t in graph.initializer)
-    known: dict[str, Value] = {}
-    if left:
-        known = {t.name: of_tensor(t) for t in graph.initializer if t.data_type not in (_T.FLOAT, _T.STRING)}
+    made: dict[str, NodeProto] = {}
+
+    def value_of(name: str) -> Value:
+        """Of a constant; as it is asked for seldom, the others are not looked at."""
+        if name in made:
+            return of_constant(made[name])
+        return next((of_tensor(t) for t in graph.initializer if t.name == name), Value())
+
     for node in graph.node:
-        if node.op_type == "Constant" and left:
-            known[node.output[0]] = of_constant(node)
-        left.difference_update(name for name in reads(node) if name not in node.input)
+        if not left:
+            break
+        operator = node.op_type
+        if operator == "Constant":
+            made[node.output[0]] = node
+        elif node.domain or may_hold_graphs(operator):
+            left.difference_update(name for name in reads(node) if name not in node.input)
         for i, name in enumerate(node.input):
-            if name in left and not _is_exact(node, i, known) and not _is_counted(graph, node):
+            if name in left and not _is_exact(node, i, value_of) and not _is_counted(graph, node):
                 left.discard(name)
     return frozenset(left)
 
@@ -47,13 +56,13 @@ def _is_counted(graph: GraphProto, node: NodeProto) -> bool:
     return all(other.op_type == "SequenceLength" for other in readers) and made not in {v.name for v in graph.output}
 
 
-def _is_exact(node: NodeProto, place: int, known: dict[str, Value]) -> bool:
+def _is_exact(node: NodeProto, place: int, value_of: Callable[[str], Value]) -> bool:
     kind = node.op_type
     if canonical(node.domain):
         return False
     if kind == "Cast":
         return any(a.name == "to" and a.i in _CASTS for a in node.attribute)
     if kind in _COMPARISONS and len(node.input) == 2:
-        other = known.get(node.input[1 - place], Value())
+        other = value_of(node.input[1 - place])
         return node.input[0] == node.input[1] or other.within(-SMALL + 1, SMALL - 1)
     return kind == "NonZero" or kind in SHAPE_ALONE or (kind == "CastLike" and place == 1)

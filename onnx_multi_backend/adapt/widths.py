@@ -19,7 +19,7 @@ from onnx_multi_backend.adapt.constant_reductions import (
     may_leave_int32,
     reduces_nothing,
 )
-from onnx_multi_backend.adapt.operation import Made
+from onnx_multi_backend.adapt.operation import Made, Values
 from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.shift_bounds import Shift, held_to_shifts, is_shift
 from onnx_multi_backend.adapt.single_node import infer, reads
@@ -52,6 +52,8 @@ class Study:
         Nodes that read constants beyond int32; that leave int32 whatever the inputs are; that compute with float64.
     uncertain : bool
         Whether the engine may compute a node on integers wrongly.
+    values : mapping of str to Value, optional
+        What `ranges` tells of the graph, for others to use, where nothing else is known of its inputs.
     """
 
     bounds: dict[str, Bound] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class Study:
     overflows: list[Concern] = field(default_factory=list)
     doubles: list[Concern] = field(default_factory=list)
     uncertain: bool = False
+    values: Values | None = None
 
     @property
     def is_clear(self) -> bool:
@@ -90,7 +93,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         def doubt(node: NodeProto, operands: list[Value], made: Made) -> None:
             found.uncertain = found.uncertain or may_have_defect(node, operands)
 
-        ranges(graph, visit=doubt)
+        found.values = ranges(graph, visit=doubt)
         return found
     wide = {v.name: kind for v in graph.input if (kind := v.type.tensor_type.elem_type) in WIDE or kind == _INT32}
     if _INT32 in wide.values() and not any(node.op_type == ROOT for node in nodes_in(graph.node)):
@@ -130,7 +133,10 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         if double:
             found.doubles.append(Concern(node, "float64 is computed in float32"))
 
-    ranges(graph, inputs=as_inputs(graph, {name: largest(kind) for name, kind in wide.items()}), visit=look)
+    given = as_inputs(graph, {name: largest(kind) for name, kind in wide.items()})
+    values = ranges(graph, inputs=given, visit=look)
+    if not given:
+        found.values = values
     found.constants = [
         Concern(node, f"its constant {name!r} is beyond what int32 holds")
         for node, name in readers_of_constants_beyond(graph, {})

@@ -87,7 +87,7 @@ def _compile_model(target: Target, payload: Payload) -> Built:
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
     try:
-        built = _compiled(target, payload, plain=plain, integers=found.uncertain, elsewhere=elsewhere)
+        built = _compiled(target, payload, plain=plain, found=found, elsewhere=elsewhere)
     except UnsupportedModelError as error:
         readers = {operator_name(concern.node) for concern in found.constants}
         refused = (
@@ -124,16 +124,16 @@ def _with_constants_left(
     return build_rewritten(wary, payload, Typed(model), taken=False, trusting=True, elsewhere=elsewhere)
 
 
-def _compiled(
-    target: Target, payload: Payload, *, plain: bool, integers: bool, elsewhere: list[MisplacedError]
-) -> Built:
+def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, elsewhere: list[MisplacedError]) -> Built:
     """The session; `elsewhere` takes why models are refused that are written rightly, and run where they may not then."""
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(payload.adapted.facts)):
         raise ends_the_process(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain and not multiplies(proto)
     typed = Typed(proto)
-    found_defects = find_defective(target, payload.adapted, typed, integers=integers) if payload.lowering else []
+    found_defects = []
+    if payload.lowering:
+        found_defects = find_defective(target, payload.adapted, typed, integers=found.uncertain, values=found.values)
     if found_defects:
         built = None
         if lowering:

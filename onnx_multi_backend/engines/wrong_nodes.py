@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
+from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.engines.session import Session
 from onnx_multi_backend.engines.target import Target
 
 
-def find_defective(target: Target, adapted: Adapted, typed: Typed, *, integers: bool) -> list[DefectiveNode]:
+def find_defective(
+    target: Target, adapted: Adapted, typed: Typed, *, integers: bool, values: Values | None = None
+) -> list[DefectiveNode]:
     """The nodes whose forms the engine's table names; `integers`: where it depends on the integers that they read too."""
     return defective_nodes(
         adapted.proto,
@@ -20,6 +23,7 @@ def find_defective(target: Target, adapted: Adapted, typed: Typed, *, integers: 
         integers=integers,
         typed=typed,
         facts=adapted.facts,
+        values=values,
     )
 
 

@@ -50,6 +50,7 @@ def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, ops
         "t = MatMul (a, b) y = Max (t, c)",
         "e = Exp (a) y = Add (e, c)",
         "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () t = MatMul (a, k) y = Add (t, c)",
+        "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () l = Identity (k) t = MatMul (a, l) y = Add (t, c)",  # shared weights
     ],
 )
 def test_the_others_stay(openvino: type[omb.Preset], body: str) -> None:

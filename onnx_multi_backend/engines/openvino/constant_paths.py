@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
@@ -63,8 +63,13 @@ def fold(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     if not _may_have(contents):
         return ()
     graphs = list(graphs_of(read))
-    changes = [change for graph in graphs for ends in _products(graph) for change in _computed(ends, _TRANSPOSED)]
-    changes += _computed([end for graph in graphs for end in _ends(graph)], _WRITTEN_OVER)
+    found = [_computed_operands(graph) for graph in graphs]
+    changes: list[Adaptation] = []
+    for i, graph in enumerate(graphs):
+        while made := next(filter(None, (_computed(ends, _TRANSPOSED) for ends in _products(found[i]))), None):
+            changes += made
+            found[i] = _computed_operands(graph)
+    changes += _computed([end for operands in found for end in _ends(operands)], _WRITTEN_OVER)
     return tuple(changes)
 
 
@@ -103,38 +108,52 @@ def _may_have(contents: Contents) -> bool:
     return any(next(filter(None, node.input), "") in known for node in contents.of(*_IN_PARTS))
 
 
-def _ends(graph: Any) -> Iterator[Any]:
-    """The inputs of layers that read something else too, and here what is computed of constants."""
-    for op, known in _known_inputs(graph):
-        if op.get_type_name() in _OF_CONSTANTS if all(known) else op.get_type_name() not in _READ_WEIGHTS:
-            yield from _unfolded(op, known)
+class _Layer(NamedTuple):
+    """A layer that reads what is computed of constants: which inputs that are, and whether nothing else goes in."""
+
+    op: Any
+    computed: list[int]
+    alone: bool
 
 
-def _products(graph: Any) -> Iterator[list[Any]]:
-    """The inputs of each product of matrices that are both known, the first product first."""
-    for op, known in _known_inputs(graph):
-        if op.get_type_name() == "MatMul" and all(known):
-            yield list(_unfolded(op, known))
-
-
-def _known_inputs(graph: Any) -> Iterator[tuple[Any, list[bool]]]:
-    """The layers, and which of their inputs are computed of constants."""
-    constant: set[int] = set()
+def _computed_operands(graph: Any) -> list[_Layer]:
+    """The layers that read what is computed of constants, in order."""
+    constants: set[int] = set()
+    computed: set[int] = set()
+    found = []
     for op in graph.get_ordered_ops():
-        if op.get_type_name() == "Constant":
-            constant.add(op.get_instance_id())
-        elif (count := op.get_input_size()) and op.get_type_name() not in _NOT_CONSTANT:
-            known = [op.input_value(i).get_node().get_instance_id() in constant for i in range(count)]
-            if all(known):
-                constant.add(op.get_instance_id())
-            yield op, known
+        kind = op.get_type_name()
+        if kind == "Constant":
+            constants.add(op.get_instance_id())
+        elif kind not in _NOT_CONSTANT and (count := op.get_input_size()):
+            sources = [op.input_value(i).get_node().get_instance_id() for i in range(count)]
+            alone = all(source in constants or source in computed for source in sources)
+            if alone:
+                computed.add(op.get_instance_id())
+            if not computed.isdisjoint(sources):
+                found.append(_Layer(op, [i for i, source in enumerate(sources) if source in computed], alone))
+    return found
 
 
-def _unfolded(op: Any, known: list[bool]) -> Iterator[Any]:
-    for i, is_known in enumerate(known):
-        source = op.input_value(i).get_node()
-        if is_known and source.get_type_name() != "Constant" and _has_bytes(op.get_input_element_type(i)):
-            yield op.input(i)
+def _ends(layers: list[_Layer]) -> Iterator[Any]:
+    """The inputs of layers that read something else too, and here what is computed of constants."""
+    for layer in layers:
+        kind = layer.op.get_type_name()
+        if kind in _OF_CONSTANTS if layer.alone else kind not in _READ_WEIGHTS:
+            yield from _unfolded(layer)
+
+
+def _products(layers: list[_Layer]) -> Iterator[list[Any]]:
+    """The inputs of each product of matrices that are both known, the first product first."""
+    for layer in layers:
+        if layer.alone and layer.op.get_type_name() == "MatMul":
+            yield list(_unfolded(layer))
+
+
+def _unfolded(layer: _Layer) -> Iterator[Any]:
+    for i in layer.computed:
+        if _has_bytes(layer.op.get_input_element_type(i)):
+            yield layer.op.input(i)
 
 
 def _has_bytes(kind: Any) -> bool:
