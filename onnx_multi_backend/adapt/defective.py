@@ -92,10 +92,12 @@ def defective_nodes(
     found = []
     if told:
         values = values if values is not None else ranges(flat.graph)
-        found += search.through(with_constants(flat, told), values)
+        found += search.through(with_constants(flat, told), values, wanted=names)
     if others:
         part = with_ancestors(flat, others)
-        found += search.through(_typed(typed, flat) if part is flat else infer(part), values, without=names)
+        wanted = None if nested else frozenset(name for node in others for name in node.output if name)
+        typed_part = _typed(typed, flat) if part is flat else infer(part)
+        found += search.through(typed_part, values, wanted=wanted)
     return found
 
 
@@ -112,7 +114,7 @@ class _Search:
         self._integers = integers
 
     def through(
-        self, model: ModelProto, values: Values | None = None, without: frozenset[str] = frozenset()
+        self, model: ModelProto, values: Values | None = None, wanted: frozenset[str] | None = None
     ) -> list[DefectiveNode]:
         """The defective nodes.
 
@@ -121,23 +123,25 @@ class _Search:
         model : onnx.ModelProto
         values : mapping of str to Value, optional
             Of the model, or of a larger one.
-        without : frozenset of str
-            What nodes make that are not looked at.
+        wanted : frozenset of str, optional
+            What the nodes make that are looked at, where no node holds a graph.
         """
         self._imports = opset_imports(opset_versions(model))
         self._ir_version = model.ir_version
         outer = Scope({}, {})
         if values:
             outer.nested[id(model.graph)] = model.graph, values
-        return [d for d in self._within(model.graph, outer) if without.isdisjoint(d.node.output)]
+        return list(self._within(model.graph, outer, wanted))
 
-    def _within(self, graph: GraphProto, outer: Scope) -> Iterator[DefectiveNode]:
+    def _within(self, graph: GraphProto, outer: Scope, wanted: frozenset[str] | None = None) -> Iterator[DefectiveNode]:
         scope = outer.inside(graph)
         for node in graph.node:
+            if wanted is not None and wanted.isdisjoint(node.output):
+                continue
             for inner in _bodies(node):
                 yield from self._within(inner, scope)
             read = [scope.values.get(name, Value()) for name in node.input if name] if self._integers else []
-            if not self._is_meant(node, read):
+            if wanted is None and not self._is_meant(node, read):
                 continue
             single = single_node_model(node, scope, self._imports, self._ir_version, untyped=True)
             defect = self._engine.find_defect(Site(single)) if single is not None and is_valid(single) else None

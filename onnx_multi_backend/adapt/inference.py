@@ -9,7 +9,7 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 from __future__ import annotations
 
 import onnx
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt.hidden_integers import (
     follows_integers,
@@ -48,9 +48,54 @@ def _inferred(model: ModelProto) -> ModelProto:
     typed = _asked(visible, data_prop=False)
     if typed is None:
         return model
-    if not model.functions and follows_integers(visible.graph):
-        typed = _with_shapes_followed(visible, typed)
+    follows = not model.functions and follows_integers(visible.graph)
+    typed = _with_shapes_followed(visible, typed) if follows else typed
+    if ranks := _ranks_of_reshapes(typed.graph):
+        visible, typed = _with_ranks(visible, typed, ranks)
+        typed = _with_shapes_followed(visible, typed) if follows else typed
     return restored(typed, model) if long else typed
+
+
+def _with_ranks(model: ModelProto, typed: ModelProto, ranks: list[ValueInfoProto]) -> tuple[ModelProto, ModelProto]:
+    """The model with these ranks declared, and those of other reshapes that come of them; and its types."""
+    for _ in range(_MOST_PASSES):
+        model = _declaring(model, ranks)
+        typed = _asked(model, data_prop=False) or typed
+        if not (ranks := _ranks_of_reshapes(typed.graph)):
+            break
+    return model, typed
+
+
+def _ranks_of_reshapes(graph: GraphProto) -> list[ValueInfoProto]:
+    """The results of Reshape whose rank onnx leaves open where it does not know the new shape: it is as long as that."""
+    nodes = [node for node in graph.node if node.op_type == "Reshape" and not node.domain and len(node.input) > 1]
+    if not nodes:
+        return []
+    types = {v.name: v.type.tensor_type for v in (*graph.value_info, *graph.output, *graph.input)}
+    types.update((t.name, helper.make_tensor_type_proto(t.data_type, t.dims).tensor_type) for t in graph.initializer)
+    found = []
+    for node in nodes:
+        made, shape = types.get(node.output[0]), types.get(node.input[1])
+        data = types.get(node.input[0])
+        if (made is not None and made.HasField("shape")) or shape is None or len(shape.shape.dim) != 1:
+            continue
+        kind = made.elem_type if made is not None and made.elem_type else data.elem_type if data is not None else 0
+        if kind and shape.shape.dim[0].HasField("dim_value"):
+            found.append(helper.make_tensor_value_info(node.output[0], kind, [None] * shape.shape.dim[0].dim_value))
+    return found
+
+
+def _declaring(model: ModelProto, values: list[ValueInfoProto]) -> ModelProto:
+    """A copy of the model that declares these values."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    declared = {value.name: value for value in (*copy.graph.value_info, *copy.graph.output)}
+    for value in values:
+        if value.name in declared:
+            declared[value.name].type.CopyFrom(value.type)
+        else:
+            copy.graph.value_info.append(value)
+    return copy
 
 
 def is_valid(model: ModelProto) -> bool:

@@ -36,14 +36,11 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
 #: The place of the input without which, known before anything runs, nodes are right.
 _ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1, "Expand": 1, "GatherND": 1}
 
-#: Operators that are right since an opset.
-_ONLY_BEFORE: Mapping[str, int] = {"Softmax": 13}
-
 
 def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     """Whether a node of an operator that `defects` knows leaves room for a defect, on any release."""
-    if facts.opset >= _ONLY_BEFORE.get(node.op_type, facts.opset + 1):
-        return False
+    if node.op_type == "Softmax":
+        return _goes_over_several_axes(node, facts)
     if node.op_type == "Gather":
         return facts.may_be_empty or not facts.computed_of_constants.isdisjoint(node.input) or _gathers_far(node, facts)
     if node.op_type == "Gemm":
@@ -131,6 +128,17 @@ def _gathers_far(node: NodeProto, facts: Facts) -> bool:
     shape, axis = facts.shape(node.input[0]), next((a.i for a in node.attribute if a.name == "axis"), 0)
     size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     return size is None or not ((indices < size) & (indices >= -size)).all()
+
+
+def _goes_over_several_axes(node: NodeProto, facts: Facts) -> bool:
+    """Whether a Softmax of opset 11 or 12 may have axes behind its own; a local function's opset may be older than the model's."""
+    if facts.opset >= 13 or (facts.opset < 11 and not facts.model.functions):
+        return False
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 1)
+    if axis == -1:
+        return False
+    shape = facts.shape(node.input[0]) or facts.shape(node.output[0])
+    return shape is None or axis != len(shape) - 1
 
 
 def _has_an_even_window(node: NodeProto) -> bool:

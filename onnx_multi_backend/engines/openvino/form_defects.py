@@ -31,6 +31,7 @@ def softmax(site: Site) -> Defect | None:
     if site.opset not in (11, 12) or GUARDED in site.node.name:
         return None
     shape, axis = site.shape(site.input(0)), site.attribute("axis", 1)
+    shape = site.shape(site.node.output[0]) if shape is None else shape
     if axis == -1 or (axis < 0 if shape is None else _alone(shape, axis % len(shape) if shape else 0)):
         return None
     return Defect(

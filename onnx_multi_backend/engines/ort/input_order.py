@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import defaults_of, nodes_in
+from onnx_multi_backend.models.graph_walk import defaults_of, may_hold_graphs, nodes_in, subgraphs
 
 #: Inputs of nodes that ONNX Runtime may need no more once it has rewritten them: how many are kept.
 _MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1}
@@ -18,8 +18,10 @@ _MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1
 def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with unused inputs behind the others: the provider counts inputs without them, and reads the wrong ones."""
     graph = payload.adapted.proto.graph
-    used, read = _used(graph, {}), _used(graph, _MAY_GO)
     defaults = defaults_of(graph)  # these the provider does not count
+    if len(graph.input) - len(defaults) < 2:
+        return payload, ()
+    used, read = _used(graph, {}), _used(graph, _MAY_GO)
 
     def place(value: ValueInfoProto) -> tuple[bool, bool]:
         return value.name not in used and value.name not in defaults, value.name not in read | defaults
@@ -45,10 +47,14 @@ def _used(graph: GraphProto, may_go: Mapping[str, int]) -> set[str]:
     """Names of values that the outputs depend on; of some operators only the first inputs count."""
     needed = {value.name for value in graph.output}
     for node in reversed(graph.node):  # in topological order, as ONNX wants it
-        if not needed.isdisjoint(node.output):
-            for inner in nodes_in([node]):
-                needed.update(inner.input[: may_go.get(inner.op_type)])
-            for attribute in node.attribute:
-                for subgraph in (attribute.g, *attribute.graphs):
-                    needed.update(value.name for value in subgraph.output)
+        if needed.isdisjoint(node.output):
+            continue
+        operator = node.op_type
+        needed.update(node.input[: may_go[operator]] if operator in may_go else node.input)
+        if node.domain or may_hold_graphs(operator):
+            for subgraph in subgraphs(node):
+                for inner in nodes_in(subgraph.node):
+                    needed.update(inner.input[: may_go.get(inner.op_type)])
+                    needed.update(value.name for body in subgraphs(inner) for value in body.output)
+                needed.update(value.name for value in subgraph.output)
     return needed
