@@ -159,7 +159,7 @@ class Attempt:
             return Fragment()
         if shown.model is None:
             self.unseen = True
-            return Fragment() if shown.keeps_meaning else None
+            return Fragment() if shown.keeps_meaning and shown.is_rewritten_inside else None
         key = shown.memo_key(engine, written=written)
         if key not in self._memo:
             self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere

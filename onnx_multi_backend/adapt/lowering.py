@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.pipeline import Adapted
+from onnx_multi_backend.adapt.same_operator import is_written_for
 from onnx_multi_backend.adapt.shown_node import ShownNode
 from onnx_multi_backend.adapt.single_node import Typed, opset_imports, opset_versions
 from onnx_multi_backend.adapt.site import BODY_OPSET
@@ -118,7 +119,7 @@ def lower(
             return
         if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would change that
             return
-        if lowering.changes or adapted.proto.functions:
+        if (lowering.changes or adapted.proto.functions) and is_written_for(all_nodes(attempt), lowering.opsets):
             partly.append(_finished(adapted, attempt, given, lowering))
         todo += later(lowering)
     yield from wider

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an operator means the same in two opsets."""
+"""Whether an operator means the same in two opsets, and whether a node is written for one."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import onnx
+from onnx import NodeProto
 from onnx.defs import OpSchema
+
+from onnx_multi_backend.models.graph_walk import canonical
 
 #: New versions whose documentation was rewritten, read side by side with the old one: every form that the old version
 #: allows means the same in the new one, and the old one refuses (by type or by attribute) the forms that are new.
@@ -46,6 +50,23 @@ def unchanged(op_type: str, domain: str, given: int, wanted: int, inputs: int | 
     if by_inputs is not None and inputs is not None and inputs <= by_inputs[1]:
         return then.since_version >= by_inputs[0]
     return _meaning(op_type, domain, now.since_version) == _meaning(op_type, domain, then.since_version)
+
+
+def is_written_for(nodes: Iterable[NodeProto], versions: Mapping[str, int]) -> bool:
+    """Whether nodes have the inputs and attributes of their operators in these opsets: an engine may crash on others.
+
+    What onnx does not know may have any.
+    """
+    for node in nodes:
+        domain = canonical(node.domain)
+        if domain not in versions or not onnx.defs.has(node.op_type, versions[domain], domain):
+            continue
+        schema = onnx.defs.get_schema(node.op_type, versions[domain], domain)
+        if not schema.min_input <= len(node.input) <= schema.max_input:
+            return False
+        if not schema.attributes.keys() >= {attribute.name for attribute in node.attribute}:
+            return False
+    return True
 
 
 @functools.cache

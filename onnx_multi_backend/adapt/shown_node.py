@@ -9,10 +9,11 @@ from collections.abc import Container, Iterable, Mapping
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.engine import Defect, Engine, TakesSeveral, answer, ask_together, digest_of
+from onnx_multi_backend.adapt.same_operator import is_written_for
 from onnx_multi_backend.adapt.single_node import Scope, opset_imports, single_node_model
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.targets import Targets
-from onnx_multi_backend.models.graph_walk import canonical, operator_name, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in, operator_name, subgraphs
 
 
 class ShownNode:
@@ -54,15 +55,27 @@ class ShownNode:
         """Whether it means the same in the opsets that the engine is to get."""
         return self.targets.keep(self.node, self.opsets)
 
+    @functools.cached_property
+    def is_rewritten_inside(self) -> bool:
+        """Whether what its subgraphs hold is written for the opsets that the engine is to get."""
+        inner = (node for graph in subgraphs(self.node) for node in nodes_in(graph.node))
+        return not self.holds_graphs or is_written_for(inner, self.targets.versions)
+
     @property
     def model(self) -> ModelProto | None:
         """The model of this node alone, in its own opsets; None where it cannot be shown by itself."""
         if not self._is_cut:  # cached by hand, as the key is: until Python 3.12 a `cached_property` takes a lock
-            inside_is_rewritten = self.holds_graphs and self.keeps_meaning
-            opsets = self.targets.versions if inside_is_rewritten else self.opsets
-            self._model = single_node_model(self.node, self.scope, opset_imports(opsets), self._ir_version)
+            self._model = self._cut()
             self._is_cut = True
         return self._model
+
+    def _cut(self) -> ModelProto | None:
+        opsets = self.opsets
+        if self.holds_graphs and self.keeps_meaning:
+            if not self.is_rewritten_inside:
+                return None
+            opsets = self.targets.versions
+        return single_node_model(self.node, self.scope, opset_imports(opsets), self._ir_version)
 
     @functools.cached_property
     def site(self) -> Site:
