@@ -5,6 +5,7 @@
 - What DynamicQuantizeLinear makes of numbers that are not finite.
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
 - The grid of one place along an axis with align_corners=1 (AffineGrid): the step is a quotient by 0.
+- The determinant of a matrix that is not finite, or whose products are not: what is infinite and what is NaN depends on the order of the steps.
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
 """
 
@@ -77,6 +78,8 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
         return "what is not finite is quantized"
     if node.op_type in _ORDERED and wide is not None and np.isnan(wide).any():
         return "the order of NaN"
+    if node.op_type == "Det" and wide is not None and not _has_finite_products(first.dtype, wide):
+        return "products beyond what the type holds"
     if node.op_type == "AffineGrid" and any(a.name == "align_corners" and a.i for a in node.attribute):
         sizes = operands[1]
         return "the grid of one place" if isinstance(sizes, np.ndarray) and (sizes[2:] == 1).any() else ""
@@ -85,6 +88,13 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
     if node.op_type in _LOGARITHMS and first.dtype.kind in "iu":
         return _NO_LOGARITHM
     return ""
+
+
+def _has_finite_products(dtype: np.dtype, matrices: np.ndarray) -> bool:
+    """Whether every product of as many elements of a matrix as it has rows is finite."""
+    with np.errstate(all="ignore"):
+        largest = np.abs(matrices).max(initial=0.0) ** matrices.shape[-1]
+    return bool(largest < float(ml_dtypes.finfo(dtype).max))
 
 
 def _negative(operand: Any) -> bool:

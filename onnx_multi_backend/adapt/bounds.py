@@ -58,7 +58,7 @@ class Bound(NamedTuple):
         Of the input's type.
     products : sequence of (sequence of int or None)
         The axes of each ReduceProd that reads the input, whose results have to stay within int32; none for all of them, and
-        None where they are not known.
+        None where any product may be made (they are not known, or it is a CumProd).
     """
 
     low: int
@@ -103,7 +103,7 @@ class Leaving:
 
 def reads_product(node: NodeProto, operands: list[Value]) -> bool:
     """Whether it is the product of an input's own elements, which each run can be asked for."""
-    return node.op_type == "ReduceProd" and bool(operands) and operands[0].sources == {node.input[0]}
+    return node.op_type in ("CumProd", "ReduceProd") and bool(operands) and operands[0].sources == {node.input[0]}
 
 
 def _shifts_left(node: NodeProto) -> bool:

@@ -49,7 +49,7 @@ _REDUCING = frozenset({"ScatterElements", "ScatterND", "Scatter", "TensorScatter
 _INDICES = frozenset({"Shape", "Size", "NonZero", "ArgMax", "ArgMin", "SequenceLength", "NonMaxSuppression"})
 _ARITHMETIC = frozenset({"Add", "Sub", "Sum", "Mul", "Div", "Mod", "Max", "Min", "MatMul"})
 #: The same, of the first operand alone.
-_UNARY = frozenset({"ReduceSum", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1"})
+_UNARY = frozenset({"ReduceSum", "CumProd", "CumSum", "ReduceSumSquare", "ReduceProd", "ReduceL1"})
 _ELEMENTWISE = frozenset({"Neg", "Abs", "Relu", "Floor", "Ceil", "Round"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 

@@ -150,14 +150,14 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
         return rounded[0], rounded[1]
     if op_type in ("ReduceSum", "CumSum"):
         return min(low, low * count), max(high, high * count)
-    if op_type in ("ReduceSumSquare", "ReduceProd", "ReduceL1", "ReduceL2"):
+    if op_type in ("ReduceSumSquare", "CumProd", "ReduceProd", "ReduceL1", "ReduceL2"):
         largest = max(abs(low), abs(high))
         most = {"ReduceSumSquare": largest**2 * count, "ReduceL1": largest * count, "ReduceL2": largest * count}.get(
             op_type
         )
         if most is None:
             most = 2.0**64 if largest > 1 else largest
-        return (-most if op_type == "ReduceProd" and low < 0 else 0), most
+        return (-most if op_type in ("CumProd", "ReduceProd") and low < 0 else 0), most
     for other_low, other_high in operands[1:]:
         if op_type in (SHIFT_LEFT, SHIFT_RIGHT):
             low, high = _shifted(op_type, (low, high), (other_low, other_high))

@@ -154,7 +154,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
 def _hold_products(bounds: dict[str, Bound], graph: GraphProto, nodes: list[NodeProto]) -> None:
     constants = constants_of(graph) if nodes else {}
     for node in nodes:
-        axes, bound = axes_given(node, constants), bounds.get(node.input[0])
+        axes = axes_given(node, constants) if node.op_type == "ReduceProd" else None
+        bound = bounds.get(node.input[0])
         if bound is not None and not reduces_nothing(node, axes):
             bounds[node.input[0]] = bound._replace(products=[*bound.products, axes])
 

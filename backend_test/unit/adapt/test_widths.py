@@ -267,6 +267,18 @@ def test_a_product_beyond_int32_is_refused(kind: int, axes: Any) -> None:
         prepared.run([bad, *more])
 
 
+def test_running_products_are_held_to_int32() -> None:
+    axis = ("axis", np.array(0))
+    inputs: dict[str, tuple[int, list[Any]]] = {"x": (TensorProto.INT64, ["n"])}
+    model = _model([_node("CumProd", "x", "axis")], inputs, TensorProto.INT64, axis)
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("", 26))
+    prepared = OpenvinoBackend.prepare(model)
+    np.testing.assert_array_equal(prepared.run([np.array([3, -5, 70, 0])])[0], [3, -15, -1050, 0])
+    with pytest.raises(InputError, match="a product of its elements is"):
+        prepared.run([np.array([70000, 90000, 0])])
+
+
 @pytest.mark.parametrize("constant", [1, 200, 2**24, None])
 def test_bits_of_uint64_are_shifted_left_by_amounts_known_at_run_time_or_not_at_all(constant: int | None) -> None:
     kind, known = TensorProto.UINT64, constant is not None

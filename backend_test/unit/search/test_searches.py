@@ -228,6 +228,15 @@ def test_a_grid_of_one_place_is_not_specified(height: int, told: bool) -> None:
     assert bool(unspecified(model, [held])) is told
 
 
+@pytest.mark.parametrize(("largest", "told"), [(1e20, True), (np.inf, True), (1e18, False)])
+def test_a_determinant_of_products_that_are_not_finite_is_not_specified(largest: float, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 20]> g (float[2, 2] x) => (float y) { y = Det (x) }"""
+    )
+    held = {"x": np.float32([[1, largest], [2, 3]])}
+    assert bool(unspecified(model, [held])) is told
+
+
 def test_a_constant_of_a_node_is_rounded_otherwise_too() -> None:
     """Half way between two integers, a rounding makes another result."""
     model = onnx.parser.parse_model(
