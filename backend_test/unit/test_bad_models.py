@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 from collections.abc import Callable
@@ -322,3 +323,23 @@ def test_a_call_that_does_not_fit_its_function(
     model.functions.append(function)
     with pytest.raises(omb.InvalidModelError, match=rf"local\.f has {words}, and the function has 1"):
         engine.prepare(model)
+
+
+@pytest.mark.parametrize(
+    ("operator", "constant"),
+    [("Gather", np.int64([1, 2])), ("ReduceMax", np.int64([1])), ("Max", np.array([1.0, np.nan])), ("Mul", np.ones(3))],
+)
+def test_a_constant_of_a_byte_too_many_is_no_surprise(
+    preset: type[omb.Preset], operator: str, constant: np.ndarray[Any, Any]
+) -> None:
+    """Engines may read as much as the shape says."""
+    size = [None, len(constant)] if operator in ("Max", "Mul") else [4, 3]
+    given = constant.astype(np.float32) if constant.dtype.kind == "f" else constant
+    outputs = [models.tensor("y", None)]
+    made = models.model(
+        [models.node(operator, ["x", "c"], ["y"])], [models.tensor("x", size)], outputs, initializers={"c": given}
+    )
+    made.graph.initializer[0].raw_data += b"\0"
+    with contextlib.suppress(omb.OnnxMultiBackendError):
+        preset.prepare(made)
+    assert isinstance(preset.compatibility(made).reasons, tuple)

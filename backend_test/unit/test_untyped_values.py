@@ -57,3 +57,23 @@ def test_such_a_model_is_refused_and_ends_no_process(
         "except omb.OnnxMultiBackendError as error: print(type(error).__name__)"
     )
     assert told in ("InvalidModelError", "UnsupportedModelError")
+
+
+@pytest.mark.parametrize("name", _NODES)
+def test_such_a_body_of_a_loop_ends_no_process(
+    openvino: type[omb.Preset], name: str, fresh: Callable[..., str]
+) -> None:
+    node = _NODES[name].replace("y =", "u =")
+    data = parser.parse_model(
+        f"""{_OPSETS} g (float[2, 2] x) => (float[2, 2] y) {{
+        n = Constant <value_int = 0> () on = Constant <value = bool {{1}}> ()
+        y = Loop (n, on, x) <body = body (int64 i, bool go, float[2, 2] s) => (bool again, float[2, 2] r) {{
+            again = Identity (go) t = own.Op (s) {node} r = Identity (s) }}> }}"""
+    ).SerializeToString()
+    told = fresh(
+        "import onnx_multi_backend as omb\n"
+        f"preset, data = omb.presets()[{openvino.name!r}], {data!r}\n"
+        "try: preset.prepare(data)\n"
+        "except omb.OnnxMultiBackendError as error: print(type(error).__name__)"
+    )
+    assert told in ("", "InvalidModelError", "UnsupportedModelError")

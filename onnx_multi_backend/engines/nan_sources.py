@@ -13,6 +13,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt.facts import SMALL_BYTES
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.tensors import is_whole
 
 #: Operators that have no number for some numbers, or for an infinity.
 ALWAYS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sqrt"}) | frozenset(
@@ -118,7 +119,7 @@ class Scope:
             if given.name in ("value_float", "value_floats"):
                 return np.array([*given.floats, given.f] if given.name == "value_float" else given.floats, np.float32)
             tensor = given.t if given.HasField("t") else None
-        if tensor is None or tensor.data_location == TensorProto.EXTERNAL or tensor.ByteSize() >= SMALL_BYTES:
+        if tensor is None or tensor.ByteSize() >= SMALL_BYTES or not is_whole(tensor):
             return None
         return numpy_helper.to_array(tensor).astype(np.float32)
 

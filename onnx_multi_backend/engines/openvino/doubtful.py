@@ -120,7 +120,7 @@ def _may_make_a_column(node: NodeProto, facts: Facts) -> bool:
 def _gathers_far(node: NodeProto, facts: Facts) -> bool:
     """Whether a Gather reads more than the first and the last element, by indices that are known; a shape is long enough."""
     tensor = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
-    if tensor is None or node.input[0] in facts.shapes:
+    if tensor is None or not is_whole(tensor) or node.input[0] in facts.shapes:
         return False
     indices = numpy_helper.to_array(tensor)
     if not ((indices > 0) | (indices < -1)).any():
