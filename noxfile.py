@@ -304,8 +304,11 @@ def summary(session: nox.Session) -> None:
     on_processors = [report.stem for report in sorted(JUNIT.glob("processors-*.xml"))]
     for engines in (*ENGINES, *(on_processors or ["processors-none"])):
         report = JUNIT / f"{engines}.xml"
-        counts = count(report) if report.exists() else Counter(failed=1)  # so that the line does not read as a success
+        # Where there is none, so that the line does not read as a success.
+        counts, failed = read_report(report) if report.exists() else (Counter(failed=1), [])
         total += counts
+        for test in failed:
+            print(f"failed in {engines}: {test}")
         if not report.exists():
             problems.append(f"{engines}: no test report, counted as one failure")
         elif not counts["passed"] and engines != "processors-none":
@@ -318,20 +321,24 @@ def summary(session: nox.Session) -> None:
         session.error("; ".join(problems))
 
 
-def count(report: Path) -> Counter[str]:
-    """Count the tests of a JUnit report.
+def read_report(report: Path) -> tuple[Counter[str], list[str]]:
+    """Count the tests of a JUnit report, and name each that failed, with the first line of its message.
 
     An expected failure is a skip, as JUnit has it: the test did not pass. A test that fails and whose teardown fails
     too is two failures, as pytest has it.
     """
     counts: Counter[str] = Counter()
+    failed = []
     for _, element in ET.iterparse(report):
         if element.tag == "testcase":
-            outcomes = {child.tag for child in element}
-            failed = outcomes & {"failure", "error"}
-            counts["failed" if failed else "skipped" if "skipped" in outcomes else "passed"] += 1
+            outcomes = {child.tag: child.get("message", "") for child in element}
+            faults = [outcomes[tag] for tag in ("failure", "error") if tag in outcomes]
+            counts["failed" if faults else "skipped" if "skipped" in outcomes else "passed"] += 1
+            if faults:
+                words = faults[0].partition("\n")[0][:300]
+                failed.append(f"{element.get('classname')}::{element.get('name')}: {words}")
             element.clear()
-    return counts
+    return counts, failed
 
 
 @nox.session(default=False)
