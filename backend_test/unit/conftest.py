@@ -8,12 +8,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
+from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.limits import OrtLimits
+from onnx_multi_backend.engines.ort.target import OrtTarget
 from onnx_multi_backend.presets.answers import Availability
 from onnx_multi_backend.presets.registry import get_preset
 
@@ -42,6 +46,26 @@ def preset(request: pytest.FixtureRequest) -> type[omb.Preset]:
 def engine(request: pytest.FixtureRequest) -> type[omb.Preset]:
     """One preset for each engine: ONNX Runtime, and OpenVINO without it."""
     return _usable(request.param)
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the engines are asked to compile from here on, a name for each: whole models and models of a few nodes."""
+    calls: list[str] = []
+
+    def counted(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            calls.append(name)
+            return real(*given, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(OrtEngine, "show")
+    counted(OrtTarget, "_session")
+    counted(OpenvinoTarget, "_compile")
+    return calls
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import re
 import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
@@ -179,18 +177,15 @@ def test_graphs_in_graphs_are_worth_a_look_as_long_as_they_are_few() -> None:
     assert nests_too_far(Contents(_nested(2, _relus(1000))))
 
 
-def test_graphs_in_graphs_are_refused_in_the_engine_s_own_time(ort_cpu: type[omb.Preset]) -> None:
+def test_graphs_in_graphs_are_refused_with_the_engine_s_own_answer(
+    ort_cpu: type[omb.Preset], compilations: list[str]
+) -> None:
+    """Each node would be compiled with all the graphs around it."""
     made = _nested(11, [models.node("ImageDecoder", ["x"], ["y"])], TensorProto.UINT8)
     made.opset_import[0].version = 20
-    data = made.SerializeToString()
-    started = time.process_time()
-    with pytest.raises(Exception, match="ImageDecoder"):
-        ort.InferenceSession(data, providers=["CPUExecutionProvider"])
-    engine = time.process_time() - started
-    started = time.process_time()
     with pytest.raises(omb.UnsupportedModelError, match="ImageDecoder"):
-        ort_cpu.prepare(data)
-    assert time.process_time() - started < 2 * engine + 1
+        ort_cpu.prepare(made)
+    assert compilations == ["_session"]
 
 
 def _memory(fresh: Callable[..., str], folder: Path, made: ModelProto) -> int:

@@ -17,7 +17,6 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience, unhurried
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.ort.engine import OrtEngine, Shown
 
 ML = "ai.onnx.ml"
 
@@ -35,12 +34,10 @@ def _unknown(*, different: int, others: int = 0) -> ModelProto:
 
 
 @pytest.mark.parametrize("made", [_unknown(different=400), _unknown(different=1, others=3000)])
-def test_a_refusal_does_not_take_long(engine: type[omb.Preset], made: ModelProto) -> None:
-    engine.prepare(models.relu())  # the engine is loaded
-    started = time.process_time()
+def test_a_refusal_takes_few_compilations(engine: type[omb.Preset], made: ModelProto, compilations: list[str]) -> None:
     with pytest.raises(omb.UnsupportedModelError, match=r"com\.example\.Frob"):
         engine.prepare(made)
-    assert time.process_time() - started < 2.5
+    assert 0 < len(compilations) < 50
 
 
 def test_patience_lasts_until_it_is_lost() -> None:
@@ -144,7 +141,7 @@ def test_the_operator_that_the_engine_named_in_a_body_is_asked_about_first() -> 
 
 
 def test_an_invalid_model_is_refused_before_its_nodes_are_asked_about(
-    openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+    openvino_ep: type[omb.Preset], compilations: list[str]
 ) -> None:
     """A provider computes this form of Attention wrongly: its body, a hundred nodes, would be asked about one by one."""
     kinds = {"Q": models.FLOAT, "K": TensorProto.UINT4, "V": models.FLOAT}
@@ -152,17 +149,9 @@ def test_an_invalid_model_is_refused_before_its_nodes_are_asked_about(
     outputs = [models.tensor("y", [2, 3, 4, 8])]
     made = models.one_node("Attention", inputs, outputs, is_causal=1, softcap=2.0)
     made.opset_import[0].version = 24
-    shown: list[ModelProto] = []
-    show = OrtEngine.show
-
-    def counted(engine: OrtEngine, model: ModelProto) -> Shown:
-        shown.append(model)
-        return show(engine, model)
-
-    monkeypatch.setattr(OrtEngine, "show", counted)
     with pytest.raises(omb.InvalidModelError, match="unsupported type"):
         openvino_ep.prepare(made)
-    assert len(shown) < 15
+    assert compilations.count("show") < 15
 
 
 def _look(patience: Patience, times: int) -> None:
