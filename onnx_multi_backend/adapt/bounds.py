@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
+from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.constant_values import of_tensor
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.operation import Made
@@ -69,17 +70,28 @@ class Bound(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds by input, and the nodes that leave int32 whatever the inputs are."""
+    """The bounds by input.
+
+    Attributes
+    ----------
+    of_inputs : dict of str to Bound
+    overflows : list of NodeProto
+        Those that leave int32 whatever the inputs are.
+    wrapped : list of NodeProto
+        Those that read an unsigned difference which may be below 0 and so wraps around.
+    """
 
     of_inputs: dict[str, Bound]
     overflows: list[NodeProto]
+    wrapped: list[NodeProto]
 
 
 class Leaving:
-    """Notes the nodes whose results leave int32, and the inputs that these are computed from."""
+    """Notes the nodes whose results leave int32, or that read an unsigned value beyond it, and the inputs that these are computed from."""
 
     def __init__(self) -> None:
         self.found: list[tuple[NodeProto, frozenset[str]]] = []
+        self.wrapped: list[NodeProto] = []
 
     def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
         """Look at a node of any domain."""
@@ -94,11 +106,13 @@ class Leaving:
             and not whole.in_int32
         ):
             self.found.append((node, whole.sources))
-        elif node.op_type not in _KEEPS_BITS and not _shifts_left(node):
+        elif not _keeps_bits(node, operands):
             for value in operands:
                 outside = value.elem_type in _UNSIGNED and value.low is not None and not value.within(0, _INT32[1])
                 if outside and value.sources:
                     self.found.append((node, value.sources))
+                    if value.low is not None and value.low < 0:
+                        self.wrapped.append(node)
 
 
 def reads_product(node: NodeProto, operands: list[Value]) -> bool:
@@ -106,8 +120,14 @@ def reads_product(node: NodeProto, operands: list[Value]) -> bool:
     return node.op_type in ("CumProd", "ReduceProd") and bool(operands) and operands[0].sources == {node.input[0]}
 
 
-def _shifts_left(node: NodeProto) -> bool:
-    return node.op_type == "BitShift" and any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
+def _keeps_bits(node: NodeProto, operands: list[Value]) -> bool:
+    """Whether the low 32 bits of a result depend on those of what the node reads alone."""
+    if node.op_type == "BitShift":
+        return any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
+    if node.op_type == "Cast":
+        kept = WIDE | _HALF if operands[0].elem_type == _T.UINT64 else _HALF
+        return any(a.name == "to" and a.i in kept for a in node.attribute)
+    return node.op_type in _KEEPS_BITS
 
 
 def largest(kind: int) -> Value:
@@ -139,21 +159,23 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
     limits = {name: largest(kind) for name, kind in wide.items()}
     lowered: set[str] = set()
     overflows: list[NodeProto] = []
+    wrapped: list[NodeProto] = []
     counts: Callable[[NodeProto], int | None] | None = None
-    beyond = leaving.found
     for bits in range(31, -1, -1):
         if bits < 31:
-            beyond = _leaving(model.graph, limits, counts)
-        if not beyond:
+            leaving = _leaving(model.graph, limits, counts)
+        if not leaving.found:
             break
-        if counts is None and any(node.op_type in _COUNTED for node, _ in beyond):
+        if counts is None and any(node.op_type in _COUNTED for node, _ in leaving.found):
             counts = _counter(model)
-            beyond = _leaving(model.graph, limits, counts)
-        lowered |= {name for _, sources in beyond for name in sources}
+            leaving = _leaving(model.graph, limits, counts)
+        if bits == _FEWEST_BITS:
+            wrapped = leaving.wrapped
+        lowered |= {name for _, sources in leaving.found for name in sources}
         for name in lowered:
             limits[name] = Value(wide[name], 0 if wide[name] in _UNSIGNED else -(2**bits) + 1, 2**bits - 1)
     else:
-        overflows = [node for node, _ in _leaving(model.graph, limits, counts)]
+        overflows = [node for node, _ in _leaving(model.graph, limits, counts).found]
     if not overflows and bits < _FEWEST_BITS:  # sizes that multiply sizes: so narrow a bound would refuse right runs
         limits.update({name: largest(wide[name]) for name in lowered})
         lowered = set()
@@ -164,15 +186,15 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
             continue
         why = ", beyond which a result computed from this input overflows" if name in lowered else ""
         found[name] = Bound(int(value.low), int(value.high), why, 32 if kind in _HALF else 64)
-    return Bounds(found, overflows)
+    return Bounds(found, overflows, wrapped)
 
 
 def _leaving(
     graph: GraphProto, limits: Mapping[str, Value], counts: Callable[[NodeProto], int | None] | None
-) -> list[tuple[NodeProto, frozenset[str]]]:
+) -> Leaving:
     look = Leaving()
     ranges(graph, inputs=as_inputs(graph, limits), visit=look, count=counts or (lambda node: None))
-    return look.found
+    return look
 
 
 def _counter(model: ModelProto) -> Callable[[NodeProto], int | None]:

@@ -53,6 +53,8 @@ _UNARY = frozenset({"ReduceSum", "CumProd", "CumSum", "ReduceSumSquare", "Reduce
 _ELEMENTWISE = frozenset({"Neg", "Abs", "Relu", "Floor", "Ceil", "Round"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 
+_WIDE_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
+
 #: The largest amount of a BitShift whose result is told, and the largest exponent.
 _FURTHEST = 31
 _LARGEST_EXPONENT = 64
@@ -155,12 +157,12 @@ def _bitwise(done: Operation) -> Made | None:
 
 
 def _of_bits(operands: list[Value]) -> Value:
-    """As many bits as the widest operand has; none of `BitwiseNot` is unsigned but of its type."""
+    """As many bits as the widest operand has; of wide unsigned types `BitwiseNot` gives -1 - x, as a difference that leaves the type."""
     whole = union(operands)
     low, high = int(whole.low or 0), int(whole.high or 0)
+    if len(operands) < 2 and whole.elem_type in _WIDE_UNSIGNED:
+        return whole._replace(low=-1 - high, high=-1 - low)
     bits = max((-low - 1).bit_length() if low < 0 else 0, high.bit_length() if high > 0 else 0)
-    if len(operands) < 2 and whole.elem_type in (_T.UINT32, _T.UINT64):
-        return unknown(whole.elem_type)._replace(sources=whole.sources)
     negative = low < 0 or len(operands) < 2
     return whole._replace(low=-(2**bits) if negative else 0, high=2**bits - 1)
 
@@ -258,9 +260,9 @@ def _limited(value: Value) -> Value:
     limits = LIMITS.get(value.elem_type)
     if limits is None or value.low is None or value.within(*limits):
         return value
-    if value.elem_type in (_T.UINT32, _T.UINT64) and value.within(LIMITS[_T.INT64][0], limits[1]):
-        return value._replace(wrapped=True)
-    return value._replace(low=limits[0], high=limits[1], wrapped=value.elem_type in (_T.UINT32, _T.UINT64))
+    if value.elem_type in _WIDE_UNSIGNED and value.within(LIMITS[_T.INT64][0], limits[1]):
+        return value  # below 0: `bounds` asks who reads it
+    return value._replace(low=limits[0], high=limits[1])
 
 
 def _filled(done: Operation) -> Made:

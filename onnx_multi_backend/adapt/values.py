@@ -49,8 +49,6 @@ class Value(NamedTuple):
         The graph inputs of a wide integer type that the elements are computed from.
     assumed : bool
         The bounds rest on what sizes tensors have.
-    wrapped : bool
-        An unsigned result that may have left its type's range.
     """
 
     elem_type: int = 0
@@ -58,7 +56,6 @@ class Value(NamedTuple):
     high: float | None = None
     sources: frozenset[str] = frozenset()
     assumed: bool = False
-    wrapped: bool = False
 
     def within(self, low: float, high: float) -> bool:
         """Whether the elements are known to lie between two numbers."""
@@ -105,7 +102,6 @@ def union(values: Iterable[Value]) -> Value:
             max(first.high, other.high) if known else None,  # type: ignore[type-var]
             first.sources | other.sources,
             first.assumed or other.assumed,
-            first.wrapped or other.wrapped,
         )
     return first
 

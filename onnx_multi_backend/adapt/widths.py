@@ -29,6 +29,7 @@ from onnx_multi_backend.models.inlining import inlined
 
 _DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
 _LEAVES = "its result leaves what int32 holds"
+_WRAPS = "it reads an unsigned number that may have wrapped around below 0, which is negative in int32"
 
 
 class Concern(NamedTuple):
@@ -145,7 +146,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         bounds = find_bounds(model, wide, leaving)
         found.bounds = held_to_shifts(bounds.of_inputs, shifts)
         _hold_products(found.bounds, graph, products)
-        found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows]
+        found.overflows = [Concern(node, _WRAPS) for node in bounds.wrapped]
+        found.overflows += [Concern(node, _LEAVES) for node in bounds.overflows if node not in bounds.wrapped]
     constants = constants_of(graph) if computed_ahead else {}
     found.overflows += [Concern(node, _LEAVES) for node in computed_ahead if leaves_int32(node, constants)]
     return found

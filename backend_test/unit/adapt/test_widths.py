@@ -321,3 +321,28 @@ def test_a_limit_that_is_an_input_is_held_to_what_is_computed_of_it() -> None:
     np.testing.assert_array_equal(prepared.run([x, np.array(7)])[0], [9, 11])
     with pytest.raises(InputError, match="input 'most'"):
         prepared.run([x, np.array(2**31 - 1)])
+
+
+@pytest.mark.parametrize("kind", [TensorProto.UINT32, TensorProto.UINT64])
+@pytest.mark.parametrize("first", ["BitwiseNot", "Sub"])
+@pytest.mark.parametrize(
+    "operator", ["Div", "Mod", "Max", "Less", "Cast", "ReduceMax", "Add", "Mul", "Identity", "signed"]
+)
+def test_an_unsigned_number_that_wraps_around_is_right_or_refused(kind: int, first: str, operator: str) -> None:
+    """It is negative in int32: what depends on its low bits alone is right, and the rest would silently be another number."""
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    made = _node("BitwiseNot", "x", output="v") if first == "BitwiseNot" else _node("Sub", "three", "x", output="v")
+    attributes = {"Cast": {"to": TensorProto.FLOAT}, "signed": {"to": TensorProto.INT64}}.get(operator, {})
+    others = ["three"] if operator in ("Div", "Mod", "Max", "Less", "Add", "Mul") else []
+    node = _node("Cast" if operator == "signed" else operator, "v", *others, **attributes)
+    output = {"Less": TensorProto.BOOL, "Cast": TensorProto.FLOAT, "signed": TensorProto.INT64}.get(operator, kind)
+    model = _model([made, node], {"x": (kind, ["n"])}, output, ("three", np.array([3], dtype)))
+    widened = operator == "signed" and kind == TensorProto.UINT32
+    if widened or operator not in ("Add", "Mul", "Identity", "signed"):
+        with pytest.raises(UnsupportedModelError, match="wrapped around below 0"):
+            OpenvinoBackend.prepare(model)
+        return
+    x = np.array([0, 1, 5, 1000], dtype)
+    v = ~x if first == "BitwiseNot" else dtype.type(3) - x
+    right = {"Add": v + dtype.type(3), "Mul": v * dtype.type(3), "Identity": v, "signed": v.astype(np.int64)}[operator]
+    np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], right)
