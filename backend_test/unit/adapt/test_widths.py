@@ -346,3 +346,19 @@ def test_an_unsigned_number_that_wraps_around_is_right_or_refused(kind: int, fir
     v = ~x if first == "BitwiseNot" else dtype.type(3) - x
     right = {"Add": v + dtype.type(3), "Mul": v * dtype.type(3), "Identity": v, "signed": v.astype(np.int64)}[operator]
     np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], right)
+
+
+@pytest.mark.parametrize("shape", [[], [6], ["n"]])
+@pytest.mark.parametrize("amounts", [30, 31, 32, [0, 1, 30, 31, 32, 40]])
+def test_bits_of_uint32_are_shifted_left_by_constants(shape: list[Any], amounts: Any) -> None:
+    """By 31 bits it is a product by 2**31, which OpenVINO takes for 2**31 - 1."""
+    if not shape and not np.isscalar(amounts):
+        pytest.skip("one number has one amount")
+    node = _node("BitShift", "x", "b", direction="LEFT")
+    constant = np.array(amounts, np.uint32)
+    model = _model([node], {"x": (TensorProto.UINT32, shape)}, TensorProto.UINT32, ("b", constant))
+    prepared = OpenvinoBackend.prepare(model)
+    for first in (1, 2, 3, 100, 2**31 - 7):
+        x = np.array(first + np.arange(6) if shape else first, np.uint32)
+        right = (x.astype(np.uint64) << constant).astype(np.uint32)
+        np.testing.assert_array_equal(prepared.run([x])[0], right)

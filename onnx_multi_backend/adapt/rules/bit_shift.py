@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto, TensorProto
@@ -16,6 +17,8 @@ _SIGNED: frozenset[int] = frozenset({_T.INT8, _T.INT16, _T.INT32, _T.INT64})
 
 #: The bits that one quotient takes: by so many, three of them take 63.
 _STEP = 21
+#: Of the powers of two that int32 holds.
+_LARGEST_POWER = 30
 
 
 def bit_shift(site: Site) -> Iterator[ModelProto]:
@@ -27,6 +30,9 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
     kind = site.elem_type(site.input(0))
     if not site.is_("BitShift") or kind not in INTEGER_BITS or GUARDED in site.node.name:
         return
+    amounts = site.constant(site.input(1))
+    if kind in (_T.INT32, _T.UINT32) and site.attribute("direction") == "LEFT" and amounts is not None:
+        yield _by_constants(site, amounts)
     if kind == _T.UINT64 and site.attribute("direction") == "RIGHT":
         yield _by_quotients(site)
     if kind != _T.UINT64:
@@ -38,11 +44,18 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
 
 
 def _as_vectors(site: Site) -> ModelProto:
-    """Shift a vector of one element, for an engine that makes one of scalars."""
+    """Shift a vector of one element, for an engine that makes one of scalars. A constant amount stays a constant: engines look at it."""
     body = Body(site)
-    value, amount = (body("Unsqueeze", site.input(i), body.ints(0)) for i in (0, 1))
+    value, amount = (_as_vector(body, site, i) for i in (0, 1))
     moved = body("BitShift", value, amount, direction=site.attribute("direction"), name=GUARDED)
     return body.finish(body("Squeeze", moved, body.ints(0)))
+
+
+def _as_vector(body: Body, site: Site, place: int) -> str:
+    known = site.constant(site.input(place))
+    if known is not None:
+        return str(body.constant(known.reshape(1), site.elem_type(site.input(place))))
+    return str(body("Unsqueeze", site.input(place), body.ints(0)))
 
 
 def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str, int], str]) -> ModelProto:
@@ -66,6 +79,22 @@ def _shifted(site: Site, wide: int, move: Callable[[Body, str, str, str, int], s
         low = body("Mod", body("Add", result, half), body.constant(2 ** INTEGER_BITS[kind], wide))
         result = body("Sub", low, half)
     return body.finish(body.cast(result, kind))
+
+
+def _by_constants(site: Site, amounts: np.ndarray[Any, Any]) -> ModelProto:
+    """Multiply 32 bits, which wrap around as shifted ones do; an amount out of range leaves nothing.
+
+    By 2**31, which int32 does not hold, is twice by half of it: a sum, since engines join two products into one.
+    """
+    kind, body = site.elem_type(site.input(0)), Body(site)
+    inside = (amounts >= 0) & (amounts < INTEGER_BITS[kind])
+    first = np.where(inside, amounts, 0).clip(max=_LARGEST_POWER)
+    factors = np.where(inside, 2**first, 0)
+    value = body("Mul", site.input(0), body.constant(factors, kind))
+    if (twice := inside & (amounts > _LARGEST_POWER)).any():
+        more = body("Mul", site.input(0), body.constant(np.where(twice, factors, 0), kind))
+        value = body("Add", value, more)
+    return body.finish(value)
 
 
 def _by_quotients(site: Site) -> ModelProto:

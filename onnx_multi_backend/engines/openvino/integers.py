@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What OpenVINO's CPU plugin (2025.4, 2026.4) makes of integers.
 
-It computes int64, uint64 and uint32 in int32, int16 and uint16 in int32 without cutting results back, limits results of int8 and
-uint8 to their range, and computes some operators on int32 in float32, comparisons among them. Measured over the whole range of each
-type, of near numbers too. Sums, differences, products, Max, Min, Abs and bitwise operators are exact and wrap around.
+It computes int64, uint64 and uint32 in int32, and a constant beyond int32 becomes its largest or lowest number; int16 and uint16 in int32
+without cutting results back. It limits results of int8 and uint8 to their range, and computes some operators on int32 in float32,
+comparisons among them. Measured over the whole range of each type, of near numbers too. Sums, differences, products, Max, Min, Abs and bitwise operators are exact and wrap around.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
-    if any(v.elem_type in _WIDE and not v.within(-(2**31), _most(v.elem_type)) for v in constants):
+    if any(v.elem_type in _WIDE and not v.in_int32 for v in constants):
         return Defect("a constant is beyond what int32 holds", wrong=True)
     if site.op_type in ("Cast", "CastLike"):
         return _cast(site, kind)
@@ -125,11 +125,6 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     if kind in _WIDE and site.op_type in _IN_FLOAT and not _exact(site):
         return Defect("integers beyond 2**24 are rounded to float32", wrong=True)
     return None
-
-
-def _most(kind: int) -> int:
-    """The largest constant of a type that is kept: those of 64 bits are limited to int32."""
-    return 2**32 - 1 if kind == _T.UINT32 else 2**31 - 1
 
 
 def _cast(site: Site, kind: int) -> Defect | None:
