@@ -22,6 +22,24 @@ ALWAYS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sq
 #: The same, unless a constant operand rules it out.
 MAYBE = frozenset({"Div", "Pow"})
 
+#: Operators that make NaN of an infinity beside some numbers or another infinity: inf - inf, 0 * inf, inf / inf.
+OF_INFINITY = (
+    ALWAYS
+    | frozenset(
+        {"Add", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT", "Div"}
+    )
+    | frozenset(
+        {"Einsum", "GRU", "Gemm", "GlobalAveragePool", "GridSample", "GroupNormalization", "InstanceNormalization"}
+    )
+    | frozenset({"LRN", "LSTM", "LayerNormalization", "LogSoftmax", "LpNormalization", "MatMul", "Mean", "Mod", "Mul"})
+    | frozenset(
+        {"MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "RMSNormalization", "RNN", "ReduceLogSumExp"}
+    )
+    | frozenset(
+        {"ReduceMean", "ReduceSum", "Resize", "STFT", "Softmax", "SoftmaxCrossEntropyLoss", "Sub", "Sum", "Upsample"}
+    )
+)
+
 #: Operators that pass the numbers of their first input on, or multiply them by -1 or a slope.
 _MOVING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}) | (
     frozenset({"DepthToSpace", "Dropout", "Expand", "Gather", "LeakyRelu", "Pad", "SpaceToDepth", "Split", "Tile"})

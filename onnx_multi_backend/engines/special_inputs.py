@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.engines.checked import CheckedSession
+from onnx_multi_backend.engines.nan_sources import OF_INFINITY
 from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.special_constants import FLOATS, special_constants
@@ -40,18 +41,19 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
     if not lost:
         return built
 
-    def here() -> Lost:
+    def here(lost: Lost) -> Lost:
         return _of(lost, runs_on_requested(target, built))
 
     refuses = target.precision_policy == "strict"
     for value, made in special_constants(payload.adapted.facts, lost).items():
-        notice = Notice(payload.loaded.label, here, refuses=refuses, error=UnsupportedModelError)
+        notice = Notice(payload.loaded.label, lambda: here(lost), refuses=refuses, error=UnsupportedModelError)
         notice.tell(f"constant {made!r}", value)
         break
     if not names:
         return built
-    facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here())}
-    notice = Notice(payload.loaded.label, here, refuses=refuses)
+    of_inputs = _with_what_is_made(lost) if contents.has(OF_INFINITY) else lost
+    facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here(of_inputs))}
+    notice = Notice(payload.loaded.label, lambda: here(of_inputs), refuses=refuses)
     return replace(built, session=_session(built, names, notice), facts=facts)
 
 
@@ -61,6 +63,12 @@ def restored(built: Built, kept: Kept | None, label: str) -> Built:
         return built
     refuses, names, lost = kept
     return replace(built, session=_session(built, names, Notice(label, lambda: lost, refuses=refuses)))
+
+
+def _with_what_is_made(lost: Lost) -> Lost:
+    """What is lost where nodes make NaN of an infinity in an input."""
+    made = {operator: f"{words}, of NaN that a node makes of it" for operator, words in lost.get("NaN", {}).items()}
+    return {**lost, "inf": {**made, **lost.get("inf", {})}}
 
 
 def _of(lost: Lost, chosen: Callable[[str], bool]) -> Lost:

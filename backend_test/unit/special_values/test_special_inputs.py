@@ -60,6 +60,18 @@ def test_an_infinity_is_told_where_it_is_lost(losing: type[omb.Preset]) -> None:
         rep.run([HOLDS[None]])
 
 
+def test_an_infinity_is_told_where_nodes_make_nan_of_it_that_is_lost(losing: type[omb.Preset]) -> None:
+    nodes = [models.node("Mul", ["x", "z"], ["m"]), models.node("Relu", ["m"], ["y"])]
+    inputs = [models.tensor("x", ["N"]), models.tensor("z", ["N"])]
+    rep = losing.prepare(models.model(nodes, inputs, [models.tensor("y", ["N"])]))
+    zeros = np.zeros(3, np.float32)
+    silent(rep, CLEAN, zeros)
+    with pytest.warns(omb.PrecisionWarning, match=r"input 'x' holds inf.*Relu: 0, of NaN that a node makes of it"):
+        found = rep.run([np.array([1, np.inf, 2], np.float32), zeros])[0]
+    assert found[1] == 0
+    silent(rep, np.array([1, np.inf, 2], np.float32), zeros)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_every_floating_point_type_is_looked_at(dtype: type, sign: int, openvino: type[omb.Preset]) -> None:
