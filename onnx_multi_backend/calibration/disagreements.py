@@ -130,6 +130,12 @@ def _cause(
 
 def last_step(proto: ModelProto, output: str) -> float:
     """The scale of the last quantization before an output; for none, the smallest difference between float32 numbers of size 1."""
+    step = quantization_before(proto, output)
+    return float(np.finfo(np.float32).eps) if step is None else step
+
+
+def quantization_before(proto: ModelProto, output: str) -> float | None:
+    """The scale of the last quantization before an output; None where there is none."""
     makers = {name: node for node in proto.graph.node for name in node.output}
     constants = {tensor.name: tensor for tensor in proto.graph.initializer}
     todo, seen = [output], set()
@@ -139,9 +145,12 @@ def last_step(proto: ModelProto, output: str) -> float:
             continue
         seen.add(id(node))
         if node.op_type == "DequantizeLinear" and node.input[1] in constants:
+            quantizer = makers.get(node.input[0])
+            if (node.input[0] if quantizer is None else quantizer.input[0]) in constants:
+                continue  # a weight or bias: layers that stay float may share it
             return float(numpy_helper.to_array(constants[node.input[1]]).max())
         todo += [name for name in node.input if name]
-    return float(np.finfo(np.float32).eps)
+    return None
 
 
 def difference(right: Any, found: Any, step: float) -> float:
