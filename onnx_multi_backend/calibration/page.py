@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from onnx_multi_backend import page_style
-from onnx_multi_backend.calibration.report import LayerReport, QuantizationReport
+from onnx_multi_backend.calibration.report import WHY, LayerReport, QuantizationReport
 
 #: The sensitivities that a bar is drawn between, as powers of ten.
 _LEAST, _MOST = -8.0, 0.0
@@ -17,7 +17,13 @@ def render(report: QuantizationReport) -> str:
     layers = sorted(report.layers, key=lambda layer: layer.sensitivity, reverse=True)
     template = page_style.environment(__package__, "page_files").get_template("report.html.j2")
     page = template.render(
-        report=report, layers=layers, width=_width, base=page_style.base(), milliseconds=_milliseconds, number=_number
+        report=report,
+        layers=layers,
+        why=WHY,
+        width=_width,
+        base=page_style.base(),
+        milliseconds=_milliseconds,
+        number=_number,
     )
     return page.encode("utf-8", "backslashreplace").decode(
         "utf-8"

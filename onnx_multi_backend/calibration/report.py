@@ -7,10 +7,19 @@ import json
 from dataclasses import asdict, dataclass
 
 from onnx_multi_backend.calibration.accuracy import Accuracy
+from onnx_multi_backend.calibration.agreement import Agreement
 from onnx_multi_backend.calibration.speed import Ratio
 
 #: Why a layer stayed float.
-ACCURACY, SPEED, EXCLUDED = "accuracy", "speed", "excluded"
+ACCURACY, AGREEMENT, SPEED, EXCLUDED = "accuracy", "agreement", "speed", "excluded"
+
+#: The same in words.
+WHY = {
+    ACCURACY: "for accuracy",
+    AGREEMENT: "so that engines agree",
+    SPEED: "for speed",
+    EXCLUDED: "as asked",
+}
 
 
 @dataclass(frozen=True)
@@ -23,7 +32,7 @@ class LayerReport:
     sensitivity : float
         See `layers.Layer`.
     kept_float : str
-        ``accuracy``, ``speed``, ``excluded``; empty for a quantized layer.
+        ``accuracy``, ``agreement``, ``speed``, ``excluded``; empty for a quantized layer.
     """
 
     name: str
@@ -52,6 +61,8 @@ class QuantizationReport:
         Whether accuracy was measured on other batches than those that the ranges are from.
     accuracy : Accuracy
         Of the model that is returned, or of the one that was rejected.
+    agreement : Agreement or None
+        How far apart engines are on that model; None where it was not measured, as for all targets but ``portable``.
     speed : Ratio or None
         The quantized model's time by the float model's, on the same preset; None where the target cannot be timed here.
     layers : tuple of LayerReport
@@ -71,6 +82,7 @@ class QuantizationReport:
     held_back_batches: int
     independent: bool
     accuracy: Accuracy
+    agreement: Agreement | None
     speed: Ratio | None
     layers: tuple[LayerReport, ...]
     notes: tuple[str, ...] = ()
@@ -88,13 +100,15 @@ class QuantizationReport:
     def __str__(self) -> str:
         counts = sum(not layer.kept_float for layer in self.layers)
         lines = [self.headline, f"layers in int8: {counts} of {len(self.layers)}" if self.quantized else ""]
-        for why, words in ((ACCURACY, "for accuracy"), (SPEED, "for speed"), (EXCLUDED, "as asked")):
+        for why, words in WHY.items():
             if self.quantized and (names := [layer.name for layer in self.layers if layer.kept_float == why]):
                 lines.append(f"kept float {words}: {', '.join(names)}")
         lines += [
             f"output {o.name}: cosine {o.cosine:.5f}, SQNR {o.sqnr:.1f} dB, largest error {o.largest:.3g}"
             for o in self.accuracy.outputs
         ]
+        if self.agreement is not None:
+            lines.append(f"largest difference of engines: {self.agreement}, in steps of the last quantization")
         if (drop := self.accuracy.metric) is not None:
             lines.append(
                 f"metric: {drop.float_figure:.4g} in float, {drop.int8_figure:.4g} in int8; the drop is at most {drop.bound:.3g} with 95 % "

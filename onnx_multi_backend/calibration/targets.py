@@ -23,12 +23,15 @@ class QuantizationTarget:
         The preset that accuracy and speed are measured on.
     timed : bool
         Whether that preset tells how fast the target is.
+    agrees : bool
+        Whether results are to be the same on every engine.
     """
 
     name: str
     layout: Layout
     preset: str
     timed: bool = True
+    agrees: bool = False
 
 
 def quantization_target(name: str) -> QuantizationTarget:
@@ -44,7 +47,7 @@ def quantization_target(name: str) -> QuantizationTarget:
         "openvino": QuantizationTarget("openvino", Layout() if byte_products.are_exact() else narrow, "Openvino"),
         "ort": QuantizationTarget("ort", Layout() if byte_products.are_exact() else narrow, "OrtCpu"),
         "tensorrt": QuantizationTarget("tensorrt", TENSORRT, "OrtCpu", timed=False),
-        "portable": QuantizationTarget("portable", narrow, "OrtCpu"),
+        "portable": QuantizationTarget("portable", narrow, "OrtCpu", agrees=True),
     }
     if name not in known:
         raise OptionError(f"target is one of {', '.join(map(repr, known))}; {name!r} was given.")
