@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from onnx import ModelProto
 
 from onnx_multi_backend.calibration.accuracy import Run
-from onnx_multi_backend.calibration.batches import Batch
+from onnx_multi_backend.calibration.batches import read
 from onnx_multi_backend.calibration.disagreements import difference, quantization_before
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.presets.registry import availability, get_preset
@@ -17,10 +18,13 @@ from onnx_multi_backend.presets.registry import availability, get_preset
 #: The presets of the engines that compute on the processor, besides the one that is measured on.
 _PRESETS = ("OrtCpu", "Openvino", "OrtOpenvino")
 
+#: How many steps there may be between results.
+_MOST = 1.0
+
 
 @dataclass(frozen=True)
 class Agreement:
-    """The largest difference between two presets, over all batches that were held back.
+    """The largest difference between two presets, over all batches of the data, or up to the first that is more than a step.
 
     Attributes
     ----------
@@ -38,7 +42,7 @@ class Agreement:
     @property
     def holds(self) -> bool:
         """Whether no output is more than a step away."""
-        return self.steps <= 1
+        return self.steps <= _MOST
 
     def __str__(self) -> str:
         return f"{round(self.steps, 2):g} steps between {' and '.join(self.presets)}"
@@ -51,8 +55,9 @@ class Engines:
     ----------
     preset : str
         Its results are compared with those of every other usable preset.
-    batches : callable
-        Reads the batches, as often as it is called.
+    paths : sequence of Path
+        Batches. How often a value is at the edge of a step does not depend on whether ranges are from them too, so they may be all that
+        there are.
     names : sequence of str
         Of the outputs that are compared.
 
@@ -62,8 +67,8 @@ class Engines:
         What could not be compared, and why.
     """
 
-    def __init__(self, preset: str, batches: Callable[[], Iterable[Batch]], names: Sequence[str]) -> None:
-        self._preset, self._batches, self._names = preset, batches, names
+    def __init__(self, preset: str, paths: Sequence[Path], names: Sequence[str]) -> None:
+        self._preset, self._paths, self._names = preset, paths, names
         usable = availability()
         self._others = [name for name in _PRESETS if name != preset and usable[name].usable]
         self.notes: list[str] = []
@@ -102,10 +107,12 @@ class Engines:
         most, where = 0.0, ""
         with get_preset(other).prepare(model, cache_dir=False) as prepared:
             run_there: Run = prepared.run
-            for batch in self._batches():
+            for batch in read(self._paths):
                 right, found = run(batch.feeds), run_there(batch.feeds)
                 for name, step in steps.items():
                     apart = difference(right[name], found[name], step)
                     if apart > most:
                         most, where = apart, name
+                if most > _MOST:
+                    break
         return Agreement(most, (self._preset, other), where)

@@ -109,6 +109,8 @@ class Spool:
     calibration, held_back, proof : list of Path
         The batches that ranges are taken from, those that models are chosen by, and those that the chosen one is proven on. Where there are
         too few batches, one of them serves for several.
+    every : list of Path
+        All batches, those that were held back first.
     """
 
     def __init__(self, reader: Reader, progress: Progress, *, proves: bool) -> None:
@@ -128,9 +130,10 @@ class Spool:
             raise
         self.held_back = paths[HELD_BACK - 1 :: HELD_BACK] or paths[-1:]
         self.proof = (paths[HELD_BACK - 2 :: HELD_BACK] or self.held_back) if proves else []
-        apart = {*self.held_back, *self.proof}
+        apart = dict.fromkeys([*self.held_back, *self.proof])
         self.calibration = [p for p in paths if p not in apart] or paths
-        self.independent = apart.isdisjoint(self.calibration) and set(self.proof).isdisjoint(self.held_back)
+        self.every = [*apart, *(path for path in paths if path not in apart)]
+        self.independent = apart.keys().isdisjoint(self.calibration) and set(self.proof).isdisjoint(self.held_back)
 
     def read(self, paths: Iterable[Path]) -> Iterator[Batch]:
         """Read batches again, with their labels."""

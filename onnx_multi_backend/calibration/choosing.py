@@ -108,6 +108,7 @@ class Quantization:
         self._notes: list[str] = []
         self._too_slow: set[str] = set()
         self._rejected: _Candidate | None = None
+        self._engines: Engines | None = None
         self._apart: _Candidate | None = None  # accurate, and engines do not agree on it
 
     def run(self, metric: Metric | None, metric_range: tuple[float, float], *, require_speedup: bool) -> QuantizedModel:
@@ -117,7 +118,8 @@ class Quantization:
         self._proof = Reference(
             self._plain.run, functools.partial(self._spool.read, self._spool.proof), names, metric, metric_range
         )
-        self._engines = Engines(self._target.preset, read_held_back, names) if self._target.agrees else None
+        if self._target.agrees:
+            self._engines = Engines(self._target.preset, self._spool.every, names)
         if not self._layers:
             return self._stays_float("no layer of it can be quantized", None, None)
         if not names and metric is None:
