@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 #: How many nodes are asked about at once.
 _AT_ONCE = 16
 
+#: A node that stays as it is, and was not looked at.
+_UNSEEN = Fragment()
+
 
 class Attempt:
     """One attempt, for one set of opsets."""
@@ -67,21 +70,30 @@ class Attempt:
         self.widened = False
         #: Whether a node was refused because it means something else in the opset that the engine is to get.
         self.mixed = False
+        self._looked_at: set[str] = set()
+        self._tells_less = False
 
     @property
     def opsets(self) -> Mapping[str, int]:
         """The opset of each domain that the engine is to get."""
         return self._targets.versions
 
-    def whole(self, graph: GraphProto, opsets: Mapping[str, int]) -> bool:
-        """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
-        return self._graph(graph, Scope({}, {}), opsets, record=True)
+    @property
+    def looked_at(self) -> frozenset[str] | None:
+        """As `Adapted.looked_at`."""
+        return None if self._tells_less else frozenset(self._looked_at)
 
-    def ask_first(self, graph: GraphProto, opsets: Mapping[str, int], complaint: str) -> None:
+    def whole(self, graph: GraphProto, around: Scope, opsets: Mapping[str, int]) -> bool:
+        """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
+        complete = self._graph(graph, around, opsets, record=True)
+        self._tells_less = self._tells_less or not complete
+        return complete
+
+    def ask_first(self, graph: GraphProto, around: Scope, opsets: Mapping[str, int], complaint: str) -> None:
         """Query the operators first that the engine named when it refused the model: if they cannot be rewritten, little else matters."""
         defective_nodes = {n.op_type for n in graph.node if n.op_type in complaint} | self._patience.hopeless
         named = [n for n in graph.node if n.op_type in defective_nodes and next(subgraphs(n), None) is None]
-        scope = Scope({}, {}).inside(graph) if named else Scope({}, {})
+        scope = around.inside(graph) if named else around
         order = [named[place] for place in one_of_each_first([node.op_type for node in named])]
         for start in range(0, len(order), _AT_ONCE):
             if self._patience.over:
@@ -134,12 +146,16 @@ class Attempt:
                 complete = False
             if not fragment or not fragment.rule:
                 nodes.append(node)
+                if record and fragment is not _UNSEEN:
+                    self._looked_at.update(node.output)
                 continue
             self._count += 1
             new = fragment.in_place_of(node, f"{self._marker}{self._count}")
             nodes += new
             if record:
                 self.changes.append(fragment.change(node, new))
+                self._looked_at.update(name for inner in new for name in inner.output)
+                self._tells_less = self._tells_less or not fragment.tells_as_much(node, scope.values)
         del graph.node[:]
         graph.node.extend(nodes)
         return complete
@@ -156,10 +172,10 @@ class Attempt:
     def _fragment(self, shown: ShownNode, engine: Engine, *, written: bool) -> Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
         if not written and self._trusts(shown, engine) and shown.keeps_meaning:
-            return Fragment()
+            return _UNSEEN
         if shown.model is None:
             self.unseen = True
-            return Fragment() if shown.keeps_meaning and shown.is_rewritten_inside else None
+            return _UNSEEN if shown.keeps_meaning and shown.is_rewritten_inside else None
         key = shown.memo_key(engine, written=written)
         if key not in self._memo:
             self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere
@@ -186,10 +202,11 @@ class Attempt:
             if rule is convert_version and engine.ignores_opset and shown.keeps_meaning:
                 continue
             for body in rule(site):
-                typed = infer(body)
+                typed, before = infer(body), self._count
                 if self._graph(typed.graph, Scope({}, {}), opset_versions(typed)):
                     self.widened |= defect.wrong and rule is widen_types
-                    return Fragment(tuple(typed.graph.node), rule.__name__, defect.words)
+                    told = Scope({}, {}).inside(typed.graph).values if self._count == before else {}
+                    return Fragment(tuple(typed.graph.node), rule.__name__, defect.words, told)
         logger.debug("no rule for %s: %s", site.model, defect.words)
         self.refused.append(site)
         return None

@@ -46,6 +46,7 @@ def defective_nodes(
     typed: Typed | None = None,
     facts: Facts | None = None,
     values: Values | None = None,
+    looked_at: frozenset[str] = frozenset(),
 ) -> list[DefectiveNode]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
@@ -64,6 +65,8 @@ def defective_nodes(
         The same.
     values : mapping of str to Value, optional
         What `ranges` tells of the model.
+    looked_at : frozenset of str
+        What those nodes make that are known to be right; it counts where no node holds a graph.
     """
     facts = facts or Facts(model)
     contents = facts.contents
@@ -85,6 +88,8 @@ def defective_nodes(
     if integers and values is None:
         values = ranges(flat.graph)
     meant = _meant(flat.graph, is_meant, values if integers and values else {})
+    if not nested:
+        meant = [node for node in meant if looked_at.isdisjoint(node.output)]
     declared = Declared(flat.graph) if meant and not nested else None
     told = [node for node in meant if declared is not None and declared.tells(node)]
     names = frozenset(name for node in told for name in node.output if name)
@@ -97,6 +102,8 @@ def defective_nodes(
         part = with_ancestors(flat, others)
         wanted = None if nested else frozenset(name for node in others for name in node.output if name)
         typed_part = _typed(typed, flat) if part is flat else infer(part)
+        if typed is not None and part is flat and values is None:
+            values = typed.values
         found += search.through(typed_part, values, wanted=wanted)
     return found
 

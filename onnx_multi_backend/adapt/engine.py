@@ -137,9 +137,12 @@ class Trusting(Unasked):
     engine : Engine
     may_have_defect : callable
         Decides from a node, and what a model says by itself, whether it may be computed wrongly.
+    found : frozenset of str, optional
+        What the nodes make that it computes wrongly, where the model has been looked through already.
     """
 
     may_have_defect: Callable[[NodeProto, Facts], bool]
+    found: frozenset[str] | None = None
 
     @property
     def ignores_opset(self) -> bool:
@@ -147,6 +150,8 @@ class Trusting(Unasked):
 
     def trusts(self, node: NodeProto, facts: Facts, read: list[Value]) -> bool:
         """Whether a node of the model need not be looked at, by what it says itself and by the integers that it reads."""
+        if self.found is not None:
+            return self.found.isdisjoint(node.output)
         return not self.may_have_defect(node, facts) and not self.may_have_integer_defect(node, read)
 
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from onnx import NodeProto
 
+from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.single_node import reads
+from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import operator_name
 
@@ -19,11 +21,20 @@ _NAMED = 8
 
 @dataclass(frozen=True)
 class Fragment:
-    """What takes the place of a node, in the names of a model of one node: nothing new where `rule` is empty."""
+    """What takes the place of a node, in the names of a model of one node: nothing new where `rule` is empty.
+
+    `told`: what is known of its outputs; empty where a rule wrote a node of it in another way once more.
+    """
 
     nodes: tuple[NodeProto, ...] = ()
     rule: str = ""
     reason: str = ""
+    told: Mapping[str, Value] = field(default_factory=dict)
+
+    def tells_as_much(self, node: NodeProto, values: Values) -> bool:
+        """Whether as much is known of its outputs as of those of the node."""
+        outputs = ((f"o{i}", name) for i, name in enumerate(node.output) if name)
+        return all(short in self.told and self.told[short] == values.get(name) for short, name in outputs)
 
     def in_place_of(self, node: NodeProto, marker: str) -> list[NodeProto]:
         """The nodes between a node's inputs and outputs, all other names made unique by a marker."""

@@ -105,8 +105,9 @@ def lower(
         attempt.CopyFrom(typed.model)
         lowering = lowering_to(opset)
         lowering.hopeless = functools.partial(_hopeless, lowering, others)
-        lowering.ask_first(attempt.graph, given, complaint)
-        complete = lowering.whole(attempt.graph, given)
+        around = typed.scope_of(attempt.graph)
+        lowering.ask_first(attempt.graph, around, given, complaint)
+        complete = lowering.whole(attempt.graph, around, given)
         if patience.over:
             break
         if complete and (lowering.changes or adapted.proto.functions or unused or opset != given.get("", opset)):
@@ -151,7 +152,13 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
         for domain in _unused(adapted.proto, given)
     ]
     inserted = {node.name for node in all_nodes(model) if CAST in str(node.name)}
-    return replace(adapted, proto=model, changes=(*adapted.changes, *changes), inserted=adapted.inserted | inserted)
+    return replace(
+        adapted,
+        proto=model,
+        changes=(*adapted.changes, *changes),
+        inserted=adapted.inserted | inserted,
+        looked_at=lowering.looked_at,
+    )
 
 
 def _unused(model: ModelProto, given: Mapping[str, int]) -> list[str]:

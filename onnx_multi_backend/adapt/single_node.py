@@ -85,7 +85,7 @@ class Scope:
 
 
 class Typed:
-    """A model without local functions, and the types of its values; both are made once, when they are asked for."""
+    """A model without local functions, and what is known of its values; each is made once, when it is asked for."""
 
     def __init__(self, model: ModelProto) -> None:
         self._given = model
@@ -99,6 +99,15 @@ class Typed:
     def model(self) -> ModelProto:
         """The same with its types: not to be changed."""
         return infer(self.flat)
+
+    @functools.cached_property
+    def values(self) -> Values:
+        """What `ranges` tells of its main graph."""
+        return ranges(self.model.graph)
+
+    def scope_of(self, graph: GraphProto) -> Scope:
+        """The scope around a copy of its main graph, in which these values need not be found again."""
+        return Scope({}, {}, nested={id(graph): (graph, self.values)})
 
 
 def reads(node: NodeProto) -> list[str]:

@@ -145,7 +145,14 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
                     _refuse_invalid(target, payload)
 
             built = build_rewritten(
-                target, payload, typed, taken=False, trusting=True, elsewhere=elsewhere, before_asking=unless_invalid
+                target,
+                payload,
+                typed,
+                taken=False,
+                trusting=True,
+                found=found_defects,
+                elsewhere=elsewhere,
+                before_asking=unless_invalid,
             ) or build_rewritten(target, payload, typed, taken=False, elsewhere=elsewhere)
         if built is not None:
             return built

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.defective import DefectiveNode
 from onnx_multi_backend.adapt.engine import Trusting, Unasked
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
@@ -25,6 +26,7 @@ def build_rewritten(
     *,
     taken: bool,
     trusting: bool = False,
+    found: Sequence[DefectiveNode] | None = None,
     complaint: str = "",
     again: bool = False,
     elsewhere: list[MisplacedError] | None = None,
@@ -35,14 +37,16 @@ def build_rewritten(
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
+    `found`: what the engine computes wrongly, where that is known. `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
     engines_to_ask = target.engines_to_ask(taken=taken)
     tried: set[bytes] = set()
     for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
-        asked = Trusting(engine, target.may_have_defect) if trusting else engine
+        own = engine is target and within is target
+        wrong = frozenset(name for d in found for name in d.node.output if name) if found is not None and own else None
+        asked = Trusting(engine, target.may_have_defect, wrong) if trusting else engine
         for pieces in (Unasked(within), within):
             rewritten = lower(
                 payload.adapted, asked, pieces, complaint=complaint, patience=payload.patience, typed=typed
@@ -55,7 +59,9 @@ def build_rewritten(
                     continue
                 tried.add(written)
                 shown += 1
-                if (built := _built(target, payload, adapted, again=again, elsewhere=misplaced)) is not None:
+                settled = own and adapted.looked_at is not None
+                built = _built(target, payload, adapted, settled=settled, again=again, elsewhere=misplaced)
+                if built is not None:
                     return built
             if elsewhere is not None:
                 elsewhere += misplaced
@@ -80,11 +86,18 @@ def _digest(model: ModelProto) -> bytes:
 
 
 def _built(
-    target: Target, payload: Payload, adapted: Adapted, *, again: bool, elsewhere: list[MisplacedError] | None
+    target: Target,
+    payload: Payload,
+    adapted: Adapted,
+    *,
+    settled: bool,
+    again: bool,
+    elsewhere: list[MisplacedError] | None,
 ) -> Built | None:
     """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
 
-    What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too.
+    What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too. Where it tells
+    as much (`settled`), only those nodes are looked at once more that the others now give a reason for.
     """
     changes = adapted.changes[len(payload.adapted.changes) :]
     if target.deadly(adapted.facts):
@@ -104,10 +117,12 @@ def _built(
     except OnnxMultiBackendError:
         return None
     typed = Typed(adapted.proto)
-    if wrong_in(built.session, find_defective(target, adapted, typed, integers=True)):
+    looked_at = (adapted.looked_at if settled else None) or frozenset()
+    found = find_defective(target, adapted, typed, integers=not settled, looked_at=looked_at)
+    if wrong_in(built.session, found):
         if again:
             return None
         built = build_rewritten(
-            target, replace(payload, adapted=adapted), typed, taken=False, trusting=True, again=True
+            target, replace(payload, adapted=adapted), typed, taken=False, trusting=True, found=found, again=True
         )
     return None if built is None else built.after(changes)

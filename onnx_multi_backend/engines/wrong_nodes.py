@@ -12,9 +12,23 @@ from onnx_multi_backend.engines.target import Target
 
 
 def find_defective(
-    target: Target, adapted: Adapted, typed: Typed, *, integers: bool, values: Values | None = None
+    target: Target,
+    adapted: Adapted,
+    typed: Typed,
+    *,
+    integers: bool,
+    values: Values | None = None,
+    looked_at: frozenset[str] = frozenset(),
 ) -> list[DefectiveNode]:
-    """The nodes whose forms the engine's table names; `integers`: where it depends on the integers that they read too."""
+    """The nodes whose forms the engine's table names.
+
+    Parameters
+    ----------
+    integers : bool
+        Whether it depends on the integers that they read too.
+    looked_at : frozenset of str
+        What those make that are known to be right.
+    """
     return defective_nodes(
         adapted.proto,
         target,
@@ -24,6 +38,7 @@ def find_defective(
         typed=typed,
         facts=adapted.facts,
         values=values,
+        looked_at=looked_at,
     )
 
 

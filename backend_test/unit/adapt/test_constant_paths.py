@@ -10,6 +10,8 @@ from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_searched_forms import parsed
+from onnx_multi_backend.engines.openvino import constant_paths
+from onnx_multi_backend.models.contents import Contents
 
 X = np.float32([[[[10, 20], [30, 40]]]])
 W = np.float32([[[[1, 2], [3, 4]]]])
@@ -104,3 +106,19 @@ def test_a_product_of_constants_is_right(preset: type[omb.Preset], operator: str
     prepared = preset.prepare(model, fallback="full")
     for _ in range(2):
         np.testing.assert_allclose(prepared.run(u)[0], right[0], rtol=1e-4, atol=1e-5)
+
+
+def test_shapes_of_constants_are_not_looked_for_in_what_openvino_read() -> None:
+    """PyTorch's exporter writes the shape of an Expand so. The second has a value that OpenVINO does not fold."""
+    shape = "q = Shape (w) e = Equal (q, s) t = Where (e, q, s)"
+    head = "(float[n] x) => (float[p] y) <float[2] w = {1, 2}, int64[1] s = {-1}>"
+    plain, other = (
+        parsed(f"{head} {{ {made} z = Expand (x, t) y = {end} }}")
+        for made, end in (
+            (shape, "Add (z, w)"),
+            (f"{shape} v = Elu (w)", "Add (z, v)"),
+        )
+    )
+    assert constant_paths.fold(None, Contents(plain)) == ()
+    with pytest.raises(AttributeError):
+        constant_paths.fold(None, Contents(other))

@@ -19,12 +19,26 @@ from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.models.contents import Contents
 
-#: ONNX's operators that OpenVINO's transformations fold, whatever the types.
+#: ONNX's operators that OpenVINO's transformations fold, whatever the types. Equal and Where are how PyTorch's exporter writes the shape of an
+#: Expand, as often as not of constants alone.
 _FOLDED = frozenset(
     {
-        *("Add", "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Expand"),
-        *("Flatten", "Gather", "Identity", "Mul", "Neg", "Range", "Reshape", "Shape", "Size", "Slice", "Split"),
-        *("Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze"),
+        *("Add", "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal"),
+        *(
+            "Expand",
+            "Flatten",
+            "Gather",
+            "Identity",
+            "Mul",
+            "Neg",
+            "Range",
+            "Reshape",
+            "Shape",
+            "Size",
+            "Slice",
+            "Split",
+        ),
+        *("Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where"),
     }
 )
 #: Operators of which OpenVINO makes several layers, the first of them of the first inputs alone.
