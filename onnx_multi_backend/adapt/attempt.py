@@ -33,9 +33,6 @@ logger = logging.getLogger(__name__)
 #: How many nodes are asked about at once.
 _AT_ONCE = 16
 
-#: A node that stays as it is, and was not looked at.
-_UNSEEN = Fragment()
-
 
 class Attempt:
     """One attempt, for one set of opsets."""
@@ -70,24 +67,17 @@ class Attempt:
         self.widened = False
         #: Whether a node was refused because it means something else in the opset that the engine is to get.
         self.mixed = False
-        self._looked_at: set[str] = set()
-        self._tells_less = False
+        #: Whether what takes a node's place tells as much of its integers as the node did, wherever a node was replaced.
+        self.tells_as_much = True
 
     @property
     def opsets(self) -> Mapping[str, int]:
         """The opset of each domain that the engine is to get."""
         return self._targets.versions
 
-    @property
-    def looked_at(self) -> frozenset[str] | None:
-        """As `Adapted.looked_at`."""
-        return None if self._tells_less else frozenset(self._looked_at)
-
     def whole(self, graph: GraphProto, around: Scope, opsets: Mapping[str, int]) -> bool:
         """Rewrite a model's main graph, and record what was done; False where a node is left that the engine lacks."""
-        complete = self._graph(graph, around, opsets, record=True)
-        self._tells_less = self._tells_less or not complete
-        return complete
+        return self._graph(graph, around, opsets, record=True)
 
     def ask_first(self, graph: GraphProto, around: Scope, opsets: Mapping[str, int], complaint: str) -> None:
         """Query the operators first that the engine named when it refused the model: if they cannot be rewritten, little else matters."""
@@ -146,16 +136,13 @@ class Attempt:
                 complete = False
             if not fragment or not fragment.rule:
                 nodes.append(node)
-                if record and fragment is not _UNSEEN:
-                    self._looked_at.update(node.output)
                 continue
             self._count += 1
             new = fragment.in_place_of(node, f"{self._marker}{self._count}")
             nodes += new
             if record:
                 self.changes.append(fragment.change(node, new))
-                self._looked_at.update(name for inner in new for name in inner.output)
-                self._tells_less = self._tells_less or not fragment.tells_as_much(node, scope.values)
+                self.tells_as_much = self.tells_as_much and fragment.tells_as_much(node, scope.values)
         del graph.node[:]
         graph.node.extend(nodes)
         return complete
@@ -172,10 +159,10 @@ class Attempt:
     def _fragment(self, shown: ShownNode, engine: Engine, *, written: bool) -> Fragment | None:
         """What to do with a node; None where the engine lacks it and no rule helps."""
         if not written and self._trusts(shown, engine) and shown.keeps_meaning:
-            return _UNSEEN
+            return Fragment()
         if shown.model is None:
             self.unseen = True
-            return _UNSEEN if shown.keeps_meaning and shown.is_rewritten_inside else None
+            return Fragment() if shown.keeps_meaning and shown.is_rewritten_inside else None
         key = shown.memo_key(engine, written=written)
         if key not in self._memo:
             self._memo[key] = None  # a node that comes up again while it is rewritten leads nowhere

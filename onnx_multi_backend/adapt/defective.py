@@ -46,7 +46,7 @@ def defective_nodes(
     typed: Typed | None = None,
     facts: Facts | None = None,
     values: Values | None = None,
-    looked_at: frozenset[str] = frozenset(),
+    before: Facts | None = None,
 ) -> list[DefectiveNode]:
     """The nodes that an engine accepts and may compute wrongly, those of subgraphs and local functions included.
 
@@ -65,20 +65,25 @@ def defective_nodes(
         The same.
     values : mapping of str to Value, optional
         What `ranges` tells of the model.
-    looked_at : frozenset of str
-        What those nodes make that are known to be right; it counts where no node holds a graph.
+    before : Facts, optional
+        Of the model that this one is made of, whose nodes have been looked at, and those in their place too: only nodes are looked at
+        that were not meant then.
     """
     facts = facts or Facts(model)
     contents = facts.contents
+
+    def is_doubtful(node: NodeProto) -> bool:
+        return may_have_defect(node, facts) and (before is None or not may_have_defect(node, before))
+
     nodes = contents.nodes if operators is None else contents.of(*operators)
-    if not integers and not any(may_have_defect(node, facts) for node in nodes):
+    if not integers and not any(is_doubtful(node) for node in nodes):
         return []
     if expands_too_far(model) or nests_too_far(contents):
         return _one_by_one(model, engine, [node for node in contents.nodes if may_have_defect(node, facts)])
     flat = (typed or Typed(model)).flat
 
     def is_meant(node: NodeProto, read: list[Value]) -> bool:
-        by_itself = (operators is None or node.op_type in operators) and may_have_defect(node, facts)
+        by_itself = (operators is None or node.op_type in operators) and is_doubtful(node)
         return by_itself or (integers and engine.may_have_integer_defect(node, read))
 
     search = _Search(engine, is_meant, integers=integers)
@@ -88,8 +93,6 @@ def defective_nodes(
     if integers and values is None:
         values = ranges(flat.graph)
     meant = _meant(flat.graph, is_meant, values if integers and values else {})
-    if not nested:
-        meant = [node for node in meant if looked_at.isdisjoint(node.output)]
     declared = Declared(flat.graph) if meant and not nested else None
     told = [node for node in meant if declared is not None and declared.tells(node)]
     names = frozenset(name for node in told for name in node.output if name)

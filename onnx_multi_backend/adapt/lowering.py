@@ -111,7 +111,7 @@ def lower(
         if patience.over:
             break
         if complete and (lowering.changes or adapted.proto.functions or unused or opset != given.get("", opset)):
-            made = _finished(adapted, attempt, given, lowering)
+            made = _finished(adapted, attempt, given, lowering, complete=True)
             if lowering.widened and engine.ignores_opset and (newer := later(lowering)):
                 wider, todo = [made], newer  # where a rule writes the node in another way, that is meant
                 continue
@@ -121,7 +121,7 @@ def lower(
         if complete and not lowering.unseen:  # the engine takes each node as it is: no other opset would change that
             return
         if (lowering.changes or adapted.proto.functions) and is_written_for(all_nodes(attempt), lowering.opsets):
-            partly.append(_finished(adapted, attempt, given, lowering))
+            partly.append(_finished(adapted, attempt, given, lowering, complete=False))
         todo += later(lowering)
     yield from wider
     yield from partly[:_PARTLY]
@@ -137,7 +137,9 @@ def _hopeless(lowering: Attempt, others: Callable[[Attempt], list[Attempt]], nod
     return True
 
 
-def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], lowering: Attempt) -> Adapted:
+def _finished(
+    adapted: Adapted, model: ModelProto, given: Mapping[str, int], lowering: Attempt, *, complete: bool
+) -> Adapted:
     used = {canonical(node.domain) for node in all_nodes(model)}
     opsets = {d: v for d, v in lowering.opsets.items() if d in used or not d}
     del model.opset_import[:]
@@ -157,7 +159,7 @@ def _finished(adapted: Adapted, model: ModelProto, given: Mapping[str, int], low
         proto=model,
         changes=(*adapted.changes, *changes),
         inserted=adapted.inserted | inserted,
-        looked_at=lowering.looked_at,
+        settled=complete and lowering.tells_as_much,
     )
 
 

@@ -44,9 +44,8 @@ class Adapted:
         Of `proto`, where it was walked through already; one of another model is not used.
     strings : StringCodes, optional
         Where codes stand for strings in `proto`.
-    looked_at : frozenset of str, optional
-        What those nodes of a rewritten `proto` make that were looked at with their types and are right, where all others are told as much of
-        the integers that they read as before.
+    settled : bool
+        Whether the engine has all nodes of a rewritten `proto`, and what reads those in another's place is told as much of its integers as before.
     facts : Facts
         What the model says without inference.
     """
@@ -58,7 +57,7 @@ class Adapted:
     inserted: frozenset[str]
     contents: Contents | None = field(default=None, compare=False, repr=False)
     strings: StringCodes | None = None
-    looked_at: frozenset[str] | None = field(default=None, compare=False, repr=False)
+    settled: bool = field(default=False, compare=False, repr=False)
     facts: Facts = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -37,14 +37,15 @@ def build_rewritten(
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `found`: what the engine computes wrongly, where that is known. `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
+    `found`: what the engine computes wrongly, where that is known. `again`: it is a model that was rewritten already.
+    `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
     engines_to_ask = target.engines_to_ask(taken=taken)
     tried: set[bytes] = set()
     for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
-        own = engine is target and within is target
+        own = target.runs_alone and engine is target and within is target  # all of them find the same
         wrong = frozenset(name for d in found for name in d.node.output if name) if found is not None and own else None
         asked = Trusting(engine, target.may_have_defect, wrong) if trusting else engine
         for pieces in (Unasked(within), within):
@@ -59,7 +60,7 @@ def build_rewritten(
                     continue
                 tried.add(written)
                 shown += 1
-                settled = own and adapted.looked_at is not None
+                settled = own and adapted.settled
                 built = _built(target, payload, adapted, settled=settled, again=again, elsewhere=misplaced)
                 if built is not None:
                     return built
@@ -97,7 +98,7 @@ def _built(
     """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
 
     What takes a node's place may tell less of its numbers than the node did: what reads them is then rewritten too. Where it tells
-    as much (`settled`), only those nodes are looked at once more that the others now give a reason for.
+    as much (`settled`), only those nodes are looked at once more that had given no reason before.
     """
     changes = adapted.changes[len(payload.adapted.changes) :]
     if target.deadly(adapted.facts):
@@ -117,8 +118,8 @@ def _built(
     except OnnxMultiBackendError:
         return None
     typed = Typed(adapted.proto)
-    looked_at = (adapted.looked_at if settled else None) or frozenset()
-    found = find_defective(target, adapted, typed, integers=not settled, looked_at=looked_at)
+    before = payload.adapted.facts if settled else None
+    found = find_defective(target, adapted, typed, integers=not settled, before=before)
     if wrong_in(built.session, found):
         if again:
             return None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
@@ -18,7 +19,7 @@ def find_defective(
     *,
     integers: bool,
     values: Values | None = None,
-    looked_at: frozenset[str] = frozenset(),
+    before: Facts | None = None,
 ) -> list[DefectiveNode]:
     """The nodes whose forms the engine's table names.
 
@@ -26,8 +27,8 @@ def find_defective(
     ----------
     integers : bool
         Whether it depends on the integers that they read too.
-    looked_at : frozenset of str
-        What those make that are known to be right.
+    before : Facts, optional
+        As `defective_nodes` has it.
     """
     return defective_nodes(
         adapted.proto,
@@ -38,7 +39,7 @@ def find_defective(
         typed=typed,
         facts=adapted.facts,
         values=values,
-        looked_at=looked_at,
+        before=before,
     )
 
 

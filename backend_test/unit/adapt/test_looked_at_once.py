@@ -13,10 +13,8 @@ import onnx_multi_backend as omb
 from onnx_multi_backend.adapt import single_node
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.engines import rewriting
-from onnx_multi_backend.engines.openvino import constant_paths
 from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.models.contents import Contents
 
 #: Layers over sequences of different lengths, and a Clip of integers, which tells that they are small.
 ROWS = "(float[n, k] x, int32[n] lens, float[1, 6, k] w, float[1, 6, 2] r) => (float[s, 1, n, 2] y)"
@@ -45,7 +43,7 @@ def test_types_are_inferred_once_more_where_less_is_told(
 
     def counted(target: Target, payload: Payload, adapted: Adapted, **given: Any) -> Built | None:
         inferred.clear()
-        told.append(adapted.looked_at is not None)
+        told.append(adapted.settled)
         return built(target, payload, adapted, **given)
 
     monkeypatch.setattr(single_node, "infer", counting)
@@ -53,19 +51,3 @@ def test_types_are_inferred_once_more_where_less_is_told(
     assert openvino.prepare(model(body)).adaptations
     assert told[0] is as_much
     assert not (as_much and inferred)
-
-
-def test_shapes_of_constants_are_not_looked_for_in_what_openvino_read() -> None:
-    """PyTorch's exporter writes the shape of an Expand so. The second has a value that OpenVINO does not fold."""
-    shape = "q = Shape (w) e = Equal (q, s) t = Where (e, q, s)"
-    head = "(float[n] x) => (float[p] y) <float[2] w = {1, 2}, int64[1] s = {-1}>"
-    plain, other = (
-        model(f"{head} {{ {made} z = Expand (x, t) y = {end} }}")
-        for made, end in (
-            (shape, "Add (z, w)"),
-            (f"{shape} v = Elu (w)", "Add (z, v)"),
-        )
-    )
-    assert constant_paths.fold(None, Contents(plain)) == ()
-    with pytest.raises(AttributeError):
-        constant_paths.fold(None, Contents(other))
