@@ -51,14 +51,42 @@ def test_large_weights_are_not_read(tmp_path: Path, kind: str) -> None:
     path = _saved(tmp_path, made := _made(kind))
     small = without_weights(path, path.stat().st_size)
     assert small is not None
-    assert len(small) < path.stat().st_size - SIDE * SIDE * 4 + 200
-    skeleton = onnx.ModelProto.FromString(small)
+    assert len(small.model) < path.stat().st_size - SIDE * SIDE * 4 + 200
+    skeleton = onnx.ModelProto.FromString(small.model)
     (left,) = [t for t in _tensors(skeleton) if t.data_location == TensorProto.EXTERNAL]
     place = {e.key: e.value for e in left.external_data}
     start = int(place["offset"])
     raw = path.read_bytes()[start : start + int(place["length"])]
     assert raw == next(t for t in _tensors(made) if t.name == "w").raw_data
     assert [n.op_type for n in skeleton.graph.node] == [n.op_type for n in made.graph.node]
+
+
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+def test_the_checker_reads_an_input_in_place_of_each_large_weight(tmp_path: Path, kind: str) -> None:
+    path = _saved(tmp_path, made := _made(kind))
+    small = without_weights(path, path.stat().st_size)
+    assert small is not None
+    skeleton = onnx.ModelProto.FromString(small.skeleton)
+    onnx.checker.check_model(small.skeleton)
+    weight = skeleton.graph.input[-1]
+    assert (weight.name, weight.type.tensor_type.elem_type) == ("w", TensorProto.FLOAT)
+    assert [d.dim_value for d in weight.type.tensor_type.shape.dim] == [SIDE, SIDE]
+    assert not [t for t in _tensors(skeleton) if t.name == "w"]
+    others = [n for n in made.graph.node if n.op_type != "Constant" or n.output[0] != "w"]
+    assert list(skeleton.graph.node) == others
+
+
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+@pytest.mark.parametrize("fault", ["operator", "type"])
+def test_a_fault_beside_large_weights_is_found(tmp_path: Path, kind: str, fault: str) -> None:
+    made = _made(kind)
+    if fault == "operator":
+        made.graph.node[-1].op_type = "Frobnicate"
+    else:
+        next(t for t in _tensors(made) if t.name == "w").data_type = 99
+    path = _saved(tmp_path, made)
+    with pytest.raises((omb.InvalidModelError, omb.UnsupportedModelError), match="Frobnicate|99"):
+        omb.prepare(path)
 
 
 def test_nothing_is_left_out_of_other_models(tmp_path: Path) -> None:

@@ -120,6 +120,8 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     """
     if model.proto.functions:
         _check_calls(model)
+    if not full and model.skeleton is not None and not model.beside and _passes(model.skeleton):
+        return True
     skeleton = skeleton_of(model.contents)
     full = full and not _may_not_end(skeleton)
     # Outside the main graph's initializers external data stays where it is, and is found by the model's path.
@@ -137,6 +139,15 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
         words = shortened(" ".join(str(error).split()))
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
     return ordered
+
+
+def _passes(skeleton: bytes) -> bool:
+    """Whether the checker finds nothing in an encoded model."""
+    try:
+        onnx.checker.check_model(skeleton)
+    except (onnx.checker.ValidationError, ValueError):
+        return False
+    return True
 
 
 def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exception | None:

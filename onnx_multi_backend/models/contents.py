@@ -21,6 +21,16 @@ class _Walked(NamedTuple):
     holding: list[NodeProto]
 
 
+def _grouped(nodes: list[NodeProto]) -> _Walked:
+    by_operator: defaultdict[str, list[NodeProto]] = defaultdict(list)
+    for node in nodes:
+        by_operator[node.op_type].append(node)
+    graphs = {operator for operator in by_operator if may_hold_graphs(operator)}
+    return _Walked(
+        nodes, dict(by_operator), [node for node in nodes if node.domain or (graphs and node.op_type in graphs)]
+    )
+
+
 class Contents:
     """What a model holds, those of subgraphs and local functions included. The model is not to be changed as long as this is used.
 
@@ -49,15 +59,8 @@ class Contents:
 
     @functools.cached_property
     def _walked(self) -> _Walked:
-        nodes, holding = [], []
-        by_operator: defaultdict[str, list[NodeProto]] = defaultdict(list)
-        for node in all_nodes(self.model):
-            operator = node.op_type
-            nodes.append(node)
-            by_operator[operator].append(node)
-            if may_hold_graphs(operator) or node.domain:
-                holding.append(node)
-        return _Walked(nodes, dict(by_operator), holding)
+        walked = _grouped(self.model.graph.node[:])
+        return _grouped(list(all_nodes(self.model))) if walked.holding or self.model.functions else walked
 
     @functools.cached_property
     def tensors(self) -> list[TensorProto]:

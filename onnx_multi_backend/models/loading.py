@@ -44,6 +44,8 @@ class LoadedModel:
         Other files that some of its tensors lie in, with their stamps.
     reordered : bool
         Whether nodes stood before those whose outputs they read: see `in_order`.
+    skeleton : bytes or None
+        The encoded model as ONNX's checker reads it, where that was made when the file was read.
     label : str
         How messages call the model.
     origin : Origin
@@ -62,6 +64,7 @@ class LoadedModel:
     stamp: Stamp | None = None
     beside: tuple[tuple[Path, Stamp | None], ...] = ()
     reordered: bool = False
+    skeleton: bytes | None = field(default=None, repr=False)
     label: str = field(init=False)
     origin: Origin = field(init=False)
     source: str | bytes = field(init=False, repr=False)
@@ -97,7 +100,7 @@ class LoadedModel:
 
     def in_order(self) -> LoadedModel:
         """The same with each node behind those whose outputs it reads, as ONNX asks."""
-        return replace(self, proto=in_order(self.proto), reordered=True)
+        return replace(self, proto=in_order(self.proto), reordered=True, skeleton=None)
 
     def linked(self) -> LoadedModel:
         """The same once an engine was given links to its weights; see `Origin.linked`."""
@@ -154,10 +157,11 @@ def load(model: ModelLike | Given) -> LoadedModel:
     seen = model if isinstance(model, Given) else given(model)
     if seen.path is not None:
         stamp = stamp_of(seen.path)
-        data = _read(seen.path, stamp)
+        small, data = _read(seen.path, stamp)
         if is_ort_format(data):
             return load(to_onnx(data, f"'{seen.path}'"))
-        loaded = LoadedModel(_parse(data, f"'{seen.path}'"), seen.path, None, stamp)
+        skeleton = small.skeleton if small is not None else None
+        loaded = LoadedModel(_parse(data, f"'{seen.path}'"), seen.path, None, stamp, skeleton=skeleton)
     else:
         assert seen.data is not None
         if seen.proto is None and is_ort_format(seen.data):
@@ -168,10 +172,11 @@ def load(model: ModelLike | Given) -> LoadedModel:
     return replace(loaded, beside=tuple((file, stamp_of(file)) for file in files)) if files else loaded
 
 
-def _read(path: Path, stamp: Stamp | None) -> bytes:
+def _read(path: Path, stamp: Stamp | None) -> tuple[own_file.WithoutWeights | None, bytes]:
+    """The encoded model, without its large weights where it has any."""
     try:
         small = own_file.without_weights(path, stamp.size) if stamp is not None else None
-        return small if small is not None else path.read_bytes()
+        return small, small.model if small is not None else path.read_bytes()
     except FileNotFoundError:
         raise InvalidModelError(f"There is no file '{path}'. Check the path of the model.") from None
     except IsADirectoryError:

@@ -10,11 +10,21 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    StringStringEntryProto,
+    TensorProto,
+    TensorShapeProto,
+    ValueInfoProto,
+)
 
 from onnx_multi_backend.models.graph_walk import all_tensors
 
@@ -22,6 +32,7 @@ from onnx_multi_backend.models.graph_walk import all_tensors
 LARGE = 64 * 1024
 
 _OP_TYPE = NodeProto.OP_TYPE_FIELD_NUMBER
+_TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 _PLACE = (TensorProto.EXTERNAL_DATA_FIELD_NUMBER, TensorProto.DATA_LOCATION_FIELD_NUMBER)
 
 
@@ -38,7 +49,22 @@ class _UnexpectedError(Exception):
     """The bytes are not what this reader understands; protobuf's own parser is to judge them."""
 
 
-def without_weights(file: Path, size: int) -> bytes | None:
+class WithoutWeights(NamedTuple):
+    """An encoded model whose large weights are left in its file.
+
+    Attributes
+    ----------
+    model : bytes
+        In which these tensors are external data that lies in the model's own file.
+    skeleton : bytes
+        In which they are graph inputs of the same type, for ONNX's checker.
+    """
+
+    model: bytes
+    skeleton: bytes
+
+
+def without_weights(file: Path, size: int) -> WithoutWeights | None:
     """The encoded model with its large weights left in the file; None where there are none, or no model can be seen.
 
     Parameters
@@ -51,9 +77,8 @@ def without_weights(file: Path, size: int) -> bytes | None:
         return None
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
-            parts = _model(data, file.name)
-            return b"".join(parts) if parts is not None else None
-        except (_UnexpectedError, IndexError):
+            return _model(data, file.name)
+        except (_UnexpectedError, IndexError, DecodeError):
             return None
 
 
@@ -92,8 +117,59 @@ def fill(tensor: TensorProto, file: Path) -> None:
 _Parts = list[bytes]
 
 
-def _model(data: mmap.mmap, name: str) -> _Parts | None:
-    if sum(field.number == ModelProto.GRAPH_FIELD_NUMBER for field in _fields(data, 0, len(data))) != 1:
+class _Left(NamedTuple):
+    """What an initializer or a Constant becomes whose values are left in the file, and the graph input in its place."""
+
+    encoded: _Parts
+    declared: ValueInfoProto
+
+
+def _model(data: mmap.mmap, name: str) -> WithoutWeights | None:
+    graphs = [field for field in _fields(data, 0, len(data)) if field.number == ModelProto.GRAPH_FIELD_NUMBER]
+    if len(graphs) != 1 or (made := _graph(data, graphs[0], name)) is None:
+        return None
+    before, after = data[: graphs[0].tag], data[graphs[0].end :]
+    model, skeleton = (
+        b"".join([before, _head(ModelProto.GRAPH_FIELD_NUMBER, sum(map(len, parts))), *parts, after]) for parts in made
+    )
+    return WithoutWeights(model, skeleton)
+
+
+def _graph(data: mmap.mmap, graph: _Field, name: str) -> tuple[_Parts, _Parts] | None:
+    """The graph with its weights left in the file, and with inputs in their stead; None where none is large."""
+    kinds = {GraphProto.INITIALIZER_FIELD_NUMBER: _initializer, GraphProto.NODE_FIELD_NUMBER: _constant}
+    model: _Parts = []
+    skeleton: _Parts = []
+    inputs: list[bytes] = []
+    at = graph.start
+    for field in _large_fields(data, graph.start, graph.end):
+        left = kinds[field.number](data, field.start, field.end, name) if field.number in kinds else None
+        if left is None:
+            continue
+        kept = data[at : field.tag]
+        model += [kept, _head(field.number, sum(map(len, left.encoded))), *left.encoded]
+        skeleton.append(kept)
+        inputs.append(left.declared.SerializeToString())
+        at = field.end
+    if not inputs:
+        return None
+    rest = data[at : graph.end]
+    heads = (_head(GraphProto.INPUT_FIELD_NUMBER, len(declared)) for declared in inputs)
+    return [*model, rest], [*skeleton, rest, *chain.from_iterable(zip(heads, inputs, strict=True))]
+
+
+def _initializer(data: mmap.mmap, start: int, end: int, name: str) -> _Left | None:
+    encoded = _tensor(data, start, end, name)
+    if encoded is None:
+        return None
+    tensor = TensorProto.FromString(b"".join(encoded))
+    return _Left(encoded, _declared(tensor.name, tensor))
+
+
+def _constant(data: mmap.mmap, start: int, end: int, name: str) -> _Left | None:
+    """A Constant as it should be: the checker is to see any other as it is."""
+    operator = [data[f.start : f.end] for f in _fields(data, start, end) if f.number == _OP_TYPE]
+    if operator != [b"Constant"]:
         return None
 
     def tensor(start: int, end: int) -> _Parts | None:
@@ -102,34 +178,28 @@ def _model(data: mmap.mmap, name: str) -> _Parts | None:
     def attribute(start: int, end: int) -> _Parts | None:
         return _rewritten(data, start, end, {AttributeProto.T_FIELD_NUMBER: tensor})
 
-    def constant(start: int, end: int) -> _Parts | None:
-        operator = [data[f.start : f.end] for f in _fields(data, start, end) if f.number == _OP_TYPE]
-        if operator != [b"Constant"]:
-            return None
-        made = _rewritten(data, start, end, {NodeProto.ATTRIBUTE_FIELD_NUMBER: attribute})
-        return made if made is not None and _is_valid_constant(b"".join(made)) else None
-
-    def graph(start: int, end: int) -> _Parts | None:
-        parts = {GraphProto.INITIALIZER_FIELD_NUMBER: tensor, GraphProto.NODE_FIELD_NUMBER: constant}
-        return _rewritten(data, start, end, parts)
-
-    return _rewritten(data, 0, len(data), {ModelProto.GRAPH_FIELD_NUMBER: graph})
-
-
-def _is_valid_constant(encoded: bytes) -> bool:
-    """Whether a node is a Constant as it should be: the checker is to see any other as it is."""
-    node = NodeProto()
-    try:
-        node.ParseFromString(encoded)
-    except DecodeError as error:
-        raise _UnexpectedError from error
+    made = _rewritten(data, start, end, {NodeProto.ATTRIBUTE_FIELD_NUMBER: attribute})
+    if made is None:
+        return None
+    node = NodeProto.FromString(b"".join(made))
     attributes = [(a.name, a.type) for a in node.attribute]
-    return (
+    is_valid = (
         node.domain in ("", "ai.onnx")
         and not node.input
         and len(node.output) == 1
         and attributes == [("value", AttributeProto.TENSOR)]
     )
+    return _Left(made, _declared(node.output[0], node.attribute[0].t)) if is_valid else None
+
+
+def _declared(name: str, tensor: TensorProto) -> ValueInfoProto:
+    if tensor.data_type not in _TYPES:  # the checker would not see it
+        raise _UnexpectedError
+    value = ValueInfoProto(name=name)
+    value.type.tensor_type.elem_type = tensor.data_type
+    value.type.tensor_type.shape.dim.extend(TensorShapeProto.Dimension(dim_value=size) for size in tensor.dims)
+    value.type.tensor_type.shape.SetInParent()
+    return value
 
 
 def _rewritten(

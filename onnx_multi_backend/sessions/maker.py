@@ -144,7 +144,7 @@ class SessionMaker:
         fixed: tuple[Adaptation, ...] = (_IN_ORDER,) if unsorted else ()
         if self._input_shapes:
             proto, shaped = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
-            loaded, fixed = replace(loaded, proto=proto), (*fixed, *shaped)
+            loaded, fixed = replace(loaded, proto=proto, skeleton=None), (*fixed, *shaped)
         proto, contents = loaded.proto, loaded.contents
         adapted = adapt(proto, self._limits, loaded.path, contents) if self._adapts else untouched(proto, contents)
         return _Ready(loaded, replace(adapted, changes=(*fixed, *adapted.changes)) if fixed else adapted)
