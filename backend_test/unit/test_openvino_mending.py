@@ -141,6 +141,18 @@ def test_quotients_of_integer_constants_are_cut_off_towards_zero(openvino: type[
     np.testing.assert_array_equal(z, np.array([0, 0, 2], kind))
 
 
+def test_the_groups_that_the_frontend_divides_channels_into_are_left_alone(openvino: type[omb.Preset]) -> None:
+    """A Conv with groups becomes a Divide of its weights' shape, which has nothing to do with the Div of the model."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[1, 2, 4, 4] x, float[2, 1, 1, 1] w) => (float[1, 2, 4, 4] y)
+        <float two = {2}> { c = Conv <group = 2> (x, w) y = Div (c, two) }"""
+    )
+    prepared = openvino.prepare(model)
+    assert not prepared.adaptations
+    x = np.arange(32, dtype=np.float32).reshape(1, 2, 4, 4)
+    np.testing.assert_array_equal(prepared.run([x, np.full((2, 1, 1, 1), 2, np.float32)])[0], x)
+
+
 @pytest.mark.parametrize("opset", [11, 17])
 @pytest.mark.parametrize(
     "nodes",

@@ -20,7 +20,15 @@ _MOST_FOLDED = 64
 #: What makes no negative numbers of others.
 _KEEPS_SIGNS = frozenset({"Add", "Concat", "Divide", "Maximum", "Minimum", "Multiply"})
 #: The same, of the first input.
-_KEEPS_FIRST = PASSES_ON | {"Broadcast", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"}
+_KEEPS_FIRST = PASSES_ON | {
+    "Broadcast",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "Split",
+    "VariadicSplit",
+}
 
 
 def cut_off(op: Any) -> bool:
