@@ -103,8 +103,9 @@ class QuantizationReport:
         for why, words in WHY.items():
             if self.quantized and (names := [layer.name for layer in self.layers if layer.kept_float == why]):
                 lines.append(f"kept float {words}: {', '.join(names)}")
+        rejected = "" if self.quantized else "of the int8 model that was rejected: "
         lines += [
-            f"output {o.name}: cosine {o.cosine:.5f}, SQNR {o.sqnr:.1f} dB, largest error {o.largest:.3g}"
+            f"{rejected}output {o.name}: cosine {o.cosine:.5f}, SQNR {o.sqnr:.1f} dB, largest error {o.largest:.3g}"
             for o in self.accuracy.outputs
         ]
         if self.agreement is not None:
@@ -127,8 +128,8 @@ class QuantizationReport:
         if not self.quantized:
             return f"stays float: {self.reason}"
         if self.speed is None:
-            return f"is quantized for {self.target}, which cannot be timed here"
-        return f"is quantized for {self.target}: {self.speed.median:.2f} times the float model's time on {self.preset}"
+            return f"is quantized (target {self.target}, which cannot be timed here)"
+        return f"is quantized (target {self.target}): {self.speed.median:.2f} times the float model's time on {self.preset}"
 
 
 def _finite(value: object) -> object:

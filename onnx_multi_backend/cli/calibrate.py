@@ -84,8 +84,13 @@ def quantize(
     method: How = _MINMAX,
     batches: Batches = None,
     report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="What was measured, as .html or .json.", show_default=False),
+        list[Path] | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="What was measured, as .html or .json; repeat it for several.",
+            show_default=False,
+        ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
@@ -129,8 +134,9 @@ def quantize(
     """
     from onnx_multi_backend import calibration, whole_file
 
-    check_written(out, (".onnx",))
-    check_written(report, (".html", ".json"))
+    check_written(out, (".onnx",), model=model)
+    for file in report or ():
+        check_written(file, (".html", ".json"))
     made = calibration.quantize(
         model,
         open_data(data, of_model(model)),
@@ -145,11 +151,13 @@ def quantize(
     )
     for line in str(made.report).splitlines():
         console.line(line)
-    if report is not None:
-        text = made.report.to_html() if report.suffix == ".html" else made.report.to_json()
-        whole_file.save(report, text.encode())
-        console.line(f"Saved {report}")
+    for file in report or ():
+        text = made.report.to_html() if file.suffix == ".html" else made.report.to_json()
+        whole_file.save(file, text.encode())
+        console.line(f"Saved {file}")
     if not made.report.quantized:
+        slower = made.report.speed is not None and not made.report.speed.faster
+        console.line(f"{out} is not written{'; --even-if-slower writes the int8 model all the same' if slower else ''}")
         raise typer.Exit(1)
     whole_file.save(out, made.model.SerializeToString())
     console.line(f"Saved {out}")

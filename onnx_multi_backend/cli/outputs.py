@@ -122,8 +122,15 @@ def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray[Any, A
             yield name, value
 
 
-def check_written(path: Path | None, suffixes: tuple[str, ...]) -> None:
+def check_written(path: Path | None, suffixes: tuple[str, ...], *, model: str | None = None) -> None:
     """Look whether a file can be written before anything slow is done.
+
+    Parameters
+    ----------
+    path : Path, optional
+    suffixes : tuple of str
+    model : str, optional
+        The model that it is made from, which it must not replace.
 
     Raises
     ------
@@ -132,8 +139,11 @@ def check_written(path: Path | None, suffixes: tuple[str, ...]) -> None:
     if path is None:
         return
     if path.suffix not in suffixes:
-        raise OptionError(f"'{path}' has to be a {' or '.join(suffixes)} file.")
+        either = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
+        raise OptionError(f"'{path}' has to be a {either} file.")
     if not path.parent.is_dir():
         raise OptionError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise OptionError(f"'{path}' cannot be written: it is a folder, or lies in one that is read-only.")
+    if model is not None and path.exists() and Path(model).exists() and path.samefile(model):
+        raise OptionError(f"'{path}' is the float model itself, which would be lost. Give the int8 model another name.")

@@ -104,7 +104,7 @@ def tune(
 
     timed.check_targets(report)
     check_written(save, (".json",))
-    check_written(save_model, (".onnx",))
+    check_written(save_model, (".onnx",), model=model)
     old = timed.old_report(compare)
     with timed.telling() as tell:
         tuned = tuning.tune(

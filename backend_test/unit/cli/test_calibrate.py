@@ -19,7 +19,7 @@ import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.calibration import nets
 from backend_test.unit.cli.conftest import Cli
-from onnx_multi_backend.calibration import CalibrationTableTensorrt
+from onnx_multi_backend.calibration import CalibrationTableTensorrt, speed
 
 pytestmark = pytest.mark.usefixtures("ort_cpu", "short_turns")
 
@@ -55,12 +55,25 @@ def test_a_table_is_made_of_data_in_every_form(cli: Cli, net: Path, data: str) -
 def test_an_int8_model_is_saved_with_its_report(cli: Cli, net: Path) -> None:
     out, page = net.parent / "int8.onnx", net.parent / "report.html"
     done = cli(
-        "quantize", net, "--data", "samples", "--out", out, "--report", page, "--even-if-slower", "--exclude", "conv1"
+        "quantize",
+        net,
+        "--data",
+        "samples",
+        "--out",
+        out,
+        "--report",
+        page,
+        "--report",
+        "report.json",
+        "--even-if-slower",
+        "--exclude",
+        "conv1",
     )
     assert (done.code, done.err) == (0, ""), done
     assert "kept float as asked: conv1" in done.out
     onnx.checker.check_model(onnx.load(out), full_check=True)
     assert "conv1" in page.read_text()
+    assert json.loads((net.parent / "report.json").read_text())["quantized"] is True
     x = next(nets.images())
     near = omb.OrtCpuBackend.run_model(net, x)[0] - omb.OrtCpuBackend.run_model(out, x)[0]
     assert np.abs(near).max() < 0.1
@@ -71,8 +84,21 @@ def test_what_stays_float_is_exit_code_1_and_saves_the_report_alone(cli: Cli, ne
     done = cli("quantize", net, "--data", "samples", *words)
     assert done.code == 1
     assert "stays float: no int8 model has a cosine of 1" in done.out
+    assert "\nint8.onnx is not written\n" in done.out
     assert not (net.parent / "int8.onnx").exists()
     assert json.loads((net.parent / "report.json").read_text())["quantized"] is False
+
+
+def test_what_is_not_faster_names_the_option_that_saves_it(
+    cli: Cli, net: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed, "compare", lambda one, other: speed.Ratio(1.08, 1.05, 1.11, 1.08, 1.0))
+    done = cli("quantize", net, "--data", "samples", "--out", "int8.onnx")
+    assert done.code == 1
+    assert "stays float: int8 is not faster on this machine: 1.08 times" in done.out
+    assert "of the int8 model that was rejected: output " in done.out
+    assert "int8.onnx is not written; --even-if-slower writes the int8 model all the same\n" in done.out
+    assert not (net.parent / "int8.onnx").exists()
 
 
 def test_a_metric_comes_from_a_module(cli: Cli, net: Path) -> None:
@@ -90,7 +116,7 @@ def test_a_metric_comes_from_a_module(cli: Cli, net: Path) -> None:
         (("--data", "no_such_module:x", "--out", "t.json"), "there is no module 'no_such_module' here"),
         (("--data", "net_data:other", "--out", "t.json"), "'net_data' has no 'other'"),
         (("--data", "net_data:nothing", "--out", "t.json"), "data is empty"),
-        (("--data", "samples", "--out", "t.txt"), ".flatbuffers or .cache or .json"),
+        (("--data", "samples", "--out", "t.txt"), "a .flatbuffers, .cache or .json file"),
         (("--data", "samples", "--out", "no/t.json"), "there is no folder 'no'"),
     ],
 )
@@ -99,6 +125,13 @@ def test_wrong_use_is_an_error_and_leaves_no_file(cli: Cli, net: Path, words: tu
     before = sorted(net.parent.iterdir())
     assert message in cli("calibrate", net, *words).error()
     assert [p for p in sorted(net.parent.iterdir()) if p.name != "__pycache__"] == before
+
+
+def test_the_float_model_is_not_replaced(cli: Cli, net: Path) -> None:
+    before = net.read_bytes()
+    words = ("--data", "samples", "--out", net.parent / "samples" / ".." / net.name)
+    assert "is the float model itself" in cli("quantize", net, *words).error()
+    assert net.read_bytes() == before
 
 
 def test_a_wrong_suffix_is_told_before_anything_is_read(cli: Cli) -> None:
