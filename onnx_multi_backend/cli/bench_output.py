@@ -73,9 +73,9 @@ def _show_table(report: Report) -> None:
         for row, m in zip(rows, shown, strict=True):
             row.insert(1, bar(objective.cost(m) / slowest))
     console.table(headers, rows)
-    left = len(report.measurements) - len(shown)
-    if left:
-        console.line(f"and {left} more; of all: {summary.counts(report)}")
+    total = len(report.measurements)
+    if total > len(shown):
+        console.line(f"and {total - len(shown)} more; {total} in all: {summary.counts(report)}")
 
 
 def _error(measurement: Measurement) -> list[str]:

@@ -59,8 +59,9 @@ def _configurations(report: Report) -> str:
     remarks = any(row[-1] for row in rows)
     headers = ["Configuration", *(column.name for column in columns), "Remark"]
     table = _table(headers, rows) if remarks else _table(headers[:-1], [row[:-1] for row in rows])
-    left = len(report.measurements) - len(rows)
-    return f"{table}\n\nAnd {left} more; of all: {summary.counts(report)}." if left else table
+    total = len(report.measurements)
+    more = f"\n\nAnd {total - len(rows)} more; {total} in all: {summary.counts(report)}."
+    return table + more if total > len(rows) else table
 
 
 def _gains(report: Report) -> str:

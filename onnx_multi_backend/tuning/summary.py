@@ -111,7 +111,11 @@ def no_winner(report: Report) -> str:
 
 
 def _and(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    """Names in a row: apart by semicolons where one of them has a comma, as ``OrtCpu, 1 thread`` has."""
+    if len(names) < 2:
+        return names[0]
+    comma = any("," in name for name in names)
+    return f"{('; ' if comma else ', ').join(names[:-1])}{';' if comma else ''} and {names[-1]}"
 
 
 def notices(report: Report) -> list[str]:

@@ -23,6 +23,7 @@ from onnx_multi_backend.tuning.differences import Limits
 from onnx_multi_backend.tuning.digest import digest_of
 from onnx_multi_backend.tuning.examples import Examples, examples_of
 from onnx_multi_backend.tuning.lanes import lane_maker
+from onnx_multi_backend.tuning.measurement import Outcome
 from onnx_multi_backend.tuning.report import NOISY, Report
 from onnx_multi_backend.tuning.search import Search
 from onnx_multi_backend.tuning.space import Space, space_of, usable
@@ -243,10 +244,13 @@ class _Tuning:
 
     def _nothing(self, trials: Trials) -> str:
         reasons = "; ".join(f"{t.candidate.name}: {t.reason}" for t in trials.tried if t.reason)
-        return (
+        words = (
             f"{self._loaded.label}: nothing that was tried runs it within {self._limits} and {self._budget:g} s. "
             f"{reasons or 'There was no time to try anything: raise budget_s.'}"
         )
+        if any(t.outcome is Outcome.INACCURATE and t.candidate.float32 for t in trials.tried):
+            words = f"{words.rstrip('.')}. So float32 is too inexact on these inputs: give some that the model is made for, or a looser limit."
+        return words
 
 
 def _measured(best: Trial) -> dict[str, str]:

@@ -43,7 +43,7 @@ def test_a_long_search_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert len(out.splitlines()) <= 40
     assert "--preset Openvino --option num_threads=4 --option performance_hint=LATENCY" in out
-    assert "and 50 more; of all: " in out
+    assert "and 50 more; 60 in all: " in out
     assert "more that failed" in out
 
 

@@ -49,7 +49,7 @@ def test_names_are_text() -> None:
 def test_a_long_search_is_cut() -> None:
     text = render(made.tune(60))
     assert len([line for line in text.splitlines() if line.startswith("|")]) == 2 + 20
-    assert "And 40 more; of all: " in text
+    assert "And 40 more; 60 in all: " in text
     assert "allows it" in text
 
 

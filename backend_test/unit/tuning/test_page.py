@@ -47,6 +47,15 @@ def test_no_winner_is_named_within_noise() -> None:
     assert "Fastest: A" in page
 
 
+def test_names_with_commas_are_told_apart() -> None:
+    names = ["A", "A, 1 thread", "A, 1 thread, bf16"]
+    equal = [made.measured(name, latency=made.rounds(0.01, seed=seed)) for seed, name in enumerate(names)]
+    words = summary.no_winner(made.report(equal, chosen="A"))
+    assert words.startswith("No significant winner between A; A, 1 thread; and A, 1 thread, bf16: ")
+    two = summary.no_winner(made.report([replace(m, name=m.name[-4:]) for m in equal[1:]], chosen="read"))
+    assert two.startswith("No significant winner between read and bf16: ")
+
+
 def test_a_single_configuration_is_no_winner() -> None:
     assert "Measured: A" in render(made.report([made.measured("A")]))
 
