@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.errors import FallbackWarning, OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.graph_walk import all_nodes
-from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.presets.registry import get_preset
 
 EXAMPLES = """\b
@@ -52,7 +53,7 @@ def inspect(
         get_preset(name)  # a wrong name is reported before anything else
     if not json:
         facts.show(known)
-    checks.check(loaded)
+    _check(loaded)
     choices = arguments.choose(preset, device, options)
     answers = _answers([choice for choice in choices if not choice.why_not], model)
     if json:
@@ -71,8 +72,18 @@ def inspect(
         say("error", "interrupted; what is shown was known by then.")
         raise typer.Exit(INTERRUPTED)
     if not any(a.runs for a in answers):
-        checks.check(loaded, refusal=" ".join(node.op_type for node in all_nodes(loaded.proto)))
+        _check(loaded, refusal=" ".join(node.op_type for node in all_nodes(loaded.proto)))
         raise typer.Exit(1)
+
+
+def _check(model: LoadedModel, *, refusal: str | None = None) -> None:
+    """Refuse a model that is not valid; of one that is too new each preset says so."""
+    with contextlib.suppress(UnsupportedModelError):
+        checks.check_versions(model)
+        checks.check(model, refusal=refusal)
+
+
+_NOT_ASKED = "it was not asked"
 
 
 @dataclass(frozen=True)
@@ -126,9 +137,7 @@ def _answers(choices: Sequence[Choice], model: str) -> list[_Answer]:
     for place, choice in enumerate(choices):
         answers.append(_ask(choice, model))
         if answers[-1].interrupted:
-            answers += [
-                _Answer(c.preset.name, c.label, ("it was not asked",), interrupted=True) for c in choices[place + 1 :]
-            ]
+            answers += [_Answer(c.preset.name, c.label, (_NOT_ASKED,), interrupted=True) for c in choices[place + 1 :]]
             break
     return answers
 
@@ -161,7 +170,7 @@ def _ask(choice: Choice, model: str) -> _Answer:
 def _asked(watch: Watch) -> str:
     """How far the asking is, and what is known by then."""
     if not watch.nodes:
-        return "the engine had the whole model, and no node was asked about by itself"
+        return "before any node was asked about by itself"
     refused = f"; it lacks {console.shorten(list(watch.hopeless))}" if watch.hopeless else ""
     return f"{watch.nodes} node{'' if watch.nodes == 1 else 's'} asked about one by one{refused}"
 
@@ -196,6 +205,8 @@ class _Detail(NamedTuple):
 
 
 def _details(a: _Answer) -> list[_Detail]:
+    if a.reasons == (_NOT_ASKED,):
+        return [_Detail(" was not asked", " were not asked", ())]
     refused = (" was interrupted", " were interrupted") if a.interrupted else (" does not run it", " do not run it")
     elsewhere = f"{len(a.elsewhere)} of {len(a.placement)} nodes elsewhere"
     found = [

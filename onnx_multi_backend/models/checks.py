@@ -66,7 +66,7 @@ def check_versions(model: LoadedModel) -> None:
     if proto.ir_version > onnx.IR_VERSION:
         raise UnsupportedModelError(
             f"{model.label} has IR version {proto.ir_version}; the installed onnx {onnx.__version__} knows IR up to "
-            f"{onnx.IR_VERSION}. Upgrade onnx, or export the model with an older one."
+            f"{onnx.IR_VERSION}. Upgrade onnx, or export the model with an older IR version."
         )
     for opset in (*proto.opset_import, *(o for function in proto.functions for o in function.opset_import)):
         domain = canonical(opset.domain)

@@ -88,6 +88,17 @@ def test_a_preset_that_cannot_run_it_says_why(cli: Cli, saved: Save, openvino: o
     assert done.code == 0
 
 
+def test_a_model_that_is_too_new_is_one_that_no_preset_runs(cli: Cli, saved: Save, ort_cpu: object) -> None:
+    newer = {"ir_version": onnx.IR_VERSION + 1}, {"opset": onnx.defs.onnx_opset_version() + 1}
+    for version, what in zip(newer, ("IR version", "opset"), strict=True):
+        path = saved(models.one_node("Relu", [models.tensor("x")], [models.tensor("y")], **version))
+        done = cli("inspect", path, "--preset", "OrtCpu")
+        assert done.code == 1
+        assert "OrtCpu does not run it\n" in done.out
+        assert f" has {what} " in done.out
+        assert "Upgrade onnx, or export the model with an older" in done.out
+
+
 def test_what_would_be_rewritten_is_told_with_its_node_and_cause(cli: Cli, saved: Save, openvino: object) -> None:
     nodes = [models.node("CumProd", ["x", "axis"], ["p"]), models.node("SpaceToDepth", ["p"], ["y"], blocksize=2)]
     made = models.model(
@@ -241,6 +252,7 @@ def test_an_interrupt_shows_what_is_known(
     assert ["Openvino", "unknown"] in rows
     assert "OrtCpu was interrupted\n  " in done.out
     assert "asked about one by one; it lacks Frob" in done.out
+    assert "\nOpenvino was not asked\n" in done.out
     looked.clear()
     told = json.loads(cli("inspect", path, "--preset", "OrtCpu", "--json").out)
     assert told["presets"]["OrtCpu"]["runs"] is None
