@@ -56,6 +56,7 @@ def test_what_is_printed_fits_on_a_page(cli: Cli) -> None:
     assert len(done.out.splitlines()) <= 60
     assert "Operators (passed/loaded/total): " in done.out
     assert "---------- onnx coverage" not in done.out
+    assert "`onnx-multi-backend inspect` compares them" not in done.out
     assert "  Ort: run it with --preset Ort: with the CPU provider it repeats OrtCpu\n" in done.out
     if omb.OpenvinoBackend.availability().usable:
         assert " unsupported: it lacks " in done.out

@@ -13,6 +13,8 @@ from onnx_multi_backend.conformance.results import CaseResult
 
 #: What a refusal begins with, another model each time.
 _MODEL = re.compile(r"^\S+ cannot run (model )?'[^']*': ")
+#: What it ends with: the cure, which is of no use where presets are compared.
+_CURE = re.compile(r" (Choose|Correct the model, or choose) [^.]*; `onnx-multi-backend inspect` compares them\.$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,6 @@ def frequent_reasons(results: Iterable[CaseResult]) -> list[Reason]:
     for result in results:
         if not result.label.is_pass:
             text = " ".join(_MODEL.sub("", result.reason or result.headline).split())
-            found.setdefault((result.label, cause_of(text)), []).append(text)
+            found.setdefault((result.label, cause_of(text)), []).append(_CURE.sub("", text))
     reasons = [Reason(label, texts[0], len(texts)) for (label, _), texts in found.items()]
     return sorted(reasons, key=lambda reason: -reason.count)

@@ -17,7 +17,7 @@ def coverage_headline(report: Report, backend: str) -> str:
     rest = f"{len(found)}/{len(known_operators())}"
     strict, loose = sum(c.passed for c in found), sum(c.passed_as_onnx_counts for c in found)
     return (
-        f"Operators (passed/loaded/total): {strict}/{rest} (passed: all its cases passed)\n"
+        f"Operators (passed/loaded/total): {strict}/{rest} (passed: all its cases passed; loaded: it has cases here; total: all in ONNX)\n"
         f"As ONNX counts (one case is enough): {loose}/{rest}\n"
     )
 
