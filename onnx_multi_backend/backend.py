@@ -169,7 +169,9 @@ def prepare(
     """
     if setup is not None:
         if not isinstance(setup, Setup):
-            raise OptionTypeError(f"setup is a Setup; {setup!r} was given. Setup.from_json makes one of an object.")
+            raise OptionTypeError(
+                f"setup is a Setup; {setup!r} was given. Setup.from_json makes one of an object, as json.loads reads it from a saved file."
+            )
         if device is not _CPU or preset is not None:
             raise OptionError("A setup names its preset and device itself. Leave device and preset out.")
         return setup.prepare(model, **options)

@@ -65,6 +65,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "a misspelt option": ("OrtCpu", {"fallbak": "none"}, omb.OptionError, r"'fallbak'\. Did you mean 'fallback'\?"),
     "a misspelt option of Openvino": ("Openvino", {"precison": "f32"}, omb.OptionError, r"Did you mean 'precision'\?"),
     "precision": ("Openvino", {"precision": "f8"}, omb.OptionError, "precision is one of 'f32', 'f16', 'bf16'"),
+    "spelling": ("Openvino", {"precision": "fp16"}, omb.OptionError, r"'fp16' was given. Did you mean 'f16'"),
     "hint": ("Openvino", {"performance_hint": "FAST"}, omb.OptionError, "performance_hint is one of 'LATENCY'"),
     "property in lower case": ("Openvino", {"num_streams": 1}, omb.OptionError, "no option 'num_streams'.*in capitals"),
     "provider options as a list": ("OrtCuda", {"provider_options": ["a"]}, omb.OptionTypeError, "mapping of option"),

@@ -60,7 +60,8 @@ class OneOf:
 
     def __call__(self, name: str, value: Any) -> Any:
         if not isinstance(value, str) or value not in self.choices:
-            raise OptionError(f"{name} is one of {', '.join(map(repr, self.choices))}; {value!r} was given.")
+            near = similar(value, self.choices) if isinstance(value, str) else ""
+            raise OptionError(f"{name} is one of {', '.join(map(repr, self.choices))}; {value!r} was given.{near}")
         return value
 
 
