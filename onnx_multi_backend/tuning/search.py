@@ -103,9 +103,11 @@ class Search:
 
     def settle(self) -> None:
         """Name the best where the search was interrupted: before the defaults were compared, the one whose first runs were fastest."""
-        for trial in self._trials.tried:
-            if trial.alive and math.isinf(trial.quick):
+        for trial in [trial for trial in self._trials.tried if trial.alive]:
+            if math.isinf(trial.quick):
                 trial.end(Outcome.NOT_TIMED, "the search was interrupted")
+            elif not self._allowed(trial.candidate):
+                trial.end(Outcome.NOT_ALLOWED, self._why_not_allowed(trial.candidate))
         alive = [trial for trial in self._trials.tried if trial.alive and trial.prepared is not None]
         if self.best is None and alive:
             self.best = min(alive, key=lambda trial: trial.quick)

@@ -228,9 +228,11 @@ def test_what_is_dropped_without_rounds_in_turn_is_not_said_to_be_slower_for_sur
 def test_an_interrupt_before_the_defaults_were_compared_keeps_one_of_them(after: int) -> None:
     search, trials = searched(random_times(1), [space("OrtCpu", KNOBS), space("Openvino", KNOBS)], stop_after=after)
     cut_short = Trial(Candidate(Setup("Openvino", None, {"one": 1})), trials.seconds)
-    trials.tried.append(cut_short)
+    loose = Trial(Candidate(Setup("Openvino", None, {"two": 2}), float32=False), trials.seconds, quick=1e-9)
+    trials.tried += [cut_short, loose]
     search.settle()
     assert search.best is not None and search.best in trials.tried
+    assert loose.outcome is Outcome.NOT_ALLOWED
     assert (cut_short.outcome, cut_short.reason) == (Outcome.NOT_TIMED, "the search was interrupted")
 
 
