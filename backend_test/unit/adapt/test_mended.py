@@ -93,6 +93,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[1] x) => (float[1, 1, 1, 1] y) <float[1, 1, 2, 2] i = {1, 2, 3, 4}, float[1, 1, 2, 2] w = {5, 6, 7, 8}> {
             y = Conv (i, w, x) }""",
         ),
+        "IsInf behind an operator on elements": parsed(
+            20, "(float[n] x) => (bool[m] y) <float zero = {0}> { d = Div (x, zero) y = IsInf (d) }"
+        ),
         "RNN with layout=1": recurrent("RNN"),
         "GRU with layout=1": recurrent("GRU"),
         "LSTM with layout=1": recurrent("LSTM"),

@@ -45,6 +45,7 @@ def shrunk(x: np.ndarray, limit: float, bias: float) -> np.ndarray:
 
 KERNEL = GENERATOR.normal(size=(2, 1, 3, 3)).astype(np.float32)
 INTEGERS = np.arange(-6, 6)
+_SIGNS = ("detect_positive", "detect_negative")
 
 FORMS: dict[str, Form] = {
     **{
@@ -206,6 +207,18 @@ FORMS: dict[str, Form] = {
         lambda x, y, z, i, v, w: z,
         18,
     ),
+    **{
+        f"IsInf of {', '.join(signs) or 'nothing'} behind an operator on elements": Form(
+            f"(float[a, b] x) => (bool[c, d] y) <float two = {{2}}> {{ m = Mul (x, two) y = IsInf <{', '.join(f'{s} = {int(s in signs)}' for s in _SIGNS)}> (m) }}",
+            [[np.float32([[1, np.inf, -np.inf, 2e38][:size]])] for size in (4, 2, 4)],
+            lambda x, signs=signs: (
+                (np.isposinf(2 * x) & ("detect_positive" in signs))
+                | (np.isneginf(2 * x) & ("detect_negative" in signs))
+            ),
+            20,
+        )
+        for signs in ((), _SIGNS[:1], _SIGNS[1:], _SIGNS)
+    },
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
         [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],

@@ -15,9 +15,9 @@ _T = TensorProto
 
 #: Since this opset there is Where; Softmax has had its meaning since a later one, as ReduceSum its axes.
 _OLDEST = 9
-_OLDEST_SOFTMAX = 13
 #: Since this opset Equal takes floating-point numbers.
 _EQUAL = 11
+_NEWER = {"IsInf": _EQUAL, "LogSoftmax": 13, "Softmax": 13}
 
 
 def special_values(site: Site) -> Iterator[ModelProto]:
@@ -34,7 +34,7 @@ def special_values(site: Site) -> Iterator[ModelProto]:
         if write is _reduced:
             yield _newer(site)
         return
-    if site.op_type in ("Softmax", "LogSoftmax") and site.opset < _OLDEST_SOFTMAX:
+    if site.opset < _NEWER.get(site.op_type, _OLDEST):
         return
     body = Body(site, site.opsets)
     yield body.finish(write(body, site))
@@ -44,6 +44,18 @@ def _as_less(body: Body, site: Site) -> str:
     """``a > b`` is ``b < a``, also where one is NaN."""
     operator = "Less" if site.op_type == "Greater" else "LessOrEqual"
     return str(body(operator, site.input(1), site.input(0)))
+
+
+def _equals_infinity(body: Body, site: Site) -> str:
+    """Infinities of float64 are infinite as float32 too, of which engines hold the constant."""
+    x, kind = site.input(0), site.elem_type(site.input(0))
+    if kind == _T.DOUBLE:
+        x, kind = body.cast(x, _T.FLOAT), _T.FLOAT
+    signs = [sign for sign, name in ((1, "detect_positive"), (-1, "detect_negative")) if site.attribute(name, 1)]
+    found = [body("Equal", x, body.constant(sign * float("inf"), kind)) for sign in signs]
+    if not found:
+        return str(body("Less", x, x))  # never
+    return str(body("Or", *found) if len(found) > 1 else found[0])
 
 
 def _unless_nan(body: Body, site: Site) -> str:
@@ -177,6 +189,7 @@ _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
     "Exp": _unless_nan,
     "Greater": _as_less,
     "GreaterOrEqual": _as_less,
+    "IsInf": _equals_infinity,
     "LogSoftmax": _softmax,
     "Max": _extreme,
     "Min": _extreme,

@@ -85,6 +85,16 @@ def zeros(site: Site) -> Defect | None:
     return None
 
 
+def infinite(site: Site) -> Defect | None:
+    """Source: measured with 2026.4; of an input of the model, of what no operator on elements makes, and of a fixed shape, it is right."""
+    shape = site.shape(site.input(0))
+    if shape is not None and None not in shape:
+        return None
+    return Defect(
+        "where the shape is known only at run time, nothing that an operator on elements makes is infinite", wrong=True
+    )
+
+
 def transpose(site: Site) -> Defect | None:
     """Source: measured; with sizes known only at run time, and where another axis than of 1 moves, it is right."""
     shapes = moved(site)
