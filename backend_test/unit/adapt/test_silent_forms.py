@@ -219,6 +219,19 @@ FORMS: dict[str, Form] = {
         )
         for signs in ((), _SIGNS[:1], _SIGNS[1:], _SIGNS)
     },
+    "an element at a position from the end of the run": Form(
+        """(float[a] x, float[b] y, float[c] z, int64 i) => (float[d] r) { s = SequenceConstruct (x, y, z) r = SequenceAt (s, i) }""",
+        [[*np.split(X.ravel()[:6], [1, 3]), np.array(i)] for i in (-2, 0, -3, -1, 1)],
+        lambda x, y, z, i: (x, y, z)[i],
+        18,
+    ),
+    "what is left of a sequence without an element from the end": Form(
+        """(int64[a] x, int64[a] y, int64 i) => (int64[b] r) <int64 first = {0}> {
+        s = SequenceConstruct (x, y) t = SequenceErase (s, i) r = SequenceAt (t, first) }""",
+        [[np.array([3, 2]), np.array([-5, -2]), np.array(i)] for i in (-1, 0, -2, 1)],
+        lambda x, y, i: (x, y)[1 - i % 2],
+        18,
+    ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
         [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],

@@ -62,6 +62,7 @@ from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
+from onnx_multi_backend.adapt.rules.sequence_positions import sequence_positions
 from onnx_multi_backend.adapt.rules.shrink import shrink
 from onnx_multi_backend.adapt.rules.slice_axes import slice_axes
 from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
@@ -146,6 +147,7 @@ RULES: tuple[Rule, ...] = (
     run_time_scales,
     quantized_products,
     scan_captures,
+    sequence_positions,
     shrink,
     slice_axes,
     softmax_rows,

@@ -251,6 +251,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
     "Scan": Several((Only({"openvino": "<2026"}, step_defects.captured), step_defects.scan)),
     "Selu": form_defects.zeros,
+    **dict.fromkeys(("SequenceAt", "SequenceErase"), form_defects.positioned),
     "Shrink": form_defects.shrink,
     "Slice": form_defects.sliced,
     "Softmax": form_defects.softmax,

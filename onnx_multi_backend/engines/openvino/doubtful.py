@@ -60,6 +60,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type == "MaxPool" and len(node.output) > 1:
         return True
+    if node.op_type in ("SequenceAt", "SequenceErase"):
+        return len(node.input) > 1 and node.input[1] not in facts.known
     if node.op_type == "Unsqueeze":
         return may_have_no_axes(node, facts)
     if node.op_type in _ONLY_WITH_CONSTANT:

@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
 from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
+from onnx_multi_backend.adapt.rules.sequence_positions import is_open
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
 from onnx_multi_backend.adapt.rules.transpose_nothing import moved
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
@@ -92,6 +93,13 @@ def infinite(site: Site) -> Defect | None:
         return None
     return Defect(
         "where the shape is known only at run time, nothing that an operator on elements makes is infinite", wrong=True
+    )
+
+
+def positioned(site: Site) -> Defect | None:
+    """Source: measured with 2026.4; of -1 SequenceAt is right, and SequenceErase of no position from the end."""
+    return (
+        Defect("a position from the end that is known only at run time is taken for another") if is_open(site) else None
     )
 
 
