@@ -232,6 +232,12 @@ FORMS: dict[str, Form] = {
         lambda x, y, i: (x, y)[1 - i % 2],
         18,
     ),
+    "LRN of float64 constants, which took no end": Form(
+        """(float[2] x) => (double[1, 2, 1, 1] y, float[2] z) <double[1, 2, 1, 1] c = {1, 2}> {
+        y = LRN <alpha = 0.5, size = 2> (c) z = Neg (x) }""",
+        [[np.float32([1, 2])]],
+        lambda x: (np.array([1, 2]) / (1 + 0.25 * np.array([5, 4])) ** 0.75).reshape(1, 2, 1, 1),
+    ),
     "NonZero of what a Cast makes 0": Form(
         "(float[a] x) => (int64[1, b] y) { i = Cast <to = 7> (x) y = NonZero (i) }",
         [[np.float32([0.3, 1, 0, -0.7])], [np.float32([2, 0.99])]],
