@@ -208,16 +208,17 @@ FORMS: dict[str, Form] = {
         18,
     ),
     **{
-        f"IsInf of {', '.join(signs) or 'nothing'} behind an operator on elements": Form(
+        f"IsInf of {', '.join(signs) or 'nothing'} behind an operator on elements, opset {opset}": Form(
             f"(float[a, b] x) => (bool[c, d] y) <float two = {{2}}> {{ m = Mul (x, two) y = IsInf <{', '.join(f'{s} = {int(s in signs)}' for s in _SIGNS)}> (m) }}",
             [[np.float32([[1, np.inf, -np.inf, 2e38][:size]])] for size in (4, 2, 4)],
             lambda x, signs=signs: (
                 (np.isposinf(2 * x) & ("detect_positive" in signs))
                 | (np.isneginf(2 * x) & ("detect_negative" in signs))
             ),
-            20,
+            opset,
         )
         for signs in ((), _SIGNS[:1], _SIGNS[1:], _SIGNS)
+        for opset in (10, 20)
     },
     "an element at a position from the end of the run": Form(
         """(float[a] x, float[b] y, float[c] z, int64 i) => (float[d] r) { s = SequenceConstruct (x, y, z) r = SequenceAt (s, i) }""",

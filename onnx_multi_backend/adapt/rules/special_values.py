@@ -17,7 +17,7 @@ _T = TensorProto
 _OLDEST = 9
 #: Since this opset Equal takes floating-point numbers.
 _EQUAL = 11
-_NEWER = {"IsInf": _EQUAL, "LogSoftmax": 13, "Softmax": 13}
+_NEWER = {"LogSoftmax": 13, "Softmax": 13}
 
 
 def special_values(site: Site) -> Iterator[ModelProto]:
@@ -46,13 +46,17 @@ def _as_less(body: Body, site: Site) -> str:
     return str(body(operator, site.input(1), site.input(0)))
 
 
-def _equals_infinity(body: Body, site: Site) -> str:
-    """Infinities of float64 are infinite as float32 too, of which engines hold the constant."""
+def _beyond_numbers(body: Body, site: Site) -> str:
+    """Compare with the largest numbers. Infinities of float64 are infinite as float32 too, of which engines hold the constants."""
     x, kind = site.input(0), site.elem_type(site.input(0))
     if kind == _T.DOUBLE:
         x, kind = body.cast(x, _T.FLOAT), _T.FLOAT
-    signs = [sign for sign, name in ((1, "detect_positive"), (-1, "detect_negative")) if site.attribute(name, 1)]
-    found = [body("Equal", x, body.constant(sign * float("inf"), kind)) for sign in signs]
+    above, below = body.constant(LARGEST[kind], kind), body.constant(-LARGEST[kind], kind)
+    found = []
+    if site.attribute("detect_positive", 1):
+        found.append(body("Less", above, x))
+    if site.attribute("detect_negative", 1):
+        found.append(body("Less", x, below))
     if not found:
         return str(body("Less", x, x))  # never
     return str(body("Or", *found) if len(found) > 1 else found[0])
@@ -189,7 +193,7 @@ _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
     "Exp": _unless_nan,
     "Greater": _as_less,
     "GreaterOrEqual": _as_less,
-    "IsInf": _equals_infinity,
+    "IsInf": _beyond_numbers,
     "LogSoftmax": _softmax,
     "Max": _extreme,
     "Min": _extreme,
