@@ -21,7 +21,7 @@ from onnx_multi_backend.adapt.hidden_integers import (
 )
 from onnx_multi_backend.models import untyped
 from onnx_multi_backend.models.graph_walk import all_nodes
-from onnx_multi_backend.models.plausible import expands_too_far, implausible
+from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far, implausible
 
 #: Passes after which what is still hidden stays hidden.
 _MOST_PASSES = 4
@@ -80,8 +80,9 @@ def _ranks_of_reshapes(graph: GraphProto) -> list[ValueInfoProto]:
         if (made is not None and made.HasField("shape")) or shape is None or len(shape.shape.dim) != 1:
             continue
         kind = made.elem_type if made is not None and made.elem_type else data.elem_type if data is not None else 0
-        if kind and shape.shape.dim[0].HasField("dim_value"):
-            found.append(helper.make_tensor_value_info(node.output[0], kind, [None] * shape.shape.dim[0].dim_value))
+        length = shape.shape.dim[0]
+        if kind and length.HasField("dim_value") and 0 <= length.dim_value < MOST_AXES:
+            found.append(helper.make_tensor_value_info(node.output[0], kind, [None] * length.dim_value))
     return found
 
 

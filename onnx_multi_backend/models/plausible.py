@@ -27,10 +27,10 @@ from onnx_multi_backend.models.graph_walk import (
 _Key = tuple[str, str, str]
 
 #: No tensor has as many axes.
-_AXES = 64
+MOST_AXES = 64
 _INT32 = 2**31
 
-_AXIS = (-_AXES, _AXES)
+_AXIS = (-MOST_AXES, MOST_AXES)
 _COUNT = (1, _INT32)
 _SIZE = (0, _INT32)
 
@@ -38,8 +38,8 @@ _SIZE = (0, _INT32)
 _RANGES: Mapping[str, tuple[int, int]] = {
     "axes": _AXIS,
     "axis": _AXIS,
-    "batch_axis": (0, _AXES),
-    "batch_dims": (0, _AXES),
+    "batch_axis": (0, MOST_AXES),
+    "batch_dims": (0, MOST_AXES),
     "block_size": _SIZE,
     "blocksize": _COUNT,
     "dilations": _COUNT,
@@ -51,10 +51,10 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "num_heads": _SIZE,
     "num_outputs": _COUNT,
     "num_scan_inputs": _COUNT,
-    "perm": (0, _AXES),
+    "perm": (0, MOST_AXES),
     "q_num_heads": _COUNT,
     "strides": _COUNT,
-    "time_axis": (0, _AXES),
+    "time_axis": (0, MOST_AXES),
 }
 _OTHERS = (-_INT32, _INT32)
 
@@ -160,7 +160,7 @@ def _found(nodes: Iterable[NodeProto]) -> Iterator[str]:
                 if kind == _STRING and attribute.name == "equation" and not _is_equation(attribute.s):
                     yield f"{operator_name(node)} (output {next(iter(node.output), '')!r}) has an equation of other signs than letters"
                 continue
-            if least > 0 and most < _AXES:  # in each of the ranges
+            if least > 0 and most < MOST_AXES:  # in each of the ranges
                 continue
             low, end = _RANGES.get(attribute.name, _OTHERS)
             if (least < low or most >= end) and attribute.name not in _FREE:

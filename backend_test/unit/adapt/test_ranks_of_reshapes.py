@@ -34,6 +34,16 @@ def test_ranks_are_followed_through_reshapes() -> None:
     assert (found["r"], found["t"], found["z"]) == (3, 3, 3)
 
 
+@pytest.mark.parametrize("length", [-1, 10**9, 2**62])
+def test_a_shape_of_any_length_is_no_rank(length: int) -> None:
+    """A list of as many sizes took all memory there is."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 12]> g (float[n] x, int64[1] s) => (float y) { r = Reshape (x, s) y = ReduceMax (r) }'
+    )
+    made.graph.input[1].type.tensor_type.shape.dim[0].dim_value = length
+    assert "r" not in ranks(infer(made))
+
+
 @pytest.mark.parametrize(("rank", "rewritten"), [(3, True), (2, False)])
 def test_a_softmax_over_the_last_axis_is_not_rewritten(
     openvino_ep: type[omb.Preset], rank: int, rewritten: bool
