@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions and Casts of constants whose exact results, or sums of squares on the way there, are beyond int32."""
+"""Reductions, Casts, differences and complements of constants whose exact results, or sums of squares on the way there, are beyond int32."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
     "ReduceSum": lambda x, axes: x.sum(axes),
     "ReduceSumSquare": lambda x, axes: (x * x).sum(axes),
 }
+#: What may be below 0 where the type is unsigned, and then wraps around.
+_WRAPPING: Mapping[str, Callable[..., _Array]] = {"BitwiseNot": lambda x: -1 - x, "Sub": lambda x, y: x - y}
 _WIDE = frozenset({_T.INT64, _T.UINT64})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
 
@@ -45,16 +47,21 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
     """Whether `leaves_int32` need be asked, of a node and what is known of what it reads and makes."""
     if not operands or operands[0].sources or operands[0].elem_type not in LIMITS:
         return False
+    if node.op_type in _WRAPPING:
+        return operands[0].elem_type in _UNSIGNED and not any(operand.sources for operand in operands)
     return node.op_type in REDUCED or (node.op_type == "Cast" and made.values[0].elem_type in _UNSIGNED)
 
 
 def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     """Whether a node reduces a constant of 64 bits, or squares one of int32, to what int32 does not hold.
 
-    Sums and products of int32 wrap around in ONNX too. A negative constant that is cast to an unsigned type is large.
+    Sums and products of int32 wrap around in ONNX too. A negative constant that is cast to an unsigned type is large, and so is a
+    negative difference of unsigned constants, or the complement of one: the engine computes them ahead, and limits them to int32.
     """
     if node.op_type == "Cast":
         return _becomes_large(node, constants)
+    if node.op_type in _WRAPPING:
+        return _wraps(node, constants)
     reduced = REDUCED.get(node.op_type)
     data = constants.get(node.input[0]) if reduced and node.input and not canonical(node.domain) else None
     if reduced is None or data is None:
@@ -85,6 +92,17 @@ def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> boo
     ):
         return False
     return bool((numpy_helper.to_array(data).astype(object) < 0).any())
+
+
+def _wraps(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
+    data = [constants.get(name) for name in node.input]
+    known = [numpy_helper.to_array(tensor).astype(object) for tensor in data if tensor is not None]
+    if len(known) < len(data) or canonical(node.domain):
+        return False
+    try:
+        return bool((np.asarray(_WRAPPING[node.op_type](*known)) < 0).any())
+    except ValueError:  # shapes that do not fit: the engine says so
+        return False
 
 
 def axes_given(node: NodeProto, constants: Mapping[str, TensorProto]) -> tuple[int, ...] | None:

@@ -362,3 +362,22 @@ def test_bits_of_uint32_are_shifted_left_by_constants(shape: list[Any], amounts:
         x = np.array(first + np.arange(6) if shape else first, np.uint32)
         right = (x.astype(np.uint64) << constant).astype(np.uint32)
         np.testing.assert_array_equal(prepared.run([x])[0], right)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.UINT32, TensorProto.UINT64])
+@pytest.mark.parametrize("first", ["BitwiseNot", "Sub"])
+def test_an_unsigned_constant_that_wraps_around_when_it_is_folded_is_refused(kind: int, first: str) -> None:
+    """OpenVINO computes it ahead and limits it to int32: a mask would lack bits."""
+    constants = [("three", np.array([3], helper.tensor_dtype_to_np_dtype(kind)))]
+    constants += [("seven", constants[0][1] + 4)] if first == "Sub" else []
+    nodes = [_node(first, *(name for name, _ in constants), output="v"), _node("BitwiseAnd", "x", "v")]
+    model = _model(nodes, {"x": (kind, ["n"])}, kind, *constants)
+    with pytest.raises(UnsupportedModelError, match="its result leaves what int32 holds"):
+        OpenvinoBackend.prepare(model)
+
+
+def test_a_difference_of_unsigned_constants_that_is_nowhere_below_0_is_right() -> None:
+    constants = [("a", np.array([1, 9], np.uint32)), ("b", np.array([1, 5], np.uint32))]
+    nodes = [_node("Sub", "a", "b", output="v"), _node("BitwiseAnd", "x", "v")]
+    model = _model(nodes, {"x": (TensorProto.UINT32, [2])}, TensorProto.UINT32, *constants)
+    np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([np.array([7, 6], np.uint32)])[0], [0, 4])
