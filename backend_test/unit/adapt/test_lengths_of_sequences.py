@@ -89,3 +89,14 @@ def test_both_directions_of_a_gru_stay_one_layer() -> None:
     made = [n.op_type for n in body.graph.node if n.op_type != "Constant"]
     assert made.count("GRU") == 1
     assert len(made) <= 20
+
+
+@pytest.mark.parametrize("operator", ["GRU", "LSTM"])
+def test_what_closes_a_gate_is_finite_in_float16(operator: str) -> None:
+    """An engine may compute in float16: beside the zeros of all other steps an infinity would make NaN."""
+    site = Site(onnx.shape_inference.infer_shapes(layer(operator, "forward", operator == "LSTM")))
+    (body,) = recurrent_lengths(site)
+    constants = [numpy_helper.to_array(n.attribute[0].t) for n in body.graph.node if n.op_type == "Constant"]
+    floats = [constant for constant in constants if constant.dtype == np.float32]
+    assert max(abs(constant).max() for constant in floats) > 1e4
+    assert all(np.isfinite(constant.astype(np.float16)).all() for constant in floats)

@@ -16,8 +16,9 @@ _T = TensorProto
 _LAYERS = ("RNN", "GRU", "LSTM")
 _ACTIVATIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
 _DEFAULTS = [b"Sigmoid", b"Tanh", b"Tanh"]
-#: Closes a gate of LSTM or GRU, or opens it, whatever else goes into it.
-_SURE = 1e6
+#: Closes a gate of LSTM or GRU, or opens it, whatever else goes into it. float16 holds it: where an engine computes in that, an infinity
+#: makes NaN beside the zeros of all other steps.
+_SURE = 6e4
 
 
 def recurrent_lengths(site: Site) -> Iterator[ModelProto]:
