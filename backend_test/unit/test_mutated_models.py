@@ -40,6 +40,9 @@ MODELS = {
     "a node's name that is not UTF-8": _damaged(
         "(float[2] x) => (float[2] y) { [nnn] y = ThresholdedRelu (x) }", b"nnn", b"n\xffn"
     ),
+    "an operator that is not UTF-8, behind an unknown one": _damaged(
+        "(float[2] x) => (float[2] y) { u = Frobnicate (x) y = Relu (u) }", b"Relu", b"R\xfflu"
+    ),
     "an unused input's name that is not UTF-8": _damaged(
         "(float[2] unused, float[2] x) => (float[2] y) { y = Relu (x) }", b"unused", b"un\xffsed"
     ),

@@ -132,7 +132,7 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
         ordered, skeleton = False, in_order(skeleton)
         error = _fault(skeleton, skeleton, full=full)
     may_know = error is not None and _LEFT_TO_ENGINES.search(str(error)) and not has_external_data(skeleton)
-    if may_know and not _unknown_in(refusal or "", skeleton):
+    if may_know and not _is_damaged(skeleton) and not _unknown_in(refusal or "", skeleton):
         known = _leniently(skeleton)
         error = _fault(known, known, full=full)
     if error is not None:
@@ -180,6 +180,11 @@ def _leniently(model: ModelProto) -> ModelProto:
         for domain in sorted(used - {opset.domain for opset in opsets}):
             opsets.add(domain=domain, version=1)
     return copy
+
+
+def _is_damaged(model: ModelProto) -> bool:
+    """Whether an operator's name is not UTF-8: the checker, which stops at the first fault, has not come to it yet."""
+    return any(isinstance(node.op_type, bytes) for node in all_nodes(model))
 
 
 def _unknown_in(refusal: str, model: ModelProto) -> bool:
