@@ -59,7 +59,7 @@ class Engines:
         Batches. How often a value is at the edge of a step does not depend on whether ranges are from them too, so they may be all that
         there are.
     names : sequence of str
-        Of the outputs that are compared.
+        Of the outputs that are compared: numbers in floating point. Labels and indices have no step.
 
     Attributes
     ----------
@@ -90,9 +90,14 @@ class Engines:
         Returns
         -------
         Agreement or None
-            The largest difference; None where no other preset takes the model.
+            The largest difference; None where no other preset takes the model, or no output has a step.
         """
         steps = {name: step for name in self._names if (step := quantization_before(model, name)) is not None}
+        if not steps:
+            self.notes.append(
+                "whether engines agree was not measured: no output in floating point has a quantization before it"
+            )
+            return None
         found = []
         for other in self._others:
             try:

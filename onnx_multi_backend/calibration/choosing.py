@@ -119,7 +119,7 @@ class Quantization:
             self._plain.run, functools.partial(self._spool.read, self._spool.proof), names, metric, metric_range
         )
         if self._target.agrees:
-            self._engines = Engines(self._target.preset, self._spool.every, names)
+            self._engines = Engines(self._target.preset, self._spool.every, comparable(self._float, "f"))
         if not self._layers:
             return self._stays_float("no layer of it can be quantized", None, None)
         if not names and metric is None:

@@ -130,12 +130,12 @@ def with_sensitivity(
     return found
 
 
-def comparable(model: FloatModel) -> list[str]:
-    """The outputs whose results can be compared: tensors of numbers."""
+def comparable(model: FloatModel, kinds: str = "fiub") -> list[str]:
+    """The outputs whose results can be compared: tensors of numbers, of these kinds of numpy's types."""
     return [
         info.name
         for info in model.signature.outputs
-        if info.onnx_type.startswith("tensor(") and info.dtype is not None and info.dtype.kind in "fiub"
+        if info.onnx_type.startswith("tensor(") and info.dtype is not None and info.dtype.kind in kinds
     ]
 
 

@@ -128,6 +128,20 @@ def test_a_preset_that_refuses_the_model_is_left_out_with_a_note(monkeypatch: py
         assert report.notes.count(told) == 1
 
 
+@pytest.mark.usefixtures("openvino")
+def test_labels_are_not_counted_in_steps() -> None:
+    """Where two numbers are all but equal, their order says nothing of how far engines are apart."""
+    labelled = nets.transformer()
+    labelled.graph.node.append(models.node("ArgMax", ["y"], ["label"], axis=-1))
+    del labelled.graph.output[:]
+    labelled.graph.output.append(onnx.helper.make_tensor_value_info("label", onnx.TensorProto.INT64, None))
+    report = quantize(labelled, nets.sequences(), min_cosine=0.9, require_speedup=False, progress=False).report
+    assert all(not layer.kept_float for layer in report.layers)
+    assert report.agreement is None
+    told = "whether engines agree was not measured: no output in floating point has a quantization before it"
+    assert report.notes.count(told) == 1
+
+
 def test_without_another_engine_the_report_says_that_nothing_was_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement, "_PRESETS", ("OrtCpu",))
     assert "whether engines agree was not measured: there is no other" in str(small().report)
