@@ -37,7 +37,7 @@ def _unknown(*, different: int, others: int = 0) -> ModelProto:
 def test_a_refusal_takes_few_compilations(engine: type[omb.Preset], made: ModelProto, compilations: list[str]) -> None:
     with pytest.raises(omb.UnsupportedModelError, match=r"com\.example\.Frob"):
         engine.prepare(made)
-    assert 0 < len(compilations) < 50
+    assert len(compilations) < 50
 
 
 def test_patience_lasts_until_it_is_lost() -> None:

@@ -105,7 +105,7 @@ def test_tune_saves_a_setup_that_run_takes(cli: Cli, net: Path, tmp_path: Path) 
         (["--shape", "x"], "NAME=SIZES"),
         (["--shape", "x=1,a"], "NAME=SIZES"),
         (["--shape", "y=1"], "no such input"),
-        (["--report", "out.txt"], ".html or .json or .md"),
+        (["--report", "out.txt"], "a .html, .json or .md file"),
         (["--report", "nowhere/out.html"], "there is no folder"),
         (["--compare", "nothing.json"], "nothing.json"),
         (["--input", "nothing.npy"], "there is no file"),
