@@ -247,3 +247,21 @@ def test_rows_of_no_step_have_the_sizes_that_the_body_declares(openvino: type[om
         found, size = prepared.run([np.int64(steps), np.bool_(True), np.ones((2, 3), np.float32)])
         np.testing.assert_array_equal(found, np.full((2, 3), steps, np.float32))
         assert size.tolist() == [3]
+
+
+@pytest.mark.parametrize(("through", "cut"), [("INT64", True), ("UINT8", True), ("BOOL", True), ("DOUBLE", False)])
+def test_an_input_that_is_cast_there_and_back_is_cut_as_onnx_asks(
+    openvino: type[omb.Preset], through: str, cut: bool
+) -> None:
+    """OpenVINO drops both Casts where it computes both types in one; numbers that come back from integers are whole."""
+    to = onnx.TensorProto.DataType.Value(through)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g (float[n, 2] x) => (float[n, 2] y)
+        {{ c = Cast <to = {to}> (x) y = Cast <to = 1> (c) }}"""
+    )
+    prepared = openvino.prepare(model)
+    assert any(a.pass_name == "mend_frontend" for a in prepared.adaptations) is not cut
+    for rows in (64, 2, 30):
+        x = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2) % 100 + np.float32(0.6)
+        right = x.astype(onnx.helper.tensor_dtype_to_np_dtype(to)).astype(np.float32)
+        np.testing.assert_array_equal(prepared.run([x])[0], right)
