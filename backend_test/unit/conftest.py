@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
 
 import onnx_multi_backend as omb
+from backend_test.unit.counting import counted
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.limits import OrtLimits
@@ -51,20 +51,9 @@ def engine(request: pytest.FixtureRequest) -> type[omb.Preset]:
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the engines are asked to compile from here on, a name for each: whole models and models of a few nodes."""
-    calls: list[str] = []
-
-    def counted(owner: Any, name: str) -> None:
-        real = getattr(owner, name)
-
-        def call(*given: Any, **named: Any) -> Any:
-            calls.append(name)
-            return real(*given, **named)
-
-        monkeypatch.setattr(owner, name, call)
-
-    counted(OrtEngine, "show")
-    counted(OrtTarget, "_session")
-    counted(OpenvinoTarget, "_compile")
+    calls = counted(monkeypatch, OrtEngine, "show")
+    counted(monkeypatch, OrtTarget, "_session", calls)
+    counted(monkeypatch, OpenvinoTarget, "_compile", calls)
     return calls
 
 

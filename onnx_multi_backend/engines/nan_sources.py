@@ -23,21 +23,11 @@ ALWAYS = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "ReduceLogSum", "Sq
 MAYBE = frozenset({"Div", "Pow"})
 
 #: Operators that make NaN of an infinity beside some numbers or another infinity: inf - inf, 0 * inf, inf / inf.
-OF_INFINITY = (
-    ALWAYS
-    | frozenset(
-        {"Add", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT", "Div"}
-    )
-    | frozenset(
-        {"Einsum", "GRU", "Gemm", "GlobalAveragePool", "GridSample", "GroupNormalization", "InstanceNormalization"}
-    )
-    | frozenset({"LRN", "LSTM", "LayerNormalization", "LogSoftmax", "LpNormalization", "MatMul", "Mean", "Mod", "Mul"})
-    | frozenset(
-        {"MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "RMSNormalization", "RNN", "ReduceLogSumExp"}
-    )
-    | frozenset(
-        {"ReduceMean", "ReduceSum", "Resize", "STFT", "Softmax", "SoftmaxCrossEntropyLoss", "Sub", "Sum", "Upsample"}
-    )
+OF_INFINITY = ALWAYS | frozenset(
+    """Add Attention AveragePool BatchNormalization Conv ConvTranspose CumSum DFT Div Einsum GRU Gemm GlobalAveragePool GridSample
+    GroupNormalization InstanceNormalization LRN LSTM LayerNormalization LogSoftmax LpNormalization MatMul Mean MeanVarianceNormalization
+    Mod Mul NegativeLogLikelihoodLoss RMSNormalization RNN ReduceLogSumExp ReduceMean ReduceSum Resize STFT Softmax
+    SoftmaxCrossEntropyLoss Sub Sum Upsample""".split()
 )
 
 #: Operators that pass the numbers of their first input on, or multiply them by -1 or a slope.

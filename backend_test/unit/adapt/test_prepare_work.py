@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from onnx import TensorProto, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from backend_test.unit.counting import counted
 from onnx_multi_backend.adapt import inference, shown_node
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
@@ -29,18 +29,6 @@ def plain_resize(scales: list[float], **attributes: Any) -> onnx.ModelProto:
     return models.model(
         nodes, [models.tensor("x", shape)], [models.tensor("y", shape)], initializers={"scales": np.float32(scales)}
     )
-
-
-def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[str]:
-    calls: list[str] = []
-    real: Callable[..., Any] = getattr(module, name)
-
-    def call(*given: Any, **named: Any) -> Any:
-        calls.append(name)
-        return real(*given, **named)
-
-    monkeypatch.setattr(module, name, call)
-    return calls
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])

@@ -22,24 +22,8 @@ from onnx_multi_backend.models.contents import Contents
 #: ONNX's operators that OpenVINO's transformations fold, whatever the types. Equal and Where are how PyTorch's exporter writes the shape of an
 #: Expand, as often as not of constants alone.
 _FOLDED = frozenset(
-    {
-        *("Add", "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal"),
-        *(
-            "Expand",
-            "Flatten",
-            "Gather",
-            "Identity",
-            "Mul",
-            "Neg",
-            "Range",
-            "Reshape",
-            "Shape",
-            "Size",
-            "Slice",
-            "Split",
-        ),
-        *("Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where"),
-    }
+    """Add Cast CastLike Concat Constant ConstantOfShape DequantizeLinear Div Equal Expand Flatten Gather Identity Mul Neg Range Reshape
+    Shape Size Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where""".split()
 )
 #: Operators of which OpenVINO makes several layers, the first of them of the first inputs alone.
 _IN_PARTS = frozenset(

@@ -3,7 +3,8 @@
 
 It computes int64, uint64 and uint32 in int32, and a constant beyond int32 becomes its largest or lowest number; int16 and uint16 in int32
 without cutting results back. It limits results of int8 and uint8 to their range, and computes some operators on int32 in float32,
-comparisons among them. Measured over the whole range of each type, of near numbers too. Sums, differences, products, Max, Min, Abs and bitwise operators are exact and wrap around.
+comparisons among them. Measured over the whole range of each type, of near numbers too. Sums, differences, products, Max, Min, Abs
+and bitwise operators are exact and wrap around.
 """
 
 from __future__ import annotations
