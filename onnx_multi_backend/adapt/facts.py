@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto
 
@@ -48,9 +48,9 @@ class Facts:
         """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
         return {name: tensor for name, tensor in self._named() if _is_small(tensor)}
 
-    def small_tensors(self, names: Collection[str]) -> Iterator[tuple[str, TensorProto]]:
-        """The same of some names, each of those that share one."""
-        return ((name, tensor) for name, tensor in self._named() if name in names and _is_small(tensor))
+    def small(self) -> Iterator[tuple[str, TensorProto]]:
+        """The same, each of those that share a name."""
+        return ((name, tensor) for name, tensor in self._named() if _is_small(tensor))
 
     def may_know(self, node: NodeProto, place: int) -> bool:
         """Whether an input of a node may be a small constant; what a local function is given may be anything."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that hold NaN or inf, where the engine may lose it: one warning at the first of each."""
+"""Inputs that hold NaN, inf or large numbers, where the engine may lose them: one warning at the first of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
@@ -14,8 +15,9 @@ from onnx_multi_backend.engines.checked import CheckedSession
 from onnx_multi_backend.engines.nan_sources import OF_INFINITY
 from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
-from onnx_multi_backend.engines.special_constants import FLOATS, special_constants
-from onnx_multi_backend.engines.target import Lost, Target
+from onnx_multi_backend.engines.special_constants import FLOATS, LARGE, special_constants
+from onnx_multi_backend.engines.special_flows import moved_into
+from onnx_multi_backend.engines.target import LARGE_NUMBERS, Lost, Target
 from onnx_multi_backend.errors import InputError, OnnxMultiBackendError, PrecisionWarning, UnsupportedModelError
 from onnx_multi_backend.user_warnings import warn
 
@@ -24,8 +26,9 @@ _T = TensorProto
 _INFINITE: Mapping[int, int] = {_T.FLOAT16: 0x7C00, _T.BFLOAT16: 0x7F80}
 _SIGN = 0x8000
 
-#: Whether the session warns once, or refuses each such run; by the engine's names of inputs, the user's and the types; what is lost.
-Kept = tuple[bool, Mapping[str, tuple[str, int]], Lost]
+#: Whether the session warns once, or refuses each such run; by the engine's names of inputs, the user's, the types and from where on
+#: numbers are large (0 where no operator minds); what is lost.
+Kept = tuple[bool, Mapping[str, tuple[str, int, float]], Lost]
 
 
 def watched(target: Target, payload: Payload, built: Built) -> Built:
@@ -37,23 +40,29 @@ def watched(target: Target, payload: Payload, built: Built) -> Built:
     own = {edge.engine_name: name for name, edge in payload.adapted.inputs.items()}
     given = payload.adapted.proto.graph.input
     kinds = {v.name: v.type.tensor_type.elem_type for v in given}
-    names = {name: (own.get(name, name), kind) for name, kind in kinds.items() if kind in FLOATS}
     if not lost:
         return built
+    minding = moved_into(contents, contents.of(*lost.get(LARGE_NUMBERS, ())))
+    names = {
+        name: (own.get(name, name), kind, LARGE[kind] if name in minding else 0.0)
+        for name, kind in kinds.items()
+        if kind in FLOATS
+    }
+    constants = special_constants(payload.adapted.facts, lost)
+    lost = _with_what_is_made(lost) if contents.has(OF_INFINITY) else lost
 
     def here(lost: Lost) -> Lost:
         return _of(lost, runs_on_requested(target, built))
 
     refuses = target.precision_policy == "strict"
-    for value, made in special_constants(payload.adapted.facts, lost).items():
+    for value, made in constants.items():
         notice = Notice(payload.loaded.label, lambda: here(lost), refuses=refuses, error=UnsupportedModelError)
         notice.tell(f"constant {made!r}", value)
         break
     if not names:
         return built
-    of_inputs = _with_what_is_made(lost) if contents.has(OF_INFINITY) else lost
-    facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here(of_inputs))}
-    notice = Notice(payload.loaded.label, lambda: here(of_inputs), refuses=refuses)
+    facts = None if built.facts is None else {**built.facts, "special_inputs": (refuses, names, here(lost))}
+    notice = Notice(payload.loaded.label, lambda: here(lost), refuses=refuses)
     return replace(built, session=_session(built, names, notice), facts=facts)
 
 
@@ -77,12 +86,12 @@ def _of(lost: Lost, chosen: Callable[[str], bool]) -> Lost:
     return {value: of for value, of in found.items() if of}
 
 
-def _session(built: Built, names: Mapping[str, tuple[str, int]], notice: Notice) -> CheckedSession:
+def _session(built: Built, names: Mapping[str, tuple[str, int, float]], notice: Notice) -> CheckedSession:
     return CheckedSession(built.session, [(name, _Watch(notice, *told)) for name, told in names.items()])
 
 
 class Notice:
-    """Warns at the first NaN, and at the first inf, in the inputs of a session; or refuses each run that has one.
+    """Warns at the first NaN, inf and large number in the inputs of a session; or refuses each run that has one.
 
     Parameters
     ----------
@@ -113,19 +122,19 @@ class Notice:
         self.over = False
 
     def tell(self, holder: str, value: str) -> None:
-        """Tell that something holds NaN or inf."""
+        """Tell that something holds a value of `Lost`."""
         if value in self._told:
             return
         lost = self._lost().get(value)
         if not lost or not self._refuses:
             self._told.add(value)
-            self.over = "NaN" in self._told
+            self.over = self._told >= {"NaN", *self._lost()}
         if not lost:
             return
         what = "; ".join(f"{operator}: {words}" for operator, words in lost.items())
         words = (
             f"{self._label}: {holder} holds {value}, and OpenVINO may make something else of it than ONNX asks for "
-            f"({what}). Choose an ONNX Runtime preset where NaN has to reach the results"
+            f"({what}). Choose an ONNX Runtime preset where that matters"
         )
         if self._refuses:
             raise self._error(f"{words}, or pass precision_policy='warn'.")
@@ -133,10 +142,12 @@ class Notice:
 
 
 class _Watch:
-    """Looks at one input, given its name and type."""
+    """Looks at one input, given its name, its type and from where on numbers are large (0: nowhere)."""
 
-    def __init__(self, notice: Notice, name: str, kind: int) -> None:
-        self._notice, self._holder, self._infinite = notice, f"input {name!r}", _INFINITE.get(kind, 0)
+    def __init__(self, notice: Notice, name: str, kind: int, large: float) -> None:
+        self._notice, self._holder, self._large = notice, f"input {name!r}", large
+        self._infinite = _INFINITE.get(kind, 0)
+        self._large_bits = _bits_of(large, kind) if large and self._infinite else 0
 
     def __call__(self, value: Any) -> None:
         if self._notice.over:
@@ -144,22 +155,33 @@ class _Watch:
         if type(value) is not np.ndarray:
             for part in value if isinstance(value, (list, tuple)) else ():
                 self(part)
-        elif self._infinite:
-            if value.size and (found := _found(value, self._infinite)):
+        elif value.size and not self._is_ordinary(value):
+            for found in self._found(value.astype(np.float32) if self._infinite else value):
                 self._notice.tell(self._holder, found)
-        elif value.size:
-            most = value.item(
-                value.argmax()
-            )  # the first NaN, else the largest number: the quickest of numpy's reductions
-            if most != most or most == np.inf:
-                self._notice.tell(self._holder, "inf" if most == np.inf else "NaN")
+
+    def _is_ordinary(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether an array holds nothing to tell: a NaN is the largest of all, and the first of numpy's argmax."""
+        if self._infinite:
+            signed = array.view(np.int16)
+            if int(signed.item(signed.argmax())) >= (self._large_bits or self._infinite):
+                return False
+            bits = array.view(np.uint16)  # negative ones are the largest
+            return int(bits.item(bits.argmax())) < _SIGN + (self._large_bits or self._infinite + 1)
+        most = array.item(array.argmax())
+        if not self._large:
+            return bool(most < np.inf)
+        return bool(most < self._large and array.item(array.argmin()) > -self._large)
+
+    def _found(self, numbers: np.ndarray[Any, Any]) -> Iterator[str]:
+        """What is to be told of numbers that are not ordinary; -inf is not."""
+        if np.isnan(numbers).any():
+            yield "NaN"
+        if np.isposinf(numbers).any():
+            yield "inf"
+        if self._large and (np.abs(numbers[np.isfinite(numbers)]) >= self._large).any():
+            yield LARGE_NUMBERS
 
 
-def _found(array: np.ndarray[Any, Any], infinite: int) -> str:
-    """NaN where an array of 16 bits holds one, else inf, else nothing."""
-    bits = array.view(np.uint16)
-    if int(bits.item(bits.argmax())) > infinite + _SIGN:  # negative
-        return "NaN"
-    signed = array.view(np.int16)
-    largest = int(signed.item(signed.argmax()))
-    return "NaN" if largest > infinite else "inf" if largest == infinite else ""
+def _bits_of(number: float, kind: int) -> int:
+    dtype = np.float16 if kind == _T.FLOAT16 else ml_dtypes.bfloat16
+    return int(np.array(number, dtype).view(np.uint16))

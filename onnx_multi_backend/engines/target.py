@@ -24,7 +24,9 @@ from onnx_multi_backend.models.loading import LoadedModel
 if TYPE_CHECKING:
     from onnx_multi_backend.cache.entry import Entry
 
-#: By ``"NaN"`` and ``"inf"``, operators that may lose the NaN that ONNX has there, and what they make of it.
+#: In `Lost`: numbers whose squares or sums may leave the type.
+LARGE_NUMBERS = "large numbers"
+#: By ``"NaN"``, ``"inf"`` and `LARGE_NUMBERS`, operators that may not give what ONNX has there, and what they make of it.
 Lost = Mapping[str, Mapping[str, str]]
 
 

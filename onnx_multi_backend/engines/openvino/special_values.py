@@ -14,7 +14,7 @@ from onnx import TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.target import Lost
+from onnx_multi_backend.engines.target import LARGE_NUMBERS, Lost
 
 _T = TensorProto
 _FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16)
@@ -43,6 +43,7 @@ _NAN_LOST: Mapping[str, str] = {
     "Attention": "0 in its row",
     "Clip": "the lower limit",
     "Conv": "left out where it meets padding",
+    "ConvTranspose": "infinite where the order of the sum decides",
     "Exp": "inf",
     "GRU": "what an activation makes of it",
     "GlobalMaxPool": "the largest of the others",
@@ -69,6 +70,7 @@ _NAN_LOST: Mapping[str, str] = {
 _INF_LOST: Mapping[str, str] = {
     "Attention": "0 in its row",
     "Conv": "left out where it meets padding, or NaN beside it",
+    "ConvTranspose": "NaN or infinite, as the order of the sum decides",
     "Gelu": "NaN",
     "GridSample": "NaN beside it",
     "LogSoftmax": "-inf in the rest of its row",
@@ -76,8 +78,20 @@ _INF_LOST: Mapping[str, str] = {
     "SoftmaxCrossEntropyLoss": "a number",
 }
 
-#: What is reported where an input holds such a value.
-LOST: Lost = {"NaN": _NAN_LOST, "inf": _INF_LOST}
+#: Operators that square or add numbers up on the way: what is infinite then, they make something else of than ONNX.
+_LARGE_LOST: Mapping[str, str] = {
+    "Conv": "infinite or NaN, as the order of the sum decides",
+    "ConvTranspose": "infinite or NaN, as the order of the sum decides",
+    "Gelu": "inf beyond half of the largest number",
+    "GroupNormalization": "0 divided by an infinite variance",
+    "HardSwish": "inf beyond a sixth of the largest number",
+    "InstanceNormalization": "NaN, of an infinite variance",
+    "LayerNormalization": "NaN, of an infinite variance",
+    "MeanVarianceNormalization": "0 divided by an infinite variance",
+}
+
+#: What is reported where an input or a constant holds such a value.
+LOST: Lost = {"NaN": _NAN_LOST, "inf": _INF_LOST, LARGE_NUMBERS: _LARGE_LOST}
 
 #: The same for OpenVINO's execution providers, which read the model by themselves.
 LOST_IN_PROVIDER: Lost = {**LOST, "NaN": {**_NAN_LOST, "Greater": "true", "GreaterOrEqual": "true"}}
