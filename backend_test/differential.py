@@ -26,7 +26,7 @@ from backend_test.search.other_inputs import wrong_with_others
 from backend_test.search.parts import inner_values
 from backend_test.search.sensitivity import sensitive
 from backend_test.search.shrink import Found, shrink, signature
-from backend_test.search.trial import Trial, approximate, second_opinion, try_model
+from backend_test.search.trial import Trial, approximate, opinion_by_node, second_opinion, try_model
 from backend_test.search.unspecified import unspecified
 
 #: Wrong numbers, which rounding may explain.
@@ -68,6 +68,11 @@ def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
     whole = found[2].verdict
     found = shrink(found, attempt)
     model, feeds, trial = found
+    if trial.verdict.category in (judge.WORSE_WRONG, judge.WRONG) and not trial.answers["reference"].runs:
+        trial = opinion_by_node(preset, model, feeds, trial, stages)
+        found = model, feeds, trial
+        if not trial.verdict.is_finding:
+            return Outcome(trial.verdict.category, trial.verdict.why[:200])
     if whole.category in (*_NUMBERS, judge.WORSE_REFUSED):
         try:
             held = inner_values(model, feeds)

@@ -55,7 +55,7 @@ def part(
     graph = model.graph
     nodes = [n for i, n in enumerate(graph.node) if i in kept]
     made = {name for n in nodes for name in n.output if name}
-    read = _read(nodes) - made
+    read = names_read(nodes) - made
     constants = [n for n in graph.node if n.op_type == "Constant" and set(n.output) & read]
     nodes = constants + nodes
     read -= {name for n in constants for name in n.output}
@@ -76,7 +76,7 @@ def part(
         dims = [s[0] if len(set(s)) == 1 else None for s in zip(*shapes, strict=True)]
         kind = onnx_kind(found[0].dtype)  # type: ignore[union-attr]
         inputs.append(helper.make_tensor_value_info(name, kind, dims))
-    used = _read(nodes)
+    used = names_read(nodes)
     declared = {o.name: o for o in graph.output}
     outputs = []
     for node in nodes[len(constants) :]:
@@ -105,7 +105,7 @@ def part(
     return smaller, [{i.name: v[i.name] for i in inputs} for v in values]
 
 
-def _read(nodes: Sequence[onnx.NodeProto]) -> set[str]:
+def names_read(nodes: Sequence[onnx.NodeProto]) -> set[str]:
     """The names that nodes read, those that their subgraphs read from outside included."""
     names: set[str] = set()
     for node in nodes:
@@ -114,5 +114,5 @@ def _read(nodes: Sequence[onnx.NodeProto]) -> set[str]:
             for graph in [attribute.g] if attribute.HasField("g") else attribute.graphs:
                 inside = {i.name for i in graph.input} | {t.name for t in graph.initializer}
                 inside |= {name for n in graph.node for name in n.output}
-                names |= (_read(graph.node) | {o.name for o in graph.output}) - inside
+                names |= (names_read(graph.node) | {o.name for o in graph.output}) - inside
     return names

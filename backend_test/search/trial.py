@@ -12,6 +12,7 @@ from backend_test.search import engines, evaluator
 from backend_test.search.answers import REFUSED, Answer
 from backend_test.search.isolation import Stages
 from backend_test.search.judge import Verdict, judge, within_precision
+from backend_test.search.stepwise import stepwise
 from onnx_multi_backend.models.graph_walk import all_nodes
 
 
@@ -61,6 +62,17 @@ def second_opinion(
     answer = stages.run(f"{word}other", lambda note: other(data, feeds, note))
     answers = {**trial.answers, "other": answer}
     references = {n: answers[n] for n in ("unoptimized", "reference", "other")}
+    return Trial(judge(answers["ours"], answers["bare"], references), answers)
+
+
+def opinion_by_node(
+    preset: str, model: ModelProto, feeds: Sequence[dict[str, Any]], trial: Trial, stages: Stages
+) -> Trial:
+    """Ask ONNX's evaluator node by node, where it does not run the model as a whole."""
+    data = model.SerializeToString()
+    answer = stages.run("by node", lambda note: stepwise(data, feeds, note))
+    answers = {**trial.answers, "reference": answer}
+    references = {n: answers[n] for n in ("unoptimized", "reference", "other") if n in answers}
     return Trial(judge(answers["ours"], answers["bare"], references), answers)
 
 

@@ -19,7 +19,7 @@ _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric
 def resize(d: Draft) -> list[Value]:
     spatial = d.rng.choice((1, 2, 2, 2, 3))
     var = "T1" if "T1" in d.by_variable else "T"
-    mode = d.rng.choice(("nearest", "linear", "cubic") if spatial == 2 else ("nearest", "linear"))
+    mode = d.rng.choice(("nearest", "linear", "cubic") if spatial == 2 and d.since >= 11 else ("nearest", "linear"))
     first = d.x(
         var, dims=image(d, d.rng.randint(1, 2), spatial), among=sorted(v.FLOATS | {TensorProto.UINT8, TensorProto.INT8})
     )
