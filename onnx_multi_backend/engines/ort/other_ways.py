@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
+from onnx_multi_backend.engines.ort.known_outputs import MISSING, passed_on
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError) ->
     """The session of a model that was refused, built in the first other way that is taken; None where there is none."""
     built = _without_circles(target, payload) if _CIRCLE in error.words else None
     built = built or (_with_types(target, payload) if UNKNOWN_RANK in error.words else None)
+    built = built or (_with_known_outputs(target, payload, error) if MISSING in error.words else None)
     return built or _with_reductions(target, payload) or _without_empty_inputs(target, payload)
 
 
@@ -40,6 +42,17 @@ def _with_types(target: OrtTarget, payload: Payload) -> Built | None:
     typed, changes = with_types(payload)
     try:
         return target.build(typed).after(changes) if changes else None
+    except RefusedError:
+        return None
+
+
+def _with_known_outputs(target: OrtTarget, payload: Payload, error: RefusedError) -> Built | None:
+    """The session of a model of which an output is known before anything runs; the next one, where there is one, is named then."""
+    if not payload.lowering or not target.rules:
+        return None
+    passing, changes = passed_on(payload, error.words)
+    try:
+        return target.build(passing).after(changes) if changes else None
     except RefusedError:
         return None
 
