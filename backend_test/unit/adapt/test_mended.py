@@ -28,6 +28,7 @@ from backend_test.unit.adapt.test_defective import (
     WRONG_ON_OPENVINO,
     feeds,
     floats,
+    lstm,
     resize,
     single,
 )
@@ -78,6 +79,7 @@ _HEADS = (1, 2, 3, 4)
 FORMS: dict[str, dict[str, ModelProto]] = {
     "openvino": {
         **{name: model for name, (model, _) in (WRONG_ON_OPENVINO | REWRITTEN_ON_OPENVINO).items()},
+        "coupled gates": lstm(input_forget=1),
         "Attention in a window": attention(_HEADS, _HEADS, _HEADS, opset=27, left_window_size=1, right_window_size=0),
         "causal Attention behind a past": attention(
             (1, 2, 2, 4), _HEADS, _HEADS, None, (1, 2, 2, 4), (1, 2, 2, 4), outputs=3, is_causal=1
@@ -478,7 +480,7 @@ def test_a_form_is_refused_only_where_it_is_wrong(
     openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, when: dict[str, str], refused: bool
 ) -> None:
     monkeypatch.setitem(of_openvino.DEFECTS, "LSTM", Only(when, of_openvino.DEFECTS["LSTM"]))  # type: ignore[arg-type]
-    model, _ = WRONG_ON_OPENVINO["coupled gates"]
+    model, _ = WRONG_ON_OPENVINO["peepholes with clip"]
     assert bool(openvino.compatibility(model)) is not refused
 
 

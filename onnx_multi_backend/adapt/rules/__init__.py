@@ -10,6 +10,7 @@ from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convol
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
+from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
@@ -138,6 +139,7 @@ RULES: tuple[Rule, ...] = (
     quantize,
     range_type,
     range_end,
+    coupled_gates,
     recurrent_layout,
     recurrent_lengths,
     reduce_functions,
