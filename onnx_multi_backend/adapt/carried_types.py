@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 
-from onnx import NodeProto
+from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.single_node import infer, scope_of
 from onnx_multi_backend.adapt.wider_types import FLOATS, INTEGERS, OnWiderTypes, widened
@@ -31,6 +31,7 @@ def carried_types(work: Work) -> None:
         for kind, made in _occurring(work.contents).items()
         if work.limits.needs_carrier(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
     }
+    kinds |= {kind for kind in _passed_on(work.model.graph) if not work.limits.gives_back(kind)}
     if not kinds:
         return
     if any(next(subgraphs(node), None) is not None for node in work.model.graph.node) or work.model.functions:
@@ -96,6 +97,13 @@ def _occurring(contents: Contents) -> dict[int, _Made]:
         made = _how(node)
         found = {kind: max(before, made) for kind, before in found.items()}
     return {kind: made for kind, made in found.items() if kind in _KINDS}
+
+
+def _passed_on(graph: GraphProto) -> set[int]:
+    """The narrow types of results that are not made there, of another type."""
+    made = {name for node in graph.node if node.op_type in _MAKERS | _LIKE for name in node.output}
+    results = {value.name: value.type.tensor_type.elem_type for value in graph.output}
+    return {kind for name, kind in results.items() if kind in _KINDS and name not in made}
 
 
 def _how(node: NodeProto) -> _Made:

@@ -54,6 +54,10 @@ class Limits:
         """
         return False
 
+    def gives_back(self, elem_type: int) -> bool:
+        """Whether the engine can pass values of a narrow type on to a result as they are."""
+        return True
+
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         """Whether the engine casts this element type to its boundary type (`out`) or from it, at this opset."""
         return True

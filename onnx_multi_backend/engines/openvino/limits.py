@@ -9,6 +9,7 @@ from types import MappingProxyType
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.models.tensors import PACKED_BITS
 
 _T = TensorProto
 _LACKING = frozenset({_T.FLOAT8E4M3FNUZ, _T.FLOAT8E5M2FNUZ, _T.INT2, _T.UINT2})
@@ -43,6 +44,10 @@ class OpenvinoLimits(Limits):
     def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """The types that the frontend lacks, and those that its conversion does not saturate."""
         return elem_type in _LACKING or (cast_to and elem_type in _NOT_SATURATING)
+
+    def gives_back(self, elem_type: int) -> bool:
+        """A copy of packed elements writes beyond its memory; see `unsafe`."""
+        return elem_type not in PACKED_BITS
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         return elem_type == _T.DOUBLE

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of 4 bits that a model only passes on are carried as bytes on OpenVINO, whose own copy of them breaks the memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import parser
+
+import onnx_multi_backend as omb
+
+DTYPES: dict[str, Any] = {"uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "float4e2m1": ml_dtypes.float4_e2m1fn}
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        pytest.param("y = Identity(x)", lambda x: x, id="identity"),
+        pytest.param("y = Reshape(x, s)", lambda x: x.reshape(3, -1), id="reshape"),
+        pytest.param("t = Transpose<perm = [1, 0]>(x) y = Identity(t)", lambda x: x.T, id="transpose"),
+    ],
+)
+def test_they_come_through(body: str, wanted: Any, kind: str, openvino: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        f'<ir_version: 11, opset_import: ["": 23]> g ({kind}[N,3] x) => ({kind}[P,Q] y) <int64[2] s = {{3,-1}}> {{ {body} }}'
+    )
+    rep = openvino.prepare(model)
+    assert {change.pass_name for change in rep.adaptations} == {"carried_types"}
+    for rows in (400, 2, 5):
+        x = np.resize(np.array([0, 1, 2, 3, 4, 6, 1], np.float32), (rows, 3)).astype(DTYPES[kind])
+        (found,) = rep.run([x])
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(found.astype(np.float32), wanted(x.astype(np.float32)))
+
+
+def test_what_a_cast_makes_is_not_carried(openvino: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        '<ir_version: 11, opset_import: ["": 23]> g (float[N] x) => (uint4[N] y) { y = Cast<to = 21>(x) }'
+    )
+    rep = openvino.prepare(model)
+    assert "carried_types" not in {change.pass_name for change in rep.adaptations}
+    assert rep.run([np.float32([1, 7, 3])])[0].astype(int).tolist() == [1, 7, 3]
