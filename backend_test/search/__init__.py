@@ -4,6 +4,7 @@
 graphs/        random graphs, drawn from one `random.Random`
 mutations/     changes of valid models
 isolation.py   tasks in worker processes with limits of time and memory; a crash costs one task
+sparing.py     what is paid once, and not for each model
 engines.py     the bare engines, the references and a preset, each with one answer
 judge.py       compares answers: who is right, and which category that makes
 shrink.py      the smallest part of a graph that shows the same

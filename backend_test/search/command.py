@@ -16,7 +16,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from backend_test.search import isolation
+from backend_test.search import isolation, sparing
 from backend_test.search.findings import KNOWN, Finding, known_reason
 from backend_test.search.journal import Journal, JournalError
 
@@ -74,6 +74,7 @@ def main(
     options = parser.parse_args(arguments)
     if not hasattr(os, "fork"):
         parser.error("needs fork: Linux or macOS")
+    sparing.preload()
     presets = options.preset or ["OrtCpu"]
     new = 0
     deadline = None
@@ -110,11 +111,15 @@ def _search(
                 yield i
             i += 1
 
+    def spared(i: int, stages: isolation.Stages) -> Outcome:
+        sparing.settle(preset)
+        return work(i, stages)
+
     print(f"{tool} on {preset}, seed {options.seed}, into {root}", flush=True)
     started = time.monotonic()
     limits = isolation.Limits(seconds=options.seconds, memory=int(options.memory * isolation.GIB))
     counted = 0
-    for i, outcome in isolation.run(work, numbers(), jobs=options.jobs, limits=limits):
+    for i, outcome in isolation.run(spared, numbers(), jobs=options.jobs, limits=limits):
         counted += 1
         entry: dict[str, Any] = {"i": i, "category": outcome.category}
         if outcome.detail:

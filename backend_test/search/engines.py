@@ -44,7 +44,8 @@ def _attempt(prepare: Callable[[], Callable[[Feeds], list[Any]]], feeds: Sequenc
 # ONNX Runtime.
 
 
-def _ort_session(model: bytes, provider: str, level: Any) -> Any:
+def ort_session(model: bytes, provider: str, level: Any = None) -> Any:
+    """ONNX Runtime's own session, on one thread."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -60,7 +61,7 @@ def _ort_session(model: bytes, provider: str, level: Any) -> Any:
 def _ort(model: bytes, provider: str, level: Any = None) -> Callable[[Feeds], list[Any]]:
     from onnx_multi_backend.engines.ort import values
 
-    session = _ort_session(model, provider, level)
+    session = ort_session(model, provider, level)
     inputs = [(i.name, i.type) for i in session.get_inputs()]
     outputs = [o.name for o in session.get_outputs()]
     exotic = any(values.exotic_type(t) for _, t in inputs) or any(
@@ -201,17 +202,54 @@ def bare_of(name: str) -> Callable[..., Answer]:
     return BARE[find_preset(name).bare] if "." in name else ort_cpu
 
 
-def preset(name: str, model: bytes, feeds: Sequence[Feeds], note: Note = _nothing) -> Answer:
-    """A preset of this package: what it raises is `refused` where it is typed, else `untyped`."""
+class Kept:
+    """What preparing a model came to, for the next who asks.
+
+    Attributes
+    ----------
+    outcome : PreparedModel, Exception or None
+        None before it is prepared.
+    """
+
+    def __init__(self) -> None:
+        self.outcome: Any = None
+
+    def of(self, backend: Any) -> Any:
+        """A backend that prepares nothing: it returns or raises that."""
+        outcome = self.outcome
+        if outcome is None:
+            return backend
+
+        def prepare(cls: Any, *args: Any, **options: Any) -> Any:
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        return type(backend.__name__, (backend,), {"prepare": classmethod(prepare)})
+
+
+def preset(name: str, model: bytes, feeds: Sequence[Feeds], note: Note = _nothing, kept: Kept | None = None) -> Answer:
+    """A preset of this package: what it raises is `refused` where it is typed, else `untyped`.
+
+    Parameters
+    ----------
+    kept : Kept, optional
+        Gets what preparing comes to.
+    """
     from onnx_multi_backend.errors import OnnxMultiBackendError
 
     backend = find_preset(name)
+    kept = kept or Kept()
     answer, place = Answer(RESULT), "prepare"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             note(place)
-            prepared = backend.prepare(model)
+            try:
+                prepared = kept.outcome = backend.prepare(model)
+            except Exception as error:
+                kept.outcome = error
+                raise
             place = "run"
             for fed in feeds:
                 note(place)
@@ -224,9 +262,15 @@ def preset(name: str, model: bytes, feeds: Sequence[Feeds], note: Note = _nothin
     return answer
 
 
-def compatibility(name: str, model: bytes, note: Note = _nothing) -> Answer:
-    """What a preset says of a model's compatibility; it never raises."""
-    backend = find_preset(name)
+def compatibility(name: str, model: bytes, note: Note = _nothing, kept: Kept | None = None) -> Answer:
+    """What a preset says of a model's compatibility; it never raises.
+
+    Parameters
+    ----------
+    kept : Kept, optional
+        What preparing the model came to: then it is not prepared once more.
+    """
+    backend = (kept or Kept()).of(find_preset(name))
     note("prepare")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -151,6 +151,8 @@ def test_the_mutator_finds_what_is_planted(tmp_path: Path, fault: str, category:
     found = [e for e in journal(tmp_path, preset) if e["category"] == category]
     assert found
     assert len(journal(tmp_path, preset)) == 25
+    for report in (tmp_path / preset / "findings").glob("*/report.txt"):
+        assert "compatibility: " not in report.read_text(), "a model that ends the process is not prepared for that too"
 
 
 @pytest.mark.parametrize("tool", ["differential", "fuzz"])

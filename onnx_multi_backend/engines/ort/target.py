@@ -135,9 +135,10 @@ class OrtTarget(OrtEngine):
 
     def check_options(self) -> None:
         """Raise OptionError where ONNX Runtime builds no session with these options."""
-        if isinstance(self.session_options, Mapping) and (words := why_no_session(self.session_options)) is not None:
+        given = self.session_options if isinstance(self.session_options, Mapping) else None
+        if given and (words := why_no_session(given)) is not None:
             raise OptionError(
-                f"{self.preset}: not even a Relu can be prepared with session_options={dict(self.session_options)}: "
+                f"{self.preset}: not even a Relu can be prepared with session_options={dict(given)}: "
                 f"{words.rstrip('.')}. Correct the name or the value of the option."
             )
         if any(given for _, given in self.providers) and (words := why_none(self)) is not None:
