@@ -129,6 +129,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "low_precision",
             "left_to_cpu",
             "operands_doubled",
+            "groups_apart",
         ),
         *("unsigned_activations", "channel_order", "quantized_operators", "lstm_steps"),
     }

@@ -22,7 +22,8 @@ _COMPARABLE = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 #: Since this opset Max takes integers.
 _MAX_OF_INTEGERS = 12
 _NUMBERS = (*_COMPARABLE, *INTEGER_BITS)
-_CASTS = ("Cast", "CastLike")
+#: Operators that change the type.
+CASTS = ("Cast", "CastLike")
 #: Operators that OpenVINO drops: of one input, or outside training.
 _PASSES = frozenset({"Concat", "Dropout", "Identity", "Max", "Mean", "Min", "Sum"})
 
@@ -31,7 +32,7 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with the larger of a value and itself, which is that value, before each such Cast."""
     graph = payload.adapted.proto.graph
     narrow = {v.name for v in graph.output if v.type.tensor_type.elem_type == TensorProto.FLOAT16}
-    if not narrow and not any(node.op_type in _CASTS for node in graph.node):
+    if not narrow and not any(node.op_type in CASTS for node in graph.node):
         return payload, ()
     sources = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Identity"}
 
@@ -70,8 +71,9 @@ def _widens(node: NodeProto) -> bool:
     return node.op_type == "Cast" and any(a.name == "to" and a.i == TensorProto.FLOAT for a in node.attribute)
 
 
-def _passes(node: NodeProto) -> bool:
-    return node.op_type in _CASTS or (
+def passes(node: NodeProto) -> bool:
+    """Whether OpenVINO may drop a node, whose result is then its first input."""
+    return node.op_type in CASTS or (
         node.op_type in _PASSES and (len(node.input) == 1 or node.op_type == "Dropout") and not node.domain
     )
 
@@ -83,8 +85,8 @@ def _passed_on(graph: GraphProto, opset: int) -> set[int]:
     found = set()
     for value in graph.output:
         name, first = value.name, None
-        while (i := makers.get(name)) is not None and _passes(graph.node[i]):
-            first = i if graph.node[i].op_type in _CASTS else first
+        while (i := makers.get(name)) is not None and passes(graph.node[i]):
+            first = i if graph.node[i].op_type in CASTS else first
             name = graph.node[i].input[0]
         given = inputs.get(name)
         if (

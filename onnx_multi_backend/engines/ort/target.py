@@ -75,8 +75,11 @@ class OrtTarget(OrtEngine):
         )
         return payload.changed(model, change, inserted=added), (change,)
 
-    def build_once(self, payload: Payload, *, apart: bool = True) -> Built:
-        """Build a session, without another try where that fails; `apart`: reductions of the OpenVINO provider are kept apart."""
+    def build_once(self, payload: Payload, *, apart: bool = True, grouped: bool = True) -> Built:
+        """Build a session, without another try where that fails.
+
+        `apart`: reductions of the OpenVINO provider are kept apart. `grouped`: so are groups of Casts that change nothing.
+        """
         changes: tuple[Adaptation, ...] = ()
         if payload.lowering and may_saturate(payload.adapted.facts.contents.tensors):
             operators = SATURATING_ON_OPENVINO if any(known.mixes_nodes for known in self.records) else SATURATING
@@ -110,6 +113,8 @@ class OrtTarget(OrtEngine):
             session = self._on_cpu(payload, RuntimeError(words))
         if self.rules and taken_anyway(session.placement()):
             raise RefusedError("the provider takes nodes that were to be left to the CPU provider", lacks_kernel=True)
+        if again := self._casts_apart(payload, session) if grouped else None:
+            return self.build_once(again[0], apart=apart, grouped=False).after((*changes, *again[1]))
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
             judge(
                 session.placement(),
@@ -122,6 +127,15 @@ class OrtTarget(OrtEngine):
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
         return Built(self._with_defaults(session, payload), changes, facts)
+
+    def _casts_apart(self, payload: Payload, session: OrtSession) -> tuple[Payload, tuple[Adaptation, ...]] | None:
+        """The payload around groups of Casts that a provider drops; None where there are none."""
+        drops = payload.lowering and any(known.drops_cast_pairs for known in self.records)
+        if not drops or not any(node.provider == providers.CPU for node in session.placement()):
+            return None
+        from onnx_multi_backend.engines.ort.cast_groups import groups_apart
+
+        return groups_apart(payload, session.placement())
 
     def _with_defaults(self, session: OrtSession, payload: Payload) -> Session:
         """The session, which refuses what a provider would ignore."""
