@@ -30,6 +30,7 @@ from onnx_multi_backend.engines.ort.options import make_session_options, of_cust
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
+from onnx_multi_backend.engines.ort.vast_shapes import without_vast
 from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
@@ -285,6 +286,8 @@ class OrtEngine(Target):
 
     def show(self, model: ModelProto) -> Shown:
         """Build a session for a (small) model."""
+        if self.requested != (providers.CPU,):
+            model = without_vast(model)
         model, twice = self.apart(model, bodies=True)
         without = [*([MERGING] if twice else []), *of_branches(Contents(model))]
         try:
