@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.errors import DeviceError, DeviceUnavailableError, OptionError, OptionTypeError
 from onnx_multi_backend.host.devices import OPENVINO, similar
 from onnx_multi_backend.models.given import ModelLike
@@ -58,6 +59,8 @@ __all__ = [
     "run_node",
     "supports_device",
 ]
+
+_NAME = option_words.Placeholder("NAME")
 
 #: The part of a device string before the first colon: the preset, and what the preset calls the device.
 _ROUTES = {
@@ -114,8 +117,8 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
     if head not in _ROUTES or (colon and not rest):
         raise DeviceError(
             f"There is no device {device!r}.{_meant(device, head)} Devices: CPU, CUDA[:N], GPU[:N], TENSORRT[:N], "
-            "OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass preset=NAME, for another execution provider "
-            "preset='Ort' and provider_name=NAME."
+            f"OPENVINO[:dev], ORT_OPENVINO[:dev]; for another preset pass {option_words.given('preset', _NAME)}, for another execution provider "
+            f"{option_words.given('preset', 'Ort')} and {option_words.given('provider_name', _NAME)}."
         )
     name, prefix = _ROUTES[head]
     chosen = get_preset(name)
@@ -135,7 +138,7 @@ def _no_gpu(cuda: Availability, openvino: Availability) -> str:
     seen = f"it finds {', '.join(openvino.devices)}" if openvino.usable else openvino.reason
     return (
         f"No GPU can be used here. NVIDIA's, by CUDA: {cuda.reason}. {cuda.cure}. Intel's, by OpenVINO: {seen}. "
-        "Without a GPU use device='CPU', or 'OPENVINO' for OpenVINO on the CPU."
+        f"Without a GPU use {option_words.given('device', 'CPU')}, or {option_words.literal('OPENVINO')} for OpenVINO on the CPU."
     )
 
 

@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 
 
@@ -27,7 +28,10 @@ def check_options(
     _check_number("max_drop", max_drop, 0, math.inf)
     _check_number("min_cosine", min_cosine, -1, 1)
     if max_drop is not None and metric is None:
-        raise OptionError("max_drop is about the figures of a metric: pass metric too, or min_cosine instead.")
+        raise OptionError(
+            f"{option_words.named('max_drop')} is about the figures of a metric: pass {option_words.named('metric')} too, or "
+            f"{option_words.named('min_cosine')} instead."
+        )
     pair = isinstance(metric_range, (tuple, list)) and len(metric_range) == 2
     if not pair or not all(isinstance(end, numbers.Real) and math.isfinite(end) for end in metric_range):
         raise OptionTypeError(f"metric_range is a pair of numbers (low, high); {metric_range!r} was given.")

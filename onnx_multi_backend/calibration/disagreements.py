@@ -13,18 +13,12 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, numpy_helper
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.ort import quantization
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
-
-#: ONNX Runtime then multiplies 8-bit numbers in 16 bits, without saturation.
-_CURE = (
-    'With adapt=True the preset writes the weights as uint8. For ONNX Runtime alone set "session.x64quantprecision", or quantize with '
-    'target="portable"'
-)
-
 
 _SATURATION = "sums of two 8-bit products saturate on processors without VNNI"
 
@@ -125,7 +119,7 @@ def _cause(
     exact = get_preset("OrtCpu").prepare(single, cache_dir=False)
     if difference(right, exact.run(given)[0], step) > 1:
         return "", ""
-    return _SATURATION, _CURE
+    return _SATURATION, _cure()
 
 
 def last_step(proto: ModelProto, output: str) -> float:
@@ -165,3 +159,11 @@ def difference(right: Any, found: Any, step: float) -> float:
         return math.inf
     apart = np.abs(a[finite] - b[finite]).max(initial=0.0) / step
     return float(apart) - 1e-3 if apart > 1e-3 else 0.0  # what float32 itself rounds
+
+
+def _cure() -> str:
+    """ONNX Runtime then multiplies 8-bit numbers in 16 bits, without saturation."""
+    return (
+        f"With {option_words.given('adapt', True)} the preset writes the weights as uint8. For ONNX Runtime alone set "
+        f'"session.x64quantprecision", or quantize with {option_words.given("target", "portable")}'
+    )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,7 @@ def bench(
     seed: timed.Seed = 0,
     preset: arguments.PresetNames = None,
     device: arguments.DeviceName = None,
+    fallback: arguments.FallbackPolicy = None,
     option: arguments.Options = None,
     setup: Annotated[
         list[Path] | None,
@@ -64,7 +66,7 @@ def bench(
 
     timed.check_targets(report)
     old = timed.old_report(compare)
-    named = _named(preset, device, option, threads)
+    named = _named(preset, device, arguments.parse_options(option, fallback), threads)
     chosen: list[Any] = [*named, *(arguments.read_setup(file) for file in setup or ())]
     with timed.telling() as tell:
         made = tuning.bench(
@@ -81,17 +83,17 @@ def bench(
 
 
 def _named(
-    presets: list[str] | None, device: str | None, options: list[str] | None, threads: int | None
+    presets: list[str] | None, device: str | None, options: Mapping[str, Any], threads: int | None
 ) -> list[str] | list[Setup]:
     """The presets that were named, with the device and the options that were given; those that know the device where none was."""
     if device is None and not options:
         return presets or []
     if threads is not None:
         raise OptionError(
-            "--threads is for presets as they are. Beside --device or --option give the preset's own option, for example "
+            "--threads is for presets as they are. Beside --device, --fallback or --option give the preset's own option, for example "
             "--option intra_op_num_threads=2."
         )
-    found = arguments.choose(presets, device, arguments.parse_options(options, None))
+    found = arguments.choose(presets, device, options)
     return [choice.setup for choice in found if not choice.why_not]
 
 

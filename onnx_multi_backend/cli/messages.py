@@ -11,6 +11,7 @@ from typing import TextIO
 
 from rich.text import Text
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.cli.console import console, harmless, one_line
 
 #: The option that any command takes, anywhere on its line.
@@ -30,14 +31,14 @@ def say(kind: str, text: str) -> None:
 
 @contextlib.contextmanager
 def shown(*, debug: bool) -> Iterator[None]:
-    """Show Python's warnings and the package's log as `say` does, for a while."""
+    """Show Python's warnings and the package's log as `say` does, for a while; messages name options as they are written here."""
     logger = logging.getLogger("onnx_multi_backend")
     level, handler = logger.level, _Lines(logging.DEBUG if debug else logging.WARNING)
     logger.addHandler(handler)
     if debug:
         logger.setLevel(logging.DEBUG)
     try:
-        with warnings.catch_warnings():
+        with option_words.of_command_line(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             yield
     finally:

@@ -132,7 +132,7 @@ def _prepare(model: str, preset: str | None, device: str | None, options: dict[s
     if preset is None:
         return backend.prepare(model, device or "CPU", **options)
     chosen = get_preset(preset)
-    return chosen.prepare(model, device, **{**arguments.SUPPLIED.get(preset, {}), **options})
+    return chosen.prepare(model, device, **{**arguments.SUPPLIED.get(chosen.name, {}), **options})
 
 
 def _show(prepared: PreparedModel, named: dict[str, Any], drawn: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Limits, adapt
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Scope, infer, opset_versions, reads, scope_of, single_node_model
@@ -131,7 +132,7 @@ def _error(payload: Payload, said: Sequence[tuple[str, str]], head: str, cure: s
     if domain := _custom_domain(payload.loaded.proto):
         cure = (
             f"Operators of {domain} come with a library of their own: on a preset on ONNX Runtime name it with "
-            f"session_options={{'custom_ops_library': path}}{_WHERE.get(domain, '')}."
+            f"{option_words.given('session_options', {'custom_ops_library': 'PATH'})}{_WHERE.get(domain, '')}."
         )
     return UnsupportedModelError(
         f"{who} cannot run {payload.loaded.label}: {head}{'; '.join(reasons[:5]).rstrip('.')}. {cure}",

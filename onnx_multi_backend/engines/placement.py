@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.errors import FallbackWarning, UnsupportedModelError
 from onnx_multi_backend.user_warnings import warn
 
@@ -83,7 +84,7 @@ def judge(
     reasons = [f"{n}: {asked} does not take this node; it would run on {n.provider}" for n in elsewhere]
     if fallback == "none":
         raise MisplacedError(
-            f'{text}. fallback="none" refuses that; use fallback="partial" to let them run there.',
+            f"{text}. {option_words.given('fallback', 'none')} refuses that; use {option_words.given('fallback', 'partial')} to let them run there.",
             operators=operators,
             reasons=reasons,
         )
@@ -91,7 +92,7 @@ def judge(
     if fallback == "partial" and own and all(n.provider not in requested for n in own):
         raise MisplacedError(
             f"{preset}: no node of the model runs on {asked}; all of them would run on {others}: {list_nodes(own)}. "
-            f'Choose a preset that has these operators, or pass fallback="full" to run them on {others} anyway.',
+            f"Choose a preset that has these operators, or pass {option_words.given('fallback', 'full')} to run them on {others} anyway.",
             operators=operators,
             reasons=reasons,
         )

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.checked import CheckedSession
 from onnx_multi_backend.engines.nan_sources import OF_INFINITY
 from onnx_multi_backend.engines.placed import runs_on_requested
@@ -137,8 +138,8 @@ class Notice:
             f"({what}). Choose an ONNX Runtime preset where that matters"
         )
         if self._refuses:
-            raise self._error(f"{words}, or pass precision_policy='warn'.")
-        warn(f"{words}, or pass precision_policy='strict' to refuse that.", PrecisionWarning)
+            raise self._error(f"{words}, or pass {option_words.given('precision_policy', 'warn')}.")
+        warn(f"{words}, or pass {option_words.given('precision_policy', 'strict')} to refuse that.", PrecisionWarning)
 
 
 class _Watch:

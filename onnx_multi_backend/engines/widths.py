@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from onnx import AttributeProto, TensorProto
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.single_node import reads
@@ -117,6 +118,6 @@ def _tell(target: Target, payload: Payload, doubles: list[Concern]) -> None:
     warn(
         f"{target.preset}: OpenVINO computes float64 in float32 (7 digits, up to 3.4e38) in {payload.loaded.label}: "
         f"{', '.join(named[:_MOST_NAMED])}{more}. Choose an ONNX Runtime preset for float64, or pass "
-        "precision_policy='strict' to refuse such models.",
+        f"{option_words.given('precision_policy', 'strict')} to refuse such models.",
         PrecisionWarning,
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
@@ -155,7 +156,7 @@ def _check_travels(preset: str, recipe: Recipe) -> None:
     owner = getattr(recipe.prepare, "__self__", recipe.prepare)
     if owner.__module__ == "__main__":
         raise OptionError(
-            f"{preset}: isolate=True prepares the model in a new process, which cannot import a preset from the main script. "
+            f"{preset}: {option_words.given('isolate', True)} prepares the model in a new process, which cannot import a preset from the main script. "
             "Put the class into a module."
         )
     for name, value in recipe.options.items():
@@ -163,6 +164,6 @@ def _check_travels(preset: str, recipe: Recipe) -> None:
             pickle.dumps(value)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise OptionTypeError(
-                f"{preset}: {name} cannot be handed to the process that isolate=True starts: {error}. Pass plain values (for "
+                f"{preset}: {name} cannot be handed to the process that {option_words.given('isolate', True)} starts: {error}. Pass plain values (for "
                 "session_options a mapping of names to values), or leave isolate out."
             ) from error

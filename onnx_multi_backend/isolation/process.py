@@ -12,6 +12,7 @@ import sys
 import weakref
 from multiprocessing import spawn
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.isolation import area
 from onnx_multi_backend.isolation.area import Area
@@ -53,7 +54,7 @@ class Process:
         executable = spawn.get_executable()
         if not executable:
             raise OptionError(
-                "isolate=True starts a Python interpreter, and sys.executable, its path, is empty in this process."
+                f"{option_words.given('isolate', True)} starts a Python interpreter, and sys.executable, its path, is empty in this process."
             )
         shares = os.name == "posix"
         descriptors = [area.make() for _ in range(2)] if shares else []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from onnx import NodeProto
 from onnx.backend.base import Backend
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import (
@@ -192,7 +193,9 @@ class Preset(Backend):
 
             return IsolatedModel(cls.name, recipe, settings["time_limit"])
         if settings["time_limit"] is not None:
-            raise OptionError(f"{cls.name}: time_limit needs isolate=True: only another process can be stopped.")
+            raise OptionError(
+                f"{cls.name}: time_limit needs {option_words.given('isolate', True)}: only another process can be stopped."
+            )
         fixed_shapes = cls._needs_fixed_shapes(parsed)
 
         def cold(model: Given) -> tuple[Target, SessionMaker]:

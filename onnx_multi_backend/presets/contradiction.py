@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.errors import OptionError
 from onnx_multi_backend.host.devices import Device
 
@@ -48,5 +49,9 @@ def settled_device(
     if device is None or (by_index and device == parsed.kind):
         return wanted
     if wanted.text != (f"{parsed.kind}:{parsed.index}" if by_index else parsed.text):
-        raise refuse(preset, f"device={device!r}", f"provider_options={{{option!r}: {named!r}}}")
+        raise refuse(
+            preset,
+            option_words.given("device", device),
+            option_words.given("provider_options", {option: named}),
+        )
     return parsed

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
@@ -65,14 +66,24 @@ class OpenvinoBackend(Preset):
         cls._hint(settings)
         wanted, named = settings["performance_hint"], settings.get("PERFORMANCE_HINT")
         if named is not None and not isinstance(wanted, Unasked) and word(named) != wanted:
-            raise refuse(cls.name, f"performance_hint={wanted!r}", f"PERFORMANCE_HINT={named!r}")
+            raise refuse(
+                cls.name,
+                option_words.given("performance_hint", wanted),
+                option_words.given("PERFORMANCE_HINT", named),
+            )
         if settings["cache_dir"] is False and settings.get("CACHE_DIR"):
-            raise refuse(cls.name, "cache_dir=False", f"CACHE_DIR={settings['CACHE_DIR']!r}")
+            raise refuse(
+                cls.name,
+                option_words.given("cache_dir", False),
+                option_words.given("CACHE_DIR", settings["CACHE_DIR"]),
+            )
 
     @classmethod
     def _hint(cls, settings: Mapping[str, Any]) -> dict[str, str]:
         given = [settings[precision.HINT]] if precision.HINT in settings else []
-        return precision.hint(cls.name, settings, [(f"{precision.HINT}={value!r}", word(value)) for value in given])
+        return precision.hint(
+            cls.name, settings, [(option_words.given(precision.HINT, value), word(value)) for value in given]
+        )
 
     @classmethod
     def make_target(cls, settings: Mapping[str, Any], device: Device, loaded: LoadedModel | None) -> OpenvinoTarget:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.placement import FALLBACKS
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 from onnx_multi_backend.host.devices import similar
@@ -78,7 +79,9 @@ def anything(name: str, value: Any) -> Any:
 def flag(name: str, value: Any) -> bool:
     """A check for True or False."""
     if not isinstance(value, bool):
-        raise OptionTypeError(f"{name} is True or False; {value!r} was given.")
+        raise OptionTypeError(
+            f"{name} is {option_words.literal(True)} or {option_words.literal(False)}; {value!r} was given."
+        )
     return value
 
 
@@ -87,9 +90,11 @@ def threads(name: str, value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise OptionTypeError(f"{name} is a number of threads or None; {value!r} was given.")
+        raise OptionTypeError(f"{name} is a number of threads or {option_words.literal(None)}; {value!r} was given.")
     if value < 1:
-        raise OptionError(f"{name} is at least 1; {value} was given. With None the engine chooses.")
+        raise OptionError(
+            f"{name} is at least 1; {value} was given. With {option_words.literal(None)} the engine chooses."
+        )
     return int(value)
 
 
@@ -115,7 +120,9 @@ def cache_dir(name: str, value: Any) -> Any:
         if os.path.exists(folder) and not os.path.isdir(folder):
             raise OptionError(f"{name} is a folder; {folder!r} is a file.")
         return folder
-    raise OptionTypeError(f"{name} is a folder, False (never) or None (the default); {value!r} was given.")
+    raise OptionTypeError(
+        f"{name} is a folder, {option_words.literal(False)} (never) or {option_words.literal(None)} (the default); {value!r} was given."
+    )
 
 
 def seconds(name: str, value: Any) -> float | None:
@@ -123,9 +130,11 @@ def seconds(name: str, value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise OptionTypeError(f"{name} is a number of seconds or None; {value!r} was given.")
+        raise OptionTypeError(f"{name} is a number of seconds or {option_words.literal(None)}; {value!r} was given.")
     if not 0 < float(value) <= threading.TIMEOUT_MAX:
-        raise OptionError(f"{name} is a number of seconds above 0; {value} was given. None: no limit.")
+        raise OptionError(
+            f"{name} is a number of seconds above 0; {value} was given. {option_words.literal(None)}: no limit."
+        )
     return float(value)
 
 
@@ -140,7 +149,8 @@ def shapes(name: str, value: Any) -> dict[str, tuple[int | None, ...]]:
         sizes = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else None
         if not isinstance(key, str) or sizes is None or not all(map(_is_size, sizes)):
             raise OptionTypeError(
-                f"{name} has a list of sizes for each input, for example {{'x': (1, 3, 224, 224)}}, None for one that is not fixed; "
+                f"{name} has a list of sizes for each input, for example {option_words.given(name, {'x': [1, 3, 224, 224]})}, "
+                f"{option_words.literal(None)} for one that is not fixed; "
                 f"{key!r}: {shape!r} was given."
             )
         found[key] = tuple(None if size is None else int(size) for size in sizes)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.ort import plugins, providers, runtime
 from onnx_multi_backend.engines.ort.options import check_session_options
 from onnx_multi_backend.engines.ort.plugins import Plugin
@@ -100,7 +101,11 @@ def with_own_session_options(preset: str, given: Any, own: Mapping[str, Any] | N
         )
     for name in own.keys() & given.keys():
         if str(own[name]) != str(given[name]):
-            raise refuse(preset, f"session_options={{{name!r}: {given[name]!r}}}", f"the preset's {name}={own[name]!r}")
+            raise refuse(
+                preset,
+                option_words.given("session_options", {name: given[name]}),
+                f"the preset's {name}={own[name]!r}",
+            )
     return {**own, **given}
 
 

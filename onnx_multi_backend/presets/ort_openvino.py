@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.cache.folder import resolve
 from onnx_multi_backend.engines.ort import plugins, providers
 from onnx_multi_backend.engines.ort.target import OrtTarget
@@ -81,7 +82,7 @@ def _precisions(preset: str, options: Mapping[str, str]) -> Iterator[tuple[str, 
     """Where the provider's options name a precision, and which."""
     if "precision" in options:
         written = options["precision"]
-        yield f"provider_options={{'precision': {written!r}}}", _BUILT_IN_PRECISIONS.get(written, written)
+        yield option_words.given("provider_options", {"precision": written}), _BUILT_IN_PRECISIONS.get(written, written)
     for name, properties in _config(preset, options).items():
         if precision.HINT in properties:
             yield (
@@ -114,7 +115,11 @@ class OrtOpenvinoBackend(OrtPreset):
         cls._hint(settings)
         named = settings.get("provider_options", {}).get("cache_dir")
         if settings["cache_dir"] is False and named:
-            raise refuse(cls.name, "cache_dir=False", f"provider_options={{'cache_dir': {named!r}}}")
+            raise refuse(
+                cls.name,
+                option_words.given("cache_dir", False),
+                option_words.given("provider_options", {"cache_dir": named}),
+            )
 
     @classmethod
     def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
@@ -141,7 +146,7 @@ class OrtOpenvinoBackend(OrtPreset):
         hint = precision.on_device(cls._hint(settings), device.kind)
         if loaded is not None and settings["cache_dir"] not in (None, False) and not cls._keeps(device):
             warn(
-                f"{cls.name} keeps nothing of {loaded.label} in the cache: {UNKEPT}. cache_dir=False avoids this warning.",
+                f"{cls.name} keeps nothing of {loaded.label} in the cache: {UNKEPT}. {option_words.given('cache_dir', False)} avoids this warning.",
                 CacheWarning,
             )
         if not plugins.built_in(cls.provider):  # the plugin takes its device from an OrtEpDevice

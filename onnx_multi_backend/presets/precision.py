@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.presets.contradiction import Unasked, refuse
 from onnx_multi_backend.presets.options import Option, one_of
 
@@ -51,7 +52,7 @@ def hint(preset: str, settings: Mapping[str, Any], elsewhere: Iterable[tuple[str
     others = list(elsewhere)
     for where, named in others:
         if not isinstance(wanted, Unasked) and wanted not in ("default", named):
-            raise refuse(preset, f"precision={wanted!r}", where)
+            raise refuse(preset, option_words.given("precision", wanted), where)
     if wanted == "default":
         return {}
     return _UNQUANTIZED if others else {HINT: str(wanted), **_UNQUANTIZED}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.errors import InputError
 from onnx_multi_backend.models.tensors import OBJECT
 from onnx_multi_backend.running.slots import Slot
@@ -56,7 +57,7 @@ def adopted_array(array: Any, slot: Slot, where: str) -> Any:
     if slot.engine_dtype is not None:
         raise InputError(
             f"{where}: the engine takes this {slot.info.onnx_type} as {slot.engine_dtype}, which is made of it on the host. "
-            "Copy it to the CPU first, or prepare with adapt=False."
+            f"Copy it to the CPU first, or prepare with {option_words.given('adapt', False)}."
         )
     if array.dtype != slot.dtype:
         raise InputError(f"{where}: dtype {array.dtype} given, the model wants {slot.dtype}. Convert it on the device.")

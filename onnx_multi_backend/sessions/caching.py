@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.key import make_key
@@ -171,7 +172,8 @@ class CachingSessionMaker:
                 if why := built.facts.get("useless"):
                     draft.keep({"useless": True}, {**about, "unkept": why})
                     warn(
-                        f"{target.preset}: {cold.signature.label} is not kept in the cache: {why}. cache_dir=False avoids this warning.",
+                        f"{target.preset}: {cold.signature.label} is not kept in the cache: {why}. "
+                        f"{option_words.given('cache_dir', False)} avoids this warning.",
                         CacheWarning,
                     )
                     return built

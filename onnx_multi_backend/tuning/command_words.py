@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from typing import Any
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.presets.setup import Setup
 
 
@@ -16,15 +15,5 @@ def command_words(setup: Setup) -> str:
     if setup.device is not None:
         words += ["--device", setup.device]
     for name, value in setup.options.items():
-        words += ["--option", f"{name}={_value(value)}"]
+        words += ["--option", f"{name}={option_words.json_or_word(value)}"]
     return shlex.join(words)
-
-
-def _value(value: Any) -> str:
-    """Text as a word where the command would not take it for JSON; all else as JSON."""
-    if isinstance(value, str):
-        try:
-            json.loads(value)
-        except ValueError:
-            return value
-    return json.dumps(value, ensure_ascii=False)

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.errors import InputError, OptionError
 from onnx_multi_backend.models import random_inputs
@@ -81,7 +82,9 @@ def examples_of(
         inputs += [feed(batch) for batch in itertools.islice(data, COMPARED - len(inputs))]
     if inputs:
         if shapes:
-            raise OptionError("shapes are those of inputs that are drawn at random. Leave them out beside inputs.")
+            raise OptionError(
+                f"{option_words.named('shapes')} : shapes of inputs that are drawn at random. Leave them out beside inputs."
+            )
         return Examples(inputs, random=False, signature=made)
     sizes = random_inputs.sizes_of(shapes or {}, made.inputs)
     below = random_inputs.tables(loaded.proto)
@@ -89,7 +92,9 @@ def examples_of(
         seeds = range(seed, seed + (DRAWN if made.inputs else 1))
         drawn = [feed(random_inputs.draw(made.inputs, own, sizes, below)) for own in seeds]
     except InputError as error:
-        raise InputError(f"{made.label}: no inputs can be drawn: {error} Give an input_example.") from error
+        raise InputError(
+            f"{made.label}: no inputs can be drawn: {error} Give them with {option_words.named('input_example')}."
+        ) from error
     return Examples(drawn, random=True, signature=made)
 
 

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.tuning.candidate import Candidate
 from onnx_multi_backend.tuning.contest import Contest
@@ -279,8 +280,8 @@ class Search:
         if not candidate.float32 and self._trials.reference is None:
             return "it computes in less than float32, and without a reference no limit can be checked"
         if not candidate.float32 and not self._trials.limits.given:
-            return "it computes in less than float32: min_cosine or max_error (--min-cosine, --max-error) allows that"
-        return "it takes inputs of these shapes alone: static_shapes=True (--static-shapes) allows that"
+            return f"it computes in less than float32: {option_words.named('min_cosine')} or {option_words.named('max_error')} allows that"
+        return f"it takes inputs of these shapes alone: {option_words.given('static_shapes', True)} allows that"
 
     def _left(self) -> float:
         """Seconds until the search has to end: until the finals, and in them until the budget is spent."""

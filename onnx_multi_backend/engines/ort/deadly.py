@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from onnx import ModelProto, NodeProto
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
@@ -140,12 +141,12 @@ def _words(node: NodeProto) -> str | None:
     if node.op_type in _WRITE_ALL and not canonical(node.domain) and "" in node.output:
         return (
             f'{node.op_type} {node.name!r} names an output "", which ends ONNX Runtime\'s process. Give it a name, or prepare '
-            "with adapt=True"
+            f"with {option_words.given('adapt', True)}"
         )
     index = _READ.get(node.op_type)
     if index is None or canonical(node.domain) or len(node.input) <= index or node.input[index]:
         return None
     return (
         f'{node.op_type} {node.name!r} names its last input "", which ends ONNX Runtime\'s process. Leave the input out, or '
-        "prepare with adapt=True"
+        f"prepare with {option_words.given('adapt', True)}"
     )

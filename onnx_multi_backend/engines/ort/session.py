@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
@@ -29,7 +30,6 @@ _KEPT = 32
 #: What OpenVINO says of a tensor without elements, which ONNX Runtime gives no memory.
 _NO_MEMORY = "Tensor data equal nullptr"
 _OTHER_NAMES = "Output names mismatch"
-_ON_CPU = 'Prepare with fallback="partial", which runs the model on the CPU then, or choose OrtCpu.'
 
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
 
@@ -177,7 +177,7 @@ class ExoticOrtSession(OrtSession):
         if not all(isinstance(value, np.ndarray) for value in feeds.values()):
             raise UnsupportedModelError(
                 "ONNX Runtime takes no sequences, maps or empty optionals in a run that also exchanges types which numpy lacks "
-                f"({', '.join(self._exotic)}). Prepare with adapt=True, or split the model."
+                f"({', '.join(self._exotic)}). Prepare with {option_words.given('adapt', True)}, or split the model."
             )
         options = make_run_options(run_options) if run_options else None
         try:
@@ -192,14 +192,14 @@ class ExoticOrtSession(OrtSession):
         if self._output_device(device).kind != "CPU":
             raise UnsupportedModelError(
                 f"output_device={device!r}: types that numpy lacks are exchanged on the host only. Leave output_device out, or "
-                "prepare with adapt=True."
+                f"prepare with {option_words.given('adapt', True)}."
             )
         return self.run(feeds, run_options)
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Refused: buffers of numpy cannot hold these types."""
         raise UnsupportedModelError(
-            f"Buffers of types that numpy lacks ({', '.join(self._exotic) or 'the outputs'}) cannot be bound. Prepare with adapt=True."
+            f"Buffers of types that numpy lacks ({', '.join(self._exotic) or 'the outputs'}) cannot be bound. Prepare with {option_words.given('adapt', True)}."
         )
 
 
@@ -259,12 +259,17 @@ def _run_error(error: Exception) -> Exception:
     if _NO_MEMORY in text:
         return ProviderFailedError(
             f"ONNX Runtime failed while it ran the model: {text} A tensor has no elements, which the execution provider does not take. "
-            f"{_ON_CPU}",
+            f"{_on_cpu()}",
             "does not take a tensor without elements that {model} makes or gets",
         )
     if _OTHER_NAMES in text:
         return ProviderFailedError(
-            f"ONNX Runtime failed while it ran the model: {text}. {_ON_CPU}",
+            f"ONNX Runtime failed while it ran the model: {text}. {_on_cpu()}",
             "names the results of a part of {model} otherwise than ONNX Runtime",
         )
     return RunError(f"ONNX Runtime failed while it ran the model: {text}")
+
+
+def _on_cpu() -> str:
+    partial = option_words.given("fallback", "partial")
+    return f"Prepare with {partial}, which runs the model on the CPU then, or choose OrtCpu."

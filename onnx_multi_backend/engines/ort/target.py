@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.byte_products import may_saturate
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
@@ -152,7 +153,7 @@ class OrtTarget(OrtEngine):
         given = self.session_options if isinstance(self.session_options, Mapping) else None
         if given and (words := why_no_session(given)) is not None:
             raise OptionError(
-                f"{self.preset}: not even a Relu can be prepared with session_options={dict(given)}: "
+                f"{self.preset}: not even a Relu can be prepared with {option_words.given('session_options', dict(given))}: "
                 f"{words.rstrip('.')}. Correct the name or the value of the option."
             )
         if any(given for _, given in self.providers) and (words := why_none(self)) is not None:
@@ -295,7 +296,7 @@ class OrtTarget(OrtEngine):
             if name not in held:
                 raise DeviceUnavailableError(
                     f"{self.preset}: ONNX Runtime built the session without {name} (it holds {', '.join(held)}). "
-                    "Set session_options={'log_severity_level': 0} to see why."
+                    f"Set {option_words.given('session_options', {'log_severity_level': 0})} to see why."
                 )
         return make_session(native)
 
