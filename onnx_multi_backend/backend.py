@@ -16,7 +16,8 @@ from onnx_multi_backend.errors import DeviceError, DeviceUnavailableError, Optio
 from onnx_multi_backend.host.devices import OPENVINO, similar
 from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.presets.base import Preset
-from onnx_multi_backend.presets.registry import get_preset, preset_class
+from onnx_multi_backend.presets.meant import in_place_of_device
+from onnx_multi_backend.presets.registry import get_preset, preset_class, presets
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.running.prepared import PreparedModel
 
@@ -128,10 +129,11 @@ def _route(device: object, preset: str | None) -> tuple[type[Preset], str | None
 
 
 def _meant(device: object, head: str) -> str:
-    """What a device string may have meant: OpenVINO's own ("AUTO", "NPU", "GPU.1"), or a name that is like it."""
+    """What a device string may have meant: OpenVINO's own ("AUTO", "NPU", "GPU.1"), a provider, a preset, or a name that is like it."""
     if isinstance(device, str) and OPENVINO.knows(device):
         return f" Did you mean {f'OPENVINO:{device.upper()}'!r}?"
-    return similar(head, [*_ROUTES, "GPU"])
+    named = in_place_of_device(device, presets()) if isinstance(device, str) else ""
+    return named or similar(head, [*_ROUTES, "GPU"])
 
 
 def _no_gpu(cuda: Availability, openvino: Availability) -> str:

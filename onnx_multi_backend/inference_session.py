@@ -15,6 +15,7 @@ from onnx_multi_backend.errors import FallbackWarning, InputError, OptionError
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.models.tensors import TensorInfo
+from onnx_multi_backend.presets.meant import OF_PROVIDER
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 from onnx_multi_backend.sessions.signature import ModelMetadata
@@ -22,13 +23,6 @@ from onnx_multi_backend.user_warnings import warn
 
 #: Names the preset of sessions that name none.
 VARIABLE = "ONNX_MULTI_BACKEND_PRESET"
-
-_PRESETS = {
-    "CPUExecutionProvider": "OrtCpu",
-    "CUDAExecutionProvider": "OrtCuda",
-    "TensorrtExecutionProvider": "OrtTensorrt",
-    "OpenVINOExecutionProvider": "OrtOpenvino",
-}
 
 #: Runs operators of a service and none of ONNX: ONNX Runtime lists it first on hosts without any other than the CPU's.
 _AZURE = "AzureExecutionProvider"
@@ -164,7 +158,7 @@ def _chosen(named: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[s
     found: tuple[str, dict[str, Any]] = ("OrtCpu", {})
     unusable: list[str] = []
     for provider, options in named:
-        name = _PRESETS.get(provider)
+        name = OF_PROVIDER.get(provider)
         if name is None:
             found = ("Ort", {"provider_name": provider, "provider_options": dict(options)})
         elif name == "OrtCpu":  # ONNX Runtime's CPU provider has options that only concern its arena
@@ -184,7 +178,7 @@ def _chosen(named: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[s
 
 def _why_unusable(provider: str) -> str | None:
     """Why a provider cannot be used here, None where it can."""
-    if (name := _PRESETS.get(provider)) is not None:
+    if (name := OF_PROVIDER.get(provider)) is not None:
         available = get_preset(name).availability()
         return None if available.usable else available.reason
     problem = ort_providers.why_unusable(provider, Device(ort_providers.default_device(provider)))

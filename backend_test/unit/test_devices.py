@@ -318,7 +318,33 @@ def test_an_unknown_name_says_what_it_may_have_meant(ort_cpu: type[omb.Preset]) 
     assert named.get_providers() == ["CPUExecutionProvider"]
     with pytest.raises(omb.OptionError, match=r"no preset 'OrtCuba'\. Did you mean 'OrtCuda'\?"):
         omb.prepare(models.relu(), preset="OrtCuba")
-    assert omb.prepare(models.relu(), preset="ortcpu").preset == "OrtCpu"
+    for name in ("ortcpu", "OrtCpuBackend"):
+        assert omb.prepare(models.relu(), preset=name).preset == "OrtCpu"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("CPUExecutionProvider", r"The preset of this execution provider is OrtCpu: pass preset='OrtCpu'\."),
+        ("CUDAExecutionProvider", r"The preset of this execution provider is OrtCuda: pass preset='OrtCuda'\."),
+        ("OpenVINOExecutionProvider", "execution provider is OrtOpenvino: pass preset='OrtOpenvino'"),
+        ("tensorrtexecutionprovider", "execution provider is OrtTensorrt: pass preset='OrtTensorrt'"),
+        ("DmlExecutionProvider", "pass preset='Ort' and provider_name='DmlExecutionProvider'"),
+    ],
+)
+def test_an_execution_provider_in_place_of_a_preset_or_a_device(name: str, words: str) -> None:
+    for given, error in (("preset", omb.OptionError), ("device", omb.DeviceError)):
+        with pytest.raises(error, match=rf"There is no {given} '{name}'\. .*{words}"):
+            omb.prepare(models.relu(), **{given: name})
+
+
+def test_a_device_in_place_of_a_preset_and_a_preset_in_place_of_a_device() -> None:
+    for device, meant in (("gpu", "gpu"), ("CUDA:1", "CUDA:1"), ("CPU", "CPU"), ("npu", "OPENVINO:NPU")):
+        with pytest.raises(omb.OptionError, match=rf"no preset '{device}'\. It is a device.*pass device='{meant}'\."):
+            omb.prepare(models.relu(), preset=device)
+    for preset in ("OrtCuda", "ortcuda", "OrtCudaBackend"):
+        with pytest.raises(omb.DeviceError, match=rf"no device '{preset}'\. It is a preset: pass preset='OrtCuda'\."):
+            omb.prepare(models.relu(), preset)
 
 
 @pytest.mark.parametrize("device", ["HETERO:CPU", "MULTI:CPU", "AUTO:CPU", "BATCH:CPU(2)", "hetero:cpu"])

@@ -8,8 +8,8 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
-from onnx_multi_backend.host.devices import similar
 from onnx_multi_backend.presets.base import Preset
+from onnx_multi_backend.presets.meant import in_place_of_preset, named_preset
 from onnx_multi_backend.user_warnings import warn
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def get_preset(name: str) -> type[Preset]:
         return _built_in(name)
     known = presets()
     if name not in known:
-        same = [preset for preset in known if preset.lower() == name.lower()]
-        if len(same) == 1:
-            return get_preset(same[0])
-        raise OptionError(f"There is no preset {name!r}.{similar(name, known)} Presets: {', '.join(known)}.")
+        same = named_preset(name, known)
+        if same is not None:
+            return known[same]
+        raise OptionError(f"There is no preset {name!r}.{in_place_of_preset(name, known)} Presets: {', '.join(known)}.")
     return known[name]
 
 
