@@ -170,7 +170,7 @@ class Contest:
             return sorted(trials, key=self.score)
         for trial in trials:
             if trial is not keep:
-                trial.end(Outcome.NOT_TIMED, f"there was no time to time it beside {keep.candidate.name}")
+                trial.end(Outcome.NOT_TIMED, f"no time was left to time it in turn with {keep.candidate.name}")
                 self._trials.release(trial)
         return [keep]
 

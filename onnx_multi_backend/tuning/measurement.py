@@ -23,7 +23,7 @@ class Outcome(StrEnum):
     MEASURED = "measured"
     #: Tried, and dropped because another one is faster, or as fast within noise, or needs less memory.
     NOT_BETTER = "not better"
-    #: There was no time to time it beside another, or to run it.
+    #: No time was left to time it in turn with another, or to run it.
     NOT_TIMED = "not timed"
     #: Its results are too far from the reference's.
     INACCURATE = "inaccurate"

@@ -107,21 +107,22 @@ def _coverage(report: Report) -> Iterable[str]:
     if not report.models:
         return
     found = {name: operator_coverage(report, name) for name in report.backends}
-    known = str(len(known_operators()))
-    columns = ["passed", "passed as ONNX counts", "tried", "known"]
+    total = str(len(known_operators()))
+    columns = ["passed", "passed as ONNX counts", "loaded", "total"]
     rows = [
         [
             code(name),
             str(sum(c.passed for c in operators.values())),
             str(sum(c.passed_as_onnx_counts for c in operators.values())),
             str(len(operators)),
-            known,
+            total,
         ]
         for name, operators in found.items()
     ]
     yield (
-        "### Operators\n\nAn operator is passed when every case that has it passes. ONNX's own report counts one when a "
-        "case that has it in its main graph passes.\n\n" + table(["backend", *columns], rows, numbers=columns)
+        "### Operators\n\nAn operator is passed when every case that has it passes, and loaded when a case that was tried has it; total counts "
+        "ONNX's operators. ONNX's own report counts one as passed when a case that has it in its main graph passes.\n\n"
+        + table(["backend", *columns], rows, numbers=columns)
     )
     incomplete = {o for operators in found.values() for o, c in operators.items() if not c.passed}
     if incomplete:
