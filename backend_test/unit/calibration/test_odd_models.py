@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,61 @@ def test_an_output_that_is_an_input_stays_what_it_is() -> None:
     ):
         onnx.checker.check_model(made, full_check=True)
         np.testing.assert_array_equal(omb.OrtCpuBackend.run_model(made, DATA[0])["x"], DATA[0])
+
+
+#: What ONNX Runtime's writer appends to a tensor's name.
+WRITTEN = ("_scale", "_zero_point", "_quantized", "_quantized_scale", "_quantized_zero_point", "_QuantizeLinear_Output")
+WRITTEN += (
+    "_QuantizeLinear_Input",
+    "_DequantizeLinear_Output",
+    "_DequantizeLinear_Output_1",
+    "_QuantizeLinear_Output_1",
+)
+
+
+@pytest.mark.parametrize("target", ["portable", "ort", "tensorrt"])
+@pytest.mark.parametrize("kind", ["input", "initializer", "computed", "in a branch"])
+def test_tensors_called_as_the_writer_calls_its_own_stay_what_they_are(kind: str, target: str) -> None:
+    others = {f"{tensor}{written}": np.float32(i) for i, (tensor, written) in enumerate(product("xwcy", WRITTEN))}
+    numbers, nodes = [models.tensor(name, []) for name in others], [models.node("Gemm", ["x", "w", "c"], ["y"])]
+    inputs, outputs = [models.tensor("x", ["N", 8])], [models.tensor("y", ["N", 5]), models.tensor("sum", [])]
+    if kind == "in a branch":
+        inner = [helper.make_node("Add", ["start", name], [f"{name}/plus"]) for name in others]
+        inner += [helper.make_node("Neg", ["start"], [name]) for name in others]
+        inner += [helper.make_node("Sum", [f"{name}/plus" for name in others], ["all"])]
+        branch = helper.make_graph(
+            sorted(inner, key=lambda n: ["Neg", "Add", "Sum"].index(n.op_type)), "b", [], [models.tensor("all", [])]
+        )
+        nodes.append(models.node("If", ["yes"], ["sum"], then_branch=branch, else_branch=branch))
+        inputs += [models.tensor("start", []), models.tensor("yes", [], TensorProto.BOOL)]
+        given = {"start": np.float32(2), "yes": np.bool_(True)}
+    else:
+        given = dict(others) if kind == "input" else {"start": np.float32(2)} if kind == "computed" else {}
+        inputs += numbers if kind == "input" else [models.tensor(name, []) for name in given]
+        if kind == "computed":
+            nodes += [models.node("Neg", ["start"], [name], name=f"{name}/node") for name in others]
+            outputs += numbers
+        nodes.append(models.node("Sum", list(others), ["sum"]))
+    constants = {"w": W, "c": C, **(others if kind == "initializer" else {})}
+    model = models.model(nodes, inputs, outputs, initializers=constants)
+    data = [{"x": x, **given} for x in DATA]
+    result = quantize(model, data, target=target, require_speedup=False, progress=False)
+    assert result.report.quantized
+    for made in (result.model, to_qdq(model, calibrate(model, data))):
+        onnx.checker.check_model(made, full_check=True)
+        assert [i.name for i in made.graph.input] == [i.name for i in model.graph.input]
+        assert [o.name for o in made.graph.output] == [o.name for o in model.graph.output]
+        right, found = (omb.OrtCpuBackend.run_model(m, data[0]) for m in (model, made))
+        assert np.square(right[0] - found[0]).sum() < 0.01 * np.square(right[0]).sum()
+        for one, other in zip(right[1:], found[1:], strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_the_writers_names_are_its_own_where_they_are_free() -> None:
+    made = to_qdq(gemm(), calibrate(gemm(), DATA))
+    names = {tensor.name for tensor in made.graph.initializer}
+    assert {"x_scale", "x_zero_point", "w_scale", "y_scale"} <= names
+    assert not [name for node in made.graph.node for name in (node.name, *node.output) if "omb" in name]
 
 
 def test_nodes_without_names_get_free_ones() -> None:

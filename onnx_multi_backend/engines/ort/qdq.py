@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
 
-from onnx_multi_backend.engines.ort import runtime
+from onnx_multi_backend.engines.ort import qdq_names, runtime
 from onnx_multi_backend.engines.ort.quantization import silent
 from onnx_multi_backend.engines.ort.raised_resize import RESIZE, say_where_pixels_lie
 from onnx_multi_backend.errors import CalibrationTableError, UnsupportedModelError
@@ -76,7 +76,11 @@ def write_qdq(
     copy.CopyFrom(model)
     if not nodes:
         return copy
-    data = {name: (np.array(low, np.float32), np.array(high, np.float32)) for name, (low, high) in ranges.items()}
+    data = {
+        qdq_names.tagged(name): (np.array(low, np.float32), np.array(high, np.float32))
+        for name, (low, high) in ranges.items()
+    }
+    names = qdq_names.tag(copy)
     try:
         with silent():
             writer = QDQQuantizer(
@@ -94,9 +98,12 @@ def write_qdq(
             writer.quantize_model()
     except PYTHON_ERRORS as error:
         raise UnsupportedModelError(
-            f"ONNX Runtime cannot write Q/DQ nodes around {', '.join(map(repr, nodes[:3]))}: {type(error).__name__}: {error}"
+            f"ONNX Runtime cannot write Q/DQ nodes around {', '.join(map(repr, nodes[:3]))}: {type(error).__name__}: "
+            f"{qdq_names.untagged(str(error))}"
         ) from error
-    return in_order(writer.model.model)  # it appends what it writes
+    made: ModelProto = writer.model.model
+    qdq_names.untag(made, names)
+    return in_order(made)  # the writer appends what it writes
 
 
 #: What the copy of an input ends with.
