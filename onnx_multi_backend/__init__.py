@@ -30,7 +30,6 @@ from onnx_multi_backend.errors import (
     RunError,
     UnsupportedModelError,
 )
-from onnx_multi_backend.examples import get_example
 from onnx_multi_backend.host.versions import __version__ as __version__
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.presets.base import Preset
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
         OrtTensorrtInt8Backend,
         OrtTensorrtInt8QDQBackend,
     )
+    from onnx_multi_backend.examples import get_example
     from onnx_multi_backend.inference_session import InferenceSession
     from onnx_multi_backend.presets.answers import Availability, Compatibility
     from onnx_multi_backend.tuning import bench, tune
@@ -70,6 +70,7 @@ _LATER = {
     "Compatibility": "presets.answers",
     "InferenceSession": "inference_session",
     "bench": "tuning",
+    "get_example": "examples",
     "tune": "tuning",
 }
 

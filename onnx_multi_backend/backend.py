@@ -16,7 +16,6 @@ from onnx_multi_backend.errors import DeviceError, DeviceUnavailableError, Optio
 from onnx_multi_backend.host.devices import OPENVINO, similar
 from onnx_multi_backend.models.given import ModelLike
 from onnx_multi_backend.presets.base import Preset
-from onnx_multi_backend.presets.meant import in_place_of_device
 from onnx_multi_backend.presets.registry import get_preset, preset_class, presets
 from onnx_multi_backend.presets.setup import Setup
 from onnx_multi_backend.running.prepared import PreparedModel
@@ -132,6 +131,8 @@ def _meant(device: object, head: str) -> str:
     """What a device string may have meant: OpenVINO's own ("AUTO", "NPU", "GPU.1"), a provider, a preset, or a name that is like it."""
     if isinstance(device, str) and OPENVINO.knows(device):
         return f" Did you mean {f'OPENVINO:{device.upper()}'!r}?"
+    from onnx_multi_backend.presets.meant import in_place_of_device
+
     named = in_place_of_device(device, presets()) if isinstance(device, str) else ""
     return named or similar(head, [*_ROUTES, "GPU"])
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,4 +85,6 @@ def json_or_word(value: Any) -> str:
 
 
 def _quoted(word: str, value: Any) -> str:
+    import shlex
+
     return word if isinstance(value, Placeholder) else shlex.quote(word)

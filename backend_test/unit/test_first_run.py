@@ -17,7 +17,7 @@ from backend_test.unit import models
 NEVER = (
     *("typer", "rich", "jinja2", "tabulate", "pytest", "hypothesis"),
     *("onnx.reference", "onnx.backend.test"),
-    *("packaging.specifiers", "difflib", "xxhash", "hashlib", "numpy.ma"),
+    *("packaging.specifiers", "difflib", "xxhash", "hashlib", "numpy.ma", "shlex"),
     *("onnx_multi_backend.inference_session", "onnx_multi_backend.presets.answers", "onnx_multi_backend.presets.knobs"),
     *("onnx_multi_backend.cli", "onnx_multi_backend.conformance", "onnx_multi_backend.isolation"),
     *("onnx_multi_backend.cache.store", "onnx_multi_backend.cache.fingerprint", "onnx_multi_backend.sessions.caching"),
@@ -26,6 +26,7 @@ NEVER = (
         "onnx_multi_backend.running.streaming",
         "onnx_multi_backend.running.verifying",
     ),
+    *("onnx_multi_backend.presets.meant", "onnx_multi_backend.examples"),
     *("onnx_multi_backend.presets.ort_cuda", "onnx_multi_backend.presets.ort_tensorrt"),
     "onnx_multi_backend.presets.ort_openvino",
 )
@@ -33,6 +34,7 @@ NEVER = (
 ORT = (
     *("openvino", "onnx_multi_backend.engines.openvino", "onnx_multi_backend.presets.openvino"),
     *("onnx_multi_backend.engines.across_nodes", "onnx_multi_backend.engines.ort.lone_reductions"),
+    *("onnx_multi_backend.adapt.widths", "onnx_multi_backend.adapt.bounds", "onnx_multi_backend.engines.bounded"),
     *("onnx_multi_backend.adapt.rules", "onnx_multi_backend.host.processor", "multiprocessing", "concurrent.futures"),
 )
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -19,10 +17,11 @@ from onnx_multi_backend.adapt.constant_reductions import (
     may_leave_int32,
     reduces_nothing,
 )
-from onnx_multi_backend.adapt.operation import Made, Values
+from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.shift_bounds import Shift, held_to_shifts, is_shift
 from onnx_multi_backend.adapt.single_node import infer, reads
+from onnx_multi_backend.adapt.study import Concern, Study
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 from onnx_multi_backend.models.inlining import inlined
@@ -30,45 +29,6 @@ from onnx_multi_backend.models.inlining import inlined
 _DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
 _LEAVES = "its result leaves what int32 holds"
 _WRAPS = "it reads an unsigned number that may have wrapped around below 0, which is negative in int32"
-
-
-class Concern(NamedTuple):
-    """A node, and what the engine does to its numbers."""
-
-    node: NodeProto
-    words: str
-
-
-@dataclass
-class Study:
-    """What an engine that computes wide types in narrower ones makes of a model.
-
-    Attributes
-    ----------
-    bounds : dict of str to Bound
-        By input.
-    readers : dict of str to set of str
-        The operators that compute with an input.
-    constants, overflows, doubles : list of Concern
-        Nodes that read constants beyond int32; that leave int32 whatever the inputs are; that compute with float64.
-    uncertain : bool
-        Whether the engine may compute a node on integers wrongly.
-    values : mapping of str to Value, optional
-        What `ranges` tells of the graph, for others to use, where nothing else is known of its inputs.
-    """
-
-    bounds: dict[str, Bound] = field(default_factory=dict)
-    readers: dict[str, set[str]] = field(default_factory=dict)
-    constants: list[Concern] = field(default_factory=list)
-    overflows: list[Concern] = field(default_factory=list)
-    doubles: list[Concern] = field(default_factory=list)
-    uncertain: bool = False
-    values: Values | None = None
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether nothing has to be told, refused or checked."""
-        return not (self.bounds or self.constants or self.overflows or self.doubles)
 
 
 #: Whether an engine may compute a node wrongly that reads these values.

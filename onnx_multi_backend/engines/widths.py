@@ -9,9 +9,8 @@ from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.single_node import reads
+from onnx_multi_backend.adapt.study import Concern, Study
 from onnx_multi_backend.adapt.values import of_type
-from onnx_multi_backend.adapt.widths import Concern, Study, study
-from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.diagnosis import computed_wrongly
 from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
@@ -29,6 +28,8 @@ def look(target: Target, payload: Payload) -> Study:
     model = payload.adapted.proto
     if not payload.lowering or not (target.narrows or (_has_integers(payload) and _may_be_wrong(target, payload))):
         return Study()
+    from onnx_multi_backend.adapt.widths import study  # the model of a first run seldom needs it
+
     return study(model, target.may_have_integer_defect, narrows=target.narrows, exact_in_float=target.exact_in_float)
 
 
@@ -68,6 +69,8 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     """
     if found.is_clear:
         return built
+    from onnx_multi_backend.engines.bounded import bounded
+
     concerned = runs_on_requested(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
     if refused and not target.runs_alone:

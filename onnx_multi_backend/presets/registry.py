@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from onnx_multi_backend.errors import OptionError, OptionTypeError, PresetWarning
 from onnx_multi_backend.presets.base import Preset
-from onnx_multi_backend.presets.meant import in_place_of_preset, named_preset
 from onnx_multi_backend.user_warnings import warn
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def get_preset(name: str) -> type[Preset]:
         raise OptionTypeError(f"A preset is given by its name; {name!r} was given.")
     if name in BUILT_IN:
         return _built_in(name)
+    from onnx_multi_backend.presets.meant import in_place_of_preset, named_preset
+
     known = presets()
     if name not in known:
         same = named_preset(name, known)
