@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
         omb.OptionError,
         "CUDAExecutionProvider has no option 'gpu_memory_limit'.*gpu_mem_limit",
     ),
-    "no provider": ("Ort", {}, omb.OptionError, "Ort needs the option 'provider_name'"),
+    "no provider": ("Ort", {}, omb.OptionError, "Ort needs provider_name=VALUE"),
     "an empty list of providers": ("Ort", {"provider_name": []}, omb.OptionTypeError, "priority list"),
     "an empty provider": ("Ort", {"provider_name": ""}, omb.OptionTypeError, "provider's name"),
     "a number for a provider": ("Ort", {"provider_name": 3}, omb.OptionTypeError, "3 was given"),
@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
         omb.OptionError,
         "2 mappings for 1 provider",
     ),
-    "no table": ("OrtTensorrtInt8", {}, omb.OptionError, "needs the option 'calibration_table'.*flatbuffers"),
+    "no table": ("OrtTensorrtInt8", {}, omb.OptionError, "needs calibration_table=VALUE.*flatbuffers"),
 }
 
 

@@ -24,7 +24,6 @@ from onnx_multi_backend.errors import (
     OptionError,
 )
 from onnx_multi_backend.presets.base import Preset
-from onnx_multi_backend.presets.options import REQUIRED
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.presets.registry import presets as all_presets
 from onnx_multi_backend.presets.setup import Setup
@@ -192,10 +191,6 @@ def _choice(preset: type[Preset], device: str | None, options: Mapping[str, Any]
 
 def _why_not(choice: Choice) -> OnnxMultiBackendError | None:
     """Try the preset on a model of one node: what is wrong then is the device, an option or the engine."""
-    preset = choice.preset
-    for option in preset.options:
-        if option.default is REQUIRED and option.name not in {**preset.bound, **choice.setup.options}:
-            return OptionError(f"{preset.name} needs --option {option.name}=VALUE: {option.doc}.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model that is really run warns for itself

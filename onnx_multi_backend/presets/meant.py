@@ -34,7 +34,8 @@ def in_place_of_preset(name: str, known: Iterable[str]) -> str:
     if devices.CPU.knows(name) or devices.CUDA.knows(name):
         return f" It is a device: pass {option_words.given('device', name)}."
     if devices.OPENVINO.knows(name):
-        return f" It is a device of OpenVINO: pass {option_words.given('device', f'OPENVINO:{name.upper()}')}."
+        own = option_words.given("preset", "Openvino"), option_words.given("device", name)
+        return f" It is a device of OpenVINO: pass {' and '.join(own)}."
     return devices.similar(name, known)
 
 

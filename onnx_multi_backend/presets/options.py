@@ -212,6 +212,7 @@ def settle(
     for option in known.values():
         if option.name not in settled:
             if option.default is REQUIRED:
-                raise OptionError(f"{preset} needs the option {option.name!r}: {option.doc}.")
+                value = option_words.Placeholder("VALUE")
+                raise OptionError(f"{preset} needs {option_words.given(option.name, value)}: {option.doc}.")
             settled[option.name] = option.check(option.name, option.default)
     return settled

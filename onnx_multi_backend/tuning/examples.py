@@ -83,7 +83,7 @@ def examples_of(
     if inputs:
         if shapes:
             raise OptionError(
-                f"{option_words.named('shapes')} : shapes of inputs that are drawn at random. Leave them out beside inputs."
+                f"{option_words.named('shapes')}: these are of inputs that are drawn at random. Leave them out beside inputs."
             )
         return Examples(inputs, random=False, signature=made)
     sizes = random_inputs.sizes_of(shapes or {}, made.inputs)

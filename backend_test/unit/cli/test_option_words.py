@@ -31,6 +31,8 @@ def test_a_value_of_an_option(cli: Cli, relu: Path) -> None:
     run = ("run", relu, "--random", "--preset", "OrtCpu", "--option")
     assert cli(*run, "adapt=no").error() == "adapt is true or false; 'no' was given."
     assert "needs --option isolate=true" in cli(*run, "time_limit=5").error()
+    table = cli("run", relu, "--random", "--preset", "OrtTensorrtInt8").error()
+    assert table.startswith("OrtTensorrtInt8 needs --option calibration_table=VALUE: a path")
     assert "With null the engine chooses" in cli(*run, "intra_op_num_threads=0").error()
     assert (
         """for example --option 'input_shapes={"x": [1, 3, 224, 224]}'"""
