@@ -3,36 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.constant_values import of_tensor
 from onnx_multi_backend.adapt.inference import infer
-from onnx_multi_backend.adapt.operation import Made
+from onnx_multi_backend.adapt.leaving import Leaving
 from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import subgraphs
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
-_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
-_HALF = frozenset({_T.INT32, _T.UINT32})
+_LONG = frozenset({_T.INT64, _T.UINT64})
 
-#: Operators that only move elements or count them, or whose low 32 bits depend on the low 32 bits of what they read alone.
-_KEEPS_BITS = frozenset(
-    {
-        *("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice", "Squeeze", "Unsqueeze"),
-        *("Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Compress", "Split", "Dropout", "Concat"),
-        *("Where", "Add", "Sub", "Mul", "Equal", "Trilu", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"),
-        *("BitCast", "If", "Shape", "Size", "SequenceConstruct", "SequenceLength"),
-    }
-)
-
-#: A bound of fewer bits comes from products of what is not known, and is not held to.
-_FEWEST_BITS = 5
+#: The bits of a bound that is held to whatever it comes from. Fewer may come from what sizes are assumed to be.
+_FEWEST_BITS = 6
+#: A bound of fewer bits is no power of two: it is as wide as it may be.
+_COARSE_BITS = 10
 
 #: Operators whose results depend on how many elements they sum.
 _COUNTED = frozenset(
@@ -41,10 +31,6 @@ _COUNTED = frozenset(
         *("ScatterElements", "ScatterND"),
     }
 )
-
-
-#: Its squares may leave int32 where neither the elements nor the result do.
-ROOT = "ReduceL2"
 
 
 class Bound(NamedTuple):
@@ -86,50 +72,6 @@ class Bounds(NamedTuple):
     wrapped: list[NodeProto]
 
 
-class Leaving:
-    """Notes the nodes whose results leave int32, or that read an unsigned value beyond it, and the inputs that these are computed from."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[NodeProto, frozenset[str]]] = []
-        self.wrapped: list[NodeProto] = []
-
-    def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
-        """Look at a node of any domain."""
-        whole = made.whole
-        if canonical(node.domain) or reads_product(node, operands):
-            return
-        if (
-            whole is not None
-            and (whole.elem_type in (_T.INT64, _T.UINT64) or (node.op_type == ROOT and whole.elem_type == _T.INT32))
-            and whole.sources
-            and whole.low is not None
-            and not whole.in_int32
-        ):
-            self.found.append((node, whole.sources))
-        elif not _keeps_bits(node, operands):
-            for value in operands:
-                outside = value.elem_type in _UNSIGNED and value.low is not None and not value.within(0, _INT32[1])
-                if outside and value.sources:
-                    self.found.append((node, value.sources))
-                    if value.low is not None and value.low < 0:
-                        self.wrapped.append(node)
-
-
-def reads_product(node: NodeProto, operands: list[Value]) -> bool:
-    """Whether it is the product of an input's own elements, which each run can be asked for."""
-    return node.op_type in ("CumProd", "ReduceProd") and bool(operands) and operands[0].sources == {node.input[0]}
-
-
-def _keeps_bits(node: NodeProto, operands: list[Value]) -> bool:
-    """Whether the low 32 bits of a result depend on those of what the node reads alone."""
-    if node.op_type == "BitShift":
-        return any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
-    if node.op_type == "Cast":
-        kept = WIDE | _HALF if operands[0].elem_type == _T.UINT64 else _HALF
-        return any(a.name == "to" and a.i in kept for a in node.attribute)
-    return node.op_type in _KEEPS_BITS
-
-
 def largest(kind: int) -> Value:
     """What of an input's type the engine can be given."""
     low, high = LIMITS[kind]
@@ -156,45 +98,108 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
     leaving : Leaving
         Of the model with the `largest` inputs.
     """
-    limits = {name: largest(kind) for name, kind in wide.items()}
-    lowered: set[str] = set()
-    overflows: list[NodeProto] = []
-    wrapped: list[NodeProto] = []
-    counts: Callable[[NodeProto], int | None] | None = None
-    for bits in range(31, -1, -1):
-        if bits < 31:
-            leaving = _leaving(model.graph, limits, counts)
-        if not leaving.found:
-            break
-        if counts is None and any(node.op_type in _COUNTED for node, _ in leaving.found):
-            counts = _counter(model)
-            leaving = _leaving(model.graph, limits, counts)
-        if bits == _FEWEST_BITS:
-            wrapped = leaving.wrapped
-        lowered |= {name for _, sources in leaving.found for name in sources}
-        for name in lowered:
-            limits[name] = Value(wide[name], 0 if wide[name] in _UNSIGNED else -(2**bits) + 1, 2**bits - 1)
-    else:
-        overflows = [node for node, _ in _leaving(model.graph, limits, counts).found]
-    if not overflows and bits < _FEWEST_BITS:  # sizes that multiply sizes: so narrow a bound would refuse right runs
-        limits.update({name: largest(wide[name]) for name in lowered})
-        lowered = set()
-    found: dict[str, Bound] = {}
-    for name, kind in wide.items():
-        value = limits[name]
-        if value.low is None or value.high is None or (kind in _HALF and name not in lowered):
-            continue
-        why = ", beyond which a result computed from this input overflows" if name in lowered else ""
-        found[name] = Bound(int(value.low), int(value.high), why, 32 if kind in _HALF else 64)
-    return Bounds(found, overflows, wrapped)
+    search = _Search(model, wide)
+    few = search.lower(leaving, range(31, _FEWEST_BITS - 1, -1)).sources
+    search.widen(search.lowered - few)
+    if not few:
+        return Bounds(search.bounds(), [], [])
+    search.assuming = False  # else sizes that multiply sizes would refuse right runs
+    search.limits.update({name: largest(wide[name]) for name in few})
+    many = search.lower(search.look(), range(31, _FEWEST_BITS - 1, -1))
+    none = search.lower(many, range(_FEWEST_BITS - 1, -1, -1))
+    search.widen(few)
+    useless = {name for name in few if not search.is_useful(name)}
+    wrapped = [node for node, sources in many.wrapped if not useless.isdisjoint(sources)]
+    return Bounds(search.bounds(), [node for node, _ in none.found], wrapped)
 
 
-def _leaving(
-    graph: GraphProto, limits: Mapping[str, Value], counts: Callable[[NodeProto], int | None] | None
-) -> Leaving:
-    look = Leaving()
-    ranges(graph, inputs=as_inputs(graph, limits), visit=look, count=counts or (lambda node: None))
-    return look
+class _Search:
+    """The limits of inputs, while they are searched for.
+
+    Attributes
+    ----------
+    limits : dict of str to Value
+    assuming : bool
+        Whether sizes and the numbers of elements of a sum are taken for what they may be, else for the least.
+    """
+
+    def __init__(self, model: ModelProto, wide: Mapping[str, int]) -> None:
+        self.limits = {name: largest(kind) for name, kind in wide.items()}
+        self.assuming = True
+        self._model, self._wide = model, wide
+        self._counts: Callable[[NodeProto], int | None] | None = None
+
+    @property
+    def lowered(self) -> set[str]:
+        """The inputs that are not given all that their type holds."""
+        return {name for name, kind in self._wide.items() if self.limits[name] != largest(kind)}
+
+    def look(self) -> Leaving:
+        """What leaves int32 within the limits."""
+        look = Leaving(assuming=self.assuming)
+        ranges(self._model.graph, inputs=as_inputs(self._model.graph, self.limits), visit=look, count=self._count)
+        return look
+
+    def _count(self, node: NodeProto) -> int | None:
+        known = self._counts(node) if self._counts is not None else None
+        return 1 if known is None and not self.assuming else known
+
+    def lower(self, leaving: Leaving, steps: Iterable[int]) -> Leaving:
+        """Lower the limits of the inputs that results beyond int32 are computed from, to one number of bits after another."""
+        for bits in steps:
+            if self._counts is None and any(node.op_type in _COUNTED for node, _ in leaving.found):
+                self._counts = _counter(self._model)
+                leaving = self.look()
+            if not leaving.found:
+                break
+            for name in leaving.sources:
+                self._lower(name, 2**bits - 1)
+            leaving = self.look()
+        return leaving
+
+    def _lower(self, name: str, most: int) -> None:
+        value = self.limits[name]
+        self.limits[name] = value._replace(low=max(value.low or 0, -most), high=min(value.high or 0, most))
+
+    def widen(self, names: Iterable[str]) -> None:
+        """Widen limits of few bits, at each end as far as it goes."""
+        for name in names:
+            if self.limits[name].within(1 - 2**_COARSE_BITS, 2**_COARSE_BITS - 1):
+                self._widen(name, "high")
+                self._widen(name, "low")
+
+    def _widen(self, name: str, end: str) -> None:
+        right, wrong = getattr(self.limits[name], end), getattr(largest(self._wide[name]), end)
+        tried = wrong
+        while tried != right:
+            self.limits[name] = self.limits[name]._replace(**{end: tried})
+            if name in self.look().sources:
+                wrong = tried
+            else:
+                right = tried
+            tried = right + int((wrong - right) / 2)
+        self.limits[name] = self.limits[name]._replace(**{end: right})
+
+    def is_useful(self, name: str) -> bool:
+        """Whether more than a handful of numbers are left."""
+        value = self.limits[name]
+        return int((value.high or 0) - (value.low or 0)) >= (1 << _FEWEST_BITS - 1) - 1
+
+    def bounds(self) -> dict[str, Bound]:
+        """The limits, where they are not those of an input's type anyway."""
+        found: dict[str, Bound] = {}
+        for name, kind in self._wide.items():
+            value, lowered = self.limits[name], name in self.lowered
+            if value.low is None or value.high is None or (kind not in _LONG and not lowered):
+                continue
+            why = ", beyond which a result computed from this input overflows" if lowered else ""
+            found[name] = Bound(int(value.low), int(value.high), why, _bits(kind))
+        return found
+
+
+def _bits(kind: int) -> int:
+    low, high = LIMITS[kind]
+    return (high - low).bit_length()
 
 
 def _counter(model: ModelProto) -> Callable[[NodeProto], int | None]:

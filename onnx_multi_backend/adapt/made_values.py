@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.values import (
     LIMITS,
     SHIFT_LEFT,
     SHIFT_RIGHT,
+    WIDE_UNSIGNED,
     Value,
     arithmetic,
     bare,
@@ -53,13 +54,12 @@ _UNARY = frozenset({"ReduceSum", "CumProd", "CumSum", "ReduceSumSquare", "Reduce
 _ELEMENTWISE = frozenset({"Neg", "Abs", "Relu", "Floor", "Ceil", "Round"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"})
 
-_WIDE_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
-
 #: The largest amount of a BitShift whose result is told, and the largest exponent.
 _FURTHEST = 31
 _LARGEST_EXPONENT = 64
 
 _NOTHING = Value()
+_INT32 = LIMITS[_T.INT32]
 
 
 #: None where an operator's schema says all there is.
@@ -113,6 +113,11 @@ def _cast(done: Operation) -> Made:
     x, limits = done.operands[0], LIMITS.get(elem_type)
     if elem_type == _T.BOOL:
         return Made([BOOL])
+    if elem_type in WIDE_UNSIGNED and x.elem_type in LIMITS and x.low is None:
+        return Made([bare(elem_type)._replace(sources=x.sources, assumed=x.assumed, wrapped=_may_be_negative(x))])
+    if elem_type in WIDE_UNSIGNED and x.elem_type in LIMITS and x.below_0:
+        low, high = (min(max(v or 0, _INT32[0]), _INT32[1]) for v in (x.low, x.high))
+        return Made([x._replace(elem_type=elem_type, low=low, high=high)])
     if limits is None or x.low is None or x.within(*limits):
         if x.low is None and limits is not None:
             return Made([unknown(elem_type)._replace(sources=x.sources, assumed=x.assumed)])
@@ -120,6 +125,10 @@ def _cast(done: Operation) -> Made:
             return Made([bare(elem_type)])
         return Made([x._replace(elem_type=elem_type)])
     return Made([of_type(elem_type)._replace(sources=x.sources, assumed=x.assumed)])
+
+
+def _may_be_negative(x: Value) -> bool:
+    return x.wrapped or LIMITS[x.elem_type][0] < 0
 
 
 def _moved(done: Operation) -> Made | None:
@@ -153,14 +162,19 @@ def _bitwise(done: Operation) -> Made | None:
         high = min(v.high for v in masks if v.high is not None)
         sources = frozenset().union(*(v.sources for v in operands))
         return Made([Value(operands[0].elem_type, 0, high, sources)])
-    return Made([_of_bits(operands)]) if all(v.low is not None for v in operands) else None
+    if all(v.low is not None for v in operands):
+        return Made([_of_bits(operands)])
+    kind, negative = operands[0].elem_type, [v.below_0 for v in operands]
+    if kind not in WIDE_UNSIGNED or not {"BitwiseNot": True, "BitwiseAnd": all(negative)}.get(done.kind, any(negative)):
+        return None
+    return Made([Value(kind, sources=frozenset().union(*(v.sources for v in operands)), wrapped=True)])
 
 
 def _of_bits(operands: list[Value]) -> Value:
     """As many bits as the widest operand has; of wide unsigned types `BitwiseNot` gives -1 - x, as a difference that leaves the type."""
     whole = union(operands)
     low, high = int(whole.low or 0), int(whole.high or 0)
-    if len(operands) < 2 and whole.elem_type in _WIDE_UNSIGNED:
+    if len(operands) < 2 and whole.elem_type in WIDE_UNSIGNED:
         return whole._replace(low=-1 - high, high=-1 - low)
     bits = max((-low - 1).bit_length() if low < 0 else 0, high.bit_length() if high > 0 else 0)
     negative = low < 0 or len(operands) < 2
@@ -187,9 +201,11 @@ def _clipped(done: Operation) -> Made | None:
 
 def _shifted(done: Operation) -> Made | None:
     operands = done.operands
-    if len(operands) != 2 or operands[1].sources or not operands[1].within(0, _FURTHEST):
-        return None
     to_the_left = any(a.name == "direction" and a.s == b"LEFT" for a in done.node.attribute)
+    if len(operands) != 2 or operands[1].sources or not operands[1].within(0, _FURTHEST):
+        if to_the_left and operands[0].elem_type == _T.UINT32:  # whose highest bit is the sign of an int32
+            return Made([Value(_T.UINT32, sources=frozenset().union(*(v.sources for v in operands)), wrapped=True)])
+        return None
     whole = arithmetic(SHIFT_LEFT if to_the_left else SHIFT_RIGHT, operands)
     return Made([_limited(whole)], whole)
 
@@ -199,7 +215,7 @@ def _computed(done: Operation) -> Made | None:
     if not operands:
         return None
     first = operands[0]
-    if first is bare(first.elem_type) and all(v is first for v in operands):
+    if first is bare(first.elem_type) and all(v is first for v in operands) and done.kind != "Sub":
         return Made([first], first)
     whole = arithmetic(done.kind, operands, done.summed(done.node))
     return Made([_limited(whole)], whole)
@@ -260,7 +276,7 @@ def _limited(value: Value) -> Value:
     limits = LIMITS.get(value.elem_type)
     if limits is None or value.low is None or value.within(*limits):
         return value
-    if value.elem_type in _WIDE_UNSIGNED and value.within(LIMITS[_T.INT64][0], limits[1]):
+    if value.elem_type in WIDE_UNSIGNED and value.within(LIMITS[_T.INT64][0], limits[1]):
         return value  # below 0: `bounds` asks who reads it
     return value._replace(low=limits[0], high=limits[1])
 

@@ -28,8 +28,13 @@ LIMITS: dict[int, tuple[int, int]] = {
     _T.UINT64: (0, 2**64 - 1),
 }
 
+#: The unsigned types whose differences an engine keeps in int32.
+WIDE_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
+
 #: BitShift in its two directions, as `arithmetic` knows them.
 SHIFT_LEFT, SHIFT_RIGHT = "BitShift LEFT", "BitShift RIGHT"
+
+_QUOTIENT = "Div of unsigned numbers"
 
 #: What a size is taken for where it multiplies an input, and how many elements are summed where that is not known.
 _SIZE = 2**12
@@ -49,6 +54,8 @@ class Value(NamedTuple):
         The graph inputs of a wide integer type that the elements are computed from.
     assumed : bool
         The bounds rest on what sizes tensors have.
+    wrapped : bool
+        Nothing is known of the elements, but that they are unsigned and may have wrapped around below 0.
     """
 
     elem_type: int = 0
@@ -56,6 +63,7 @@ class Value(NamedTuple):
     high: float | None = None
     sources: frozenset[str] = frozenset()
     assumed: bool = False
+    wrapped: bool = False
 
     def within(self, low: float, high: float) -> bool:
         """Whether the elements are known to lie between two numbers."""
@@ -71,9 +79,14 @@ class Value(NamedTuple):
         """Whether an int32 holds every element."""
         return self.within(*LIMITS[_T.INT32])
 
+    @property
+    def below_0(self) -> bool:
+        """Whether there may be negative elements; of an unsigned type they have wrapped around."""
+        return self.wrapped or (self.low is not None and self.low < 0)
+
 
 #: Sizes of tensors, and indices into them.
-INDEX = Value(_T.INT64, -1, SMALL, assumed=True)
+INDEX = Value(_T.INT64, 0, SMALL, assumed=True)
 BOOL = Value(_T.BOOL, 0, 1)
 
 
@@ -89,6 +102,11 @@ def of_type(elem_type: int) -> Value:
     return Value(elem_type, *LIMITS[elem_type]) if elem_type in LIMITS else bare(elem_type)
 
 
+def may_have_wrapped(value: Value) -> bool:
+    """Whether a value may be an unsigned number that has wrapped around below 0."""
+    return value.elem_type in WIDE_UNSIGNED and value.below_0
+
+
 def union(values: Iterable[Value]) -> Value:
     """Elements of several tensors."""
     first, *others = values
@@ -102,6 +120,7 @@ def union(values: Iterable[Value]) -> Value:
             max(first.high, other.high) if known else None,  # type: ignore[type-var]
             first.sources | other.sources,
             first.assumed or other.assumed,
+            not known and first.elem_type in WIDE_UNSIGNED and (first.below_0 or other.below_0),
         )
     return first
 
@@ -121,7 +140,10 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
         assumed = assumed or v.assumed
         known = known and v.low is not None and v.high is not None
     if not known:
-        return Value(a.elem_type, sources=sources, assumed=assumed) if sources or assumed else bare(a.elem_type)
+        wrapped = a.elem_type in WIDE_UNSIGNED and (op_type == "Sub" or any(v.below_0 for v in operands))
+        if sources or assumed or wrapped:
+            return Value(a.elem_type, sources=sources, assumed=assumed, wrapped=wrapped)
+        return bare(a.elem_type)
     bounds = [(v.low, v.high) for v in operands]
     if sources:  # an input that is added to a size, or multiplied by one
         cap = _SIZE if op_type in ("Mul", "MatMul", "Gemm") else SMALL
@@ -129,6 +151,8 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
             (max(low, -cap), min(high, cap)) if v.assumed and not v.sources else (low, high)  # type: ignore[type-var]
             for v, (low, high) in zip(operands, bounds, strict=True)
         ]
+    if op_type == "Div" and a.elem_type in WIDE_UNSIGNED:
+        op_type = _QUOTIENT
     low, high = _bounds(op_type, bounds, _COUNT if count is None else count)  # type: ignore[arg-type]
     return Value(a.elem_type, low, high, sources, assumed)
 
@@ -152,7 +176,7 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
             op_type
         )
         if most is None:
-            most = 2.0**64 if largest > 1 else largest
+            most = 2.0**64 if largest > 1 and count > 1 else largest
         return (-most if op_type in ("CumProd", "ReduceProd") and low < 0 else 0), most
     for other_low, other_high in operands[1:]:
         if op_type in (SHIFT_LEFT, SHIFT_RIGHT):
@@ -166,7 +190,9 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
             low, high = min(products), max(products)
             if op_type != "Mul":
                 low, high = min(low * count, low), max(high * count, high)
-        elif op_type == "Div":
+        elif op_type == _QUOTIENT and low >= 0 and other_low > 0:
+            low, high = low // other_high, high // other_low
+        elif op_type in ("Div", _QUOTIENT):
             if other_low <= 0 <= other_high:
                 low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
             else:

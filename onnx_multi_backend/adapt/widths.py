@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
-from onnx_multi_backend.adapt.bounds import ROOT, Bound, Leaving, as_inputs, find_bounds, largest, reads_product
+from onnx_multi_backend.adapt.bounds import Bound, as_inputs, find_bounds, largest
 from onnx_multi_backend.adapt.constant_reductions import (
     axes_given,
     constants_of,
@@ -17,12 +17,14 @@ from onnx_multi_backend.adapt.constant_reductions import (
     may_leave_int32,
     reduces_nothing,
 )
+from onnx_multi_backend.adapt.hints import read_hint
+from onnx_multi_backend.adapt.leaving import ROOT, Leaving, reads_product
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.shift_bounds import Shift, held_to_shifts, is_shift
 from onnx_multi_backend.adapt.single_node import infer, reads
 from onnx_multi_backend.adapt.study import Concern, Study
-from onnx_multi_backend.adapt.values import Value
+from onnx_multi_backend.adapt.values import LIMITS, Value, may_have_wrapped
 from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 from onnx_multi_backend.models.inlining import inlined
 
@@ -56,9 +58,7 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
 
         found.values = ranges(graph, visit=doubt)
         return found
-    wide = {v.name: kind for v in graph.input if (kind := v.type.tensor_type.elem_type) in WIDE or kind == _INT32}
-    if _INT32 in wide.values() and not any(node.op_type == ROOT for node in nodes_in(graph.node)):
-        wide = {name: kind for name, kind in wide.items() if kind != _INT32}
+    wide = _counted(graph)
     for tensor in graph.initializer if wide else ():
         wide.pop(tensor.name, None)
     if wide and exact_in_float:
@@ -74,10 +74,13 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
             found.uncertain = True
         if may_leave_int32(node, operands, made):
             computed_ahead.append(node)
-        double = computed = False
+        double = computed = wrapped = False
         for value in operands:
             double = double or value.elem_type == _DOUBLE
             computed = computed or bool(value.sources)
+            wrapped = wrapped or may_have_wrapped(value)
+        if wrapped and not computed:
+            leaving(node, operands, made)
         if computed:
             if is_shift(node, operands):
                 shifts.append((node, operands))
@@ -102,15 +105,33 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         Concern(node, f"its constant {name!r} is beyond what int32 holds")
         for node, name in readers_of_constants_beyond(graph, {})
     ]
+    wrapped = [node for node, sources in leaving.wrapped if not sources]
     if wide:
         bounds = find_bounds(model, wide, leaving)
         found.bounds = held_to_shifts(bounds.of_inputs, shifts)
         _hold_products(found.bounds, graph, products)
-        found.overflows = [Concern(node, _WRAPS) for node in bounds.wrapped]
-        found.overflows += [Concern(node, _LEAVES) for node in bounds.overflows if node not in bounds.wrapped]
+        wrapped += [node for node in bounds.wrapped if node not in wrapped]
+        found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows if node not in wrapped]
+    found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
     constants = constants_of(graph) if computed_ahead else {}
     found.overflows += [Concern(node, _LEAVES) for node in computed_ahead if leaves_int32(node, constants)]
     return found
+
+
+def _counted(graph: GraphProto) -> dict[str, int]:
+    """The types of the inputs from which an engine may compute what int32 does not hold."""
+    kinds = {v.name: v.type.tensor_type.elem_type for v in graph.input if read_hint(v) is None}
+    others = {kind for kind in kinds.values() if kind in LIMITS and kind not in WIDE | {TensorProto.BOOL}}
+    if others and not any(_widens(node) for node in nodes_in(graph.node)):
+        others = others & {_INT32} if any(node.op_type == ROOT for node in nodes_in(graph.node)) else set()
+    return {name: kind for name, kind in kinds.items() if kind in WIDE or kind in others}
+
+
+def _widens(node: NodeProto) -> bool:
+    """Whether a node may make wide integers of others."""
+    return node.op_type == "CastLike" or (
+        node.op_type == "Cast" and any(a.name == "to" and a.i in WIDE for a in node.attribute)
+    )
 
 
 def _hold_products(bounds: dict[str, Bound], graph: GraphProto, nodes: list[NodeProto]) -> None:

@@ -32,7 +32,7 @@ class Check:
     def __init__(self, name: str, bound: Bound, label: str) -> None:
         self._name, self._bound, self._label = name, bound, label
         self._low, self._high = bound.low, bound.high
-        self._unsigned = np.dtype(np.uint32 if bound.bits == 32 else np.uint64)
+        self._unsigned = np.dtype(f"uint{bound.bits}")
 
     def __call__(self, value: Any) -> None:
         """Check one input."""
@@ -70,7 +70,7 @@ class Check:
         index = tuple(int(i) for i in beyond[0])
         raise InputError(
             f"{self._label}, input {self._name!r}: element {list(index)} is {array[index]}, and the engine, which computes "
-            f"{array.dtype} in int32, gives correct results only for values from {self._low} to {self._high}{self._bound.why}. Pass "
+            f"{array.dtype if array.dtype.itemsize > 2 and array.dtype != np.int32 else 'int64'} in int32, gives correct results only for values from {self._low} to {self._high}{self._bound.why}. Pass "
             "smaller numbers, or choose an ONNX Runtime preset."
         )
 
