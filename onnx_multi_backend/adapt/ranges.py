@@ -11,13 +11,15 @@ import onnx
 from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.constant_values import of_tensor
+from onnx_multi_backend.adapt.differences import Differences
 from onnx_multi_backend.adapt.hints import read_hint
 from onnx_multi_backend.adapt.made_values import made_by
 from onnx_multi_backend.adapt.operation import Counts, Made, Operation, Values, unknown
-from onnx_multi_backend.adapt.values import Value, of_type
+from onnx_multi_backend.adapt.values import Value, may_have_wrapped, of_type
 from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical
 
 _NOTHING = Value()
+_CHOSEN = frozenset({"Sub", "Where"})
 
 #: A graph keeps its id as long as it is held.
 Nested = dict[int, tuple[GraphProto, Values]]
@@ -70,7 +72,7 @@ def ranges(
         name = tensor.name
         if name not in given:
             values[name] = of_tensor(tensor)
-    get, declared = values.get, None
+    get, declared, differences = values.get, None, None
     for node in graph.node:
         operator, names, domain = node.op_type, list(node.input), canonical(node.domain)
         read = [get(name, _NOTHING) if name else _NOTHING for name in names]
@@ -90,6 +92,9 @@ def ranges(
             made = Made([unknown(kind) if kind else _NOTHING for kind in types])
         else:
             made = made_by(Operation(node, operator, read, operands, bodies, count))
+            if operator in _CHOSEN and may_have_wrapped(made.values[0]):
+                differences = differences or Differences(graph, values)
+                made = differences.corrected(node, made)
         for name, value in zip(node.output, made.values, strict=False):
             if name:
                 values[name] = value

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that OpenVINO computes in int32: a result beyond it is refused, however little of its inputs is left, and no other is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from onnx_multi_backend import OpenvinoBackend
+from onnx_multi_backend.errors import InputError, UnsupportedModelError
+
+Array = np.ndarray[Any, Any]
+
+
+def _model(kind: str, body: str, result: str = "", inputs: str = "") -> onnx.ModelProto:
+    """A model of an input x, or of these, and of a body that makes y."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g ({inputs or f"{kind}[n] x"}) => ({result or kind}[n] y) {{ {body} }}'
+    )
+
+
+def _right(model: onnx.ModelProto, feeds: dict[str, Array]) -> Array:
+    return np.asarray(ReferenceEvaluator(model).run(None, feeds)[0])
+
+
+def _check(model: onnx.ModelProto, right: list[Array], refused: list[Array]) -> None:
+    prepared = OpenvinoBackend.prepare(model)
+    for x in right:
+        np.testing.assert_array_equal(prepared.run([x])[0], _right(model, {"x": x}))
+    for x in refused:
+        with pytest.raises(InputError, match="gives correct results only for"):
+            prepared.run([x])
+
+
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        ("c = Constant <value_int = 40000000> () y = Mul (x, c)", 53),
+        ("c = Constant <value_int = 1500000000> () y = Mul (c, x)", 1),
+        ("c = Constant <value_int = 8> () y = Pow (x, c)", 14),
+        ("c = Constant <value_int = 30000> () a = Mul (x, c) b = Mul (a, c) y = Sub (b, x)", 2),
+        ("a = Mul (x, x) b = Mul (a, a) c = Mul (b, b) y = Mul (c, x)", 10),
+    ],
+)
+def test_an_input_of_which_few_numbers_are_left_is_held_to_them(body: str, most: int) -> None:
+    _check(_model("int64", body), [np.array([most, -most, 0])], [np.array([0, most + 1]), np.array([60])])
+
+
+def test_a_bound_of_one_input_is_none_of_another() -> None:
+    inputs = "int64[n] x, int64[n] z"
+    model = _model(
+        "int64", "c = Constant <value_int = 40000000> () a = Mul (x, c) b = Add (z, z) y = Max (a, b)", inputs=inputs
+    )
+    given = [np.array([53]), np.array([2**29])]
+    np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run(given)[0], [2120000000])
+
+
+def test_a_product_of_sizes_leaves_an_input_what_no_size_takes() -> None:
+    """Each size may be 4,096: four of them would leave an input nothing, where they are 2 here."""
+    body = "s = Shape (x) a = Mul (x, s) b = Mul (a, s) c = Mul (b, s) y = Mul (c, s)"
+    _check(_model("int64", body), [np.array([3, 100000])], [])
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32"])
+def test_narrower_inputs_are_held_to_what_becomes_of_them_in_64_bits(kind: str) -> None:
+    model = _model(kind, "c = Constant <value_int = 40000000> () a = Cast <to = 7> (x) y = Mul (a, c)", "int64")
+    _check(model, [np.array([53, 0, 7], kind)], [np.array([54, 0], kind)])
+
+
+@pytest.mark.parametrize("to", ["UINT32", "UINT64"])
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
+def test_signed_inputs_that_become_unsigned_may_not_be_negative_where_that_is_another_number(
+    kind: str, to: str
+) -> None:
+    body = f"a = Cast <to = {onnx.TensorProto.DataType.Value(to)}> (x) y = Max (a, a, a)"
+    largest = min(np.iinfo(kind).max, 2**31 - 1)
+    model = _model(kind, body, to.lower())
+    _check(model, [np.array([0, 5, largest], kind)], [np.array([1, -3], kind)])
+
+
+_UNSIGNED = pytest.mark.parametrize("kind", ["uint32", "uint64"])
+_TYPES = {"uint32": 12, "uint64": 13}
+_READERS = ["Div (v, v)", "Mod (v, v)", "Max (v, v, v)", "Less (v, one)", "Cast <to = 1> (v)"]
+
+
+def _made(kind: str, first: str, reader: str, given: str) -> onnx.ModelProto:
+    result = {"Less": "bool", "Cast": "float"}.get(reader.partition(" ")[0], kind)
+    constants = (
+        f"i = Constant <value_int = 1> () one = Cast <to = {_TYPES[kind]}> (i) "
+        f"h = Constant <value_int = 100> () more = Cast <to = {_TYPES[kind]}> (h)"
+    )
+    return _model(kind, f"{constants} {first} y = {reader}", result, given)
+
+
+@_UNSIGNED
+@pytest.mark.parametrize("reader", _READERS)
+@pytest.mark.parametrize(
+    "first",
+    [
+        "a = Cast <to = KIND> (f) v = BitwiseNot (a)",
+        "a = Cast <to = KIND> (f) v = Sub (a, one)",
+        "a = Cast <to = KIND> (f) b = BitwiseNot (a) v = Add (a, b)",
+        "a = Cast <to = KIND> (f) b = BitwiseNot (a) c = Concat <axis = 0> (a, b) v = Slice (c, start, end)",
+        "a = Cast <to = KIND> (f) b = BitwiseNot (a) v = BitwiseOr (b, a)",
+        "s = Shape (f) a = Cast <to = KIND> (s) v = Sub (a, more)",
+        "s = Shape (f) b = Sub (s, h) v = Cast <to = KIND> (b)",
+    ],
+)
+def test_unsigned_numbers_made_of_floats_and_sizes_that_may_wrap_around_are_refused(
+    kind: str, reader: str, first: str
+) -> None:
+    first = first.replace("KIND", str(_TYPES[kind]))
+    if "Slice" in first:
+        first = f"start = Constant <value_ints = [0]> () end = Constant <value_ints = [2]> () {first}"
+    with pytest.raises(UnsupportedModelError, match="wrapped around below 0"):
+        OpenvinoBackend.prepare(_made(kind, first, reader, "float[n] f"))
+
+
+@_UNSIGNED
+@pytest.mark.parametrize("reader", _READERS)
+@pytest.mark.parametrize(
+    "first",
+    [
+        "a = Cast <to = KIND> (f) v = Add (a, one)",
+        "a = Cast <to = KIND> (f) b = BitwiseNot (a) v = BitwiseAnd (b, more)",
+        "s = Shape (f) a = Cast <to = KIND> (s) v = Add (a, more)",
+        "s = Shape (f) a = Cast <to = KIND> (s) v = Sub (more, one)",
+    ],
+)
+def test_unsigned_numbers_made_of_floats_and_sizes_that_do_not_wrap_around_run(
+    kind: str, reader: str, first: str
+) -> None:
+    model = _made(kind, first.replace("KIND", str(_TYPES[kind])), reader, "float[n] f")
+    x = np.float32([0])
+    np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], _right(model, {"f": x}))
+
+
+@_UNSIGNED
+@pytest.mark.parametrize("reader", ["Div (v, more)", "Mod (v, more)", "Less (v, more)", "Cast <to = 1> (v)"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "p = Max (a, b) q = Min (a, b) v = Sub (p, q)",
+        "p = Max (a, b) v = Sub (p, b)",
+        "p = Min (b, a, one) v = Sub (a, p)",
+        "p = Div (a, more) q = Mul (more, p) v = Sub (a, q)",
+        "p = Mod (a, more) v = Sub (a, p)",
+        "p = BitwiseAnd (b, a) v = Sub (a, p)",
+        "p = BitwiseOr (b, a) v = Sub (p, a)",
+        "p = ReduceMin (a) v = Sub (a, p)",
+        "p = ReduceMax (a) v = Sub (p, a)",
+        "c = Greater (a, b) p = Sub (a, b) q = Sub (b, a) v = Where (c, p, q)",
+        "c = LessOrEqual (a, b) p = Sub (b, a) v = Where (c, p, one)",
+        "p = Identity (a) q = Div (p, more) r = Sub (a, q) v = Sub (a, r)",
+    ],
+)
+def test_differences_that_are_never_below_0_run(kind: str, reader: str, first: str) -> None:
+    model = _made(kind, first, reader, f"{kind}[n] a, {kind}[n] b")
+    a, b = np.array([0, 1, 5, 99, 2**31 - 1, 2**31 - 1], kind), np.array([7, 1, 2**31 - 1, 3, 0, 2**31 - 2], kind)
+    prepared = OpenvinoBackend.prepare(model)
+    for given in ((a, b), (b, a)):
+        np.testing.assert_array_equal(prepared.run(list(given))[0], _right(model, dict(zip("ab", given, strict=True))))
+
+
+@_UNSIGNED
+@pytest.mark.parametrize(
+    "first",
+    [
+        "p = Max (a, one) q = Min (b, one) r = Max (q, b) v = Sub (p, r)",
+        "p = ReduceMin <keepdims = 0> (a) q = Unsqueeze (p, axis) v = Sub (b, q)",
+        "p = Div (a, one) q = Mul (more, p) v = Sub (a, q)",
+        "p = BitwiseNot (a) q = BitwiseAnd (p, one) v = Sub (p, q)",
+        "c = Greater (a, b) p = Sub (b, a) q = Sub (a, b) v = Where (c, p, q)",
+        "c = Greater (a, more) p = Sub (a, b) v = Where (c, p, one)",
+    ],
+)
+def test_differences_that_may_be_below_0_are_refused(kind: str, first: str) -> None:
+    first = f"axis = Constant <value_ints = [0]> () {first}"
+    with pytest.raises(UnsupportedModelError, match="wrapped around below 0"):
+        OpenvinoBackend.prepare(_made(kind, first, "Div (v, more)", f"{kind}[n] a, {kind}[n] b"))
+
+
+@_UNSIGNED
+def test_a_number_that_is_subtracted_from_a_constant_is_held_to_that(kind: str) -> None:
+    body = f"c = Constant <value_int = 100> () d = Cast <to = {_TYPES[kind]}> (c) a = Sub (d, x) y = Max (a, a, a)"
+    _check(_model(kind, body), [np.array([0, 63, 100], kind)], [np.array([101], kind)])
+
+
+def test_bits_of_uint32_that_are_shifted_into_the_sign_of_an_int32_are_not_divided() -> None:
+    inputs = "uint32[n] x, uint32[n] b"
+    model = _model("uint32", 'a = BitShift <direction = "LEFT"> (x, b) y = Div (a, x)', inputs=inputs)
+    with pytest.raises(UnsupportedModelError, match="wrapped around below 0"):
+        OpenvinoBackend.prepare(model)
