@@ -28,6 +28,8 @@ LIMITS: dict[int, tuple[int, int]] = {
     _T.UINT64: (0, 2**64 - 1),
 }
 
+_RANGES = frozenset(LIMITS.values())
+
 #: The unsigned types whose differences an engine keeps in int32.
 WIDE_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
 
@@ -80,6 +82,13 @@ class Value(NamedTuple):
         return self.within(*LIMITS[_T.INT32])
 
     @property
+    def beyond_sizes(self) -> bool:
+        """Whether there are elements that no size is as large as: a constant, not a type's range."""
+        if self.low is None or self.high is None or self.assumed or self.sources or self.small:
+            return False
+        return (self.low, self.high) not in _RANGES
+
+    @property
     def below_0(self) -> bool:
         """Whether there may be negative elements; of an unsigned type they have wrapped around."""
         return self.wrapped or (self.low is not None and self.low < 0)
@@ -119,7 +128,7 @@ def union(values: Iterable[Value]) -> Value:
             min(first.low, other.low) if known else None,  # type: ignore[type-var]
             max(first.high, other.high) if known else None,  # type: ignore[type-var]
             first.sources | other.sources,
-            first.assumed or other.assumed,
+            (first.assumed or other.assumed) and not (first.beyond_sizes or other.beyond_sizes),
             not known and first.elem_type in WIDE_UNSIGNED and (first.below_0 or other.below_0),
         )
     return first
@@ -144,6 +153,7 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
         if sources or assumed or wrapped:
             return Value(a.elem_type, sources=sources, assumed=assumed, wrapped=wrapped)
         return bare(a.elem_type)
+    assumed = assumed and not any(v.beyond_sizes for v in operands)
     bounds = [(v.low, v.high) for v in operands]
     if sources:  # an input that is added to a size, or multiplied by one
         cap = _SIZE if op_type in ("Mul", "MatMul", "Gemm") else SMALL

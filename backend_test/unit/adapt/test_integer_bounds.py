@@ -195,3 +195,25 @@ def test_bits_of_uint32_that_are_shifted_into_the_sign_of_an_int32_are_not_divid
     model = _model("uint32", 'a = BitShift <direction = "LEFT"> (x, b) y = Div (a, x)', inputs=inputs)
     with pytest.raises(UnsupportedModelError, match="wrapped around below 0"):
         OpenvinoBackend.prepare(model)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint32", "uint64"])
+@pytest.mark.parametrize("reader", ["Div (v, three)", "Mod (v, three)", "ReduceMax (v)"])
+@pytest.mark.parametrize(
+    "first", ["Add (a, c)", "Sub (c, a)", "Max (a, c)", "BitwiseOr (a, c)", "BitwiseXor (a, c)", "Where (t, c, a)"]
+)
+def test_a_size_beside_a_number_that_no_size_is_as_large_as_is_computed_exactly(
+    kind: str, reader: str, first: str
+) -> None:
+    """It was taken for a size, which float32 holds."""
+    to = {**_TYPES, "int64": 7}[kind]
+    constants = (
+        f"i = Constant <value_int = 3> () three = Cast <to = {to}> (i) "
+        f"h = Constant <value_int = 40000000> () c = Cast <to = {to}> (h)"
+    )
+    body = f"{constants} s = Shape (f) a = Cast <to = {to}> (s) t = Less (a, three) v = {first} y = {reader}"
+    model = _model(kind, body, inputs="float[m] f")
+    prepared = OpenvinoBackend.prepare(model)
+    for size in (1, 2, 3, 5, 1000):
+        x = np.zeros(size, np.float32)
+        np.testing.assert_array_equal(prepared.run([x])[0], _right(model, {"f": x}))
