@@ -313,10 +313,13 @@ def moved(op_type: str, elem_type: int, behind: str = "", **attributes: Any) -> 
 
 
 MOVED = [
-    moved("Transpose", TensorProto.FLOAT4E2M1),
     moved("Concat", TensorProto.FLOAT4E2M1, "Cast", read=["c"], axis=0),
-    moved("Expand", TensorProto.INT4, read=["sizes"]),
     moved("Expand", TensorProto.UINT4, "Cast", read=["sizes"]),
+]
+#: Where they are a result, they are carried as bytes.
+CARRIED = [
+    (moved("Transpose", TensorProto.FLOAT4E2M1), (8, 2, 4)),
+    (moved("Expand", TensorProto.INT4, read=["sizes"]), (2, 4, 2, 8)),
 ]
 
 
@@ -324,6 +327,14 @@ MOVED = [
 def test_openvino_gets_no_constant_of_packed_elements_to_move(openvino: type[omb.Preset], model: ModelProto) -> None:
     with pytest.raises(omb.UnsupportedModelError, match="would end the engine's process: it moves elements of 4 bits"):
         openvino.prepare(model)
+
+
+@pytest.mark.parametrize(("model", "shape"), CARRIED)
+def test_moved_elements_of_4_bits_that_are_a_result_are_carried(
+    openvino: type[omb.Preset], model: ModelProto, shape: tuple[int, ...]
+) -> None:
+    (found,) = openvino.prepare(model).run([])
+    assert found.shape == shape and (found.astype(np.float32) == 1).all()
 
 
 def test_packed_constants_are_followed_into_functions_and_branches(openvino: type[omb.Preset]) -> None:
