@@ -114,8 +114,16 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows if node not in wrapped]
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
     constants = constants_of(graph) if computed_ahead else {}
-    found.overflows += [Concern(node, _LEAVES) for node in computed_ahead if leaves_int32(node, constants)]
+    large = [node for node in computed_ahead if leaves_int32(node, constants)]
+    found.overflows += [Concern(node, _LEAVES) for node in large if not _is_complement_alone(node, graph)]
     return found
+
+
+def _is_complement_alone(node: NodeProto, graph: GraphProto) -> bool:
+    """Whether it is a complement that is a result of the model, and nothing else: it is not computed ahead, and comes out whole."""
+    if node.op_type != "BitwiseNot" or not {output.name for output in graph.output}.issuperset(node.output):
+        return False
+    return not any(name in node.output for other in nodes_in(graph.node) for name in reads(other))
 
 
 def _counted(graph: GraphProto) -> dict[str, int]:
