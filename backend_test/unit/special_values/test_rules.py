@@ -250,6 +250,7 @@ FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 #: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
 TRIED_ELSEWHERE = {
     "column_constants",
+    "empty_products",
     "fused_gemm",
     "resize",
     "recurrent_lengths",

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
+from onnx_multi_backend.adapt.rules.empty_products import empty_products
 from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
@@ -140,6 +141,7 @@ RULES: tuple[Rule, ...] = (
     range_type,
     range_end,
     coupled_gates,
+    empty_products,
     recurrent_layout,
     recurrent_lengths,
     reduce_functions,

@@ -59,7 +59,10 @@ def _cut(body: Body, opset: int, rows: str, kind: TypeProto, steps: str) -> str:
     if not unknown:
         return cut
     ends = body("Where", body("Less", zero, steps), body.ints(*[2**31 - 1] * len(unknown)), zero)
-    return str(body("Slice", cut, body.ints(*[0] * len(unknown)), ends, body.ints(*unknown)))
+    cut = str(body("Slice", cut, body.ints(*[0] * len(unknown)), ends, body.ints(*unknown)))
+    if len(unknown) == len(dims):
+        return cut
+    return str(body("Reshape", cut, body.ints(0, *(dim.dim_value for dim in dims))))  # 0: the size that is there
 
 
 def collects(site: Site) -> bool:

@@ -25,6 +25,7 @@ from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.openvino import (
     form_defects,
     fused,
+    product_defects,
     quantized_defects,
     special_values,
     step_defects,
@@ -190,16 +191,23 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, window_defects.centered),
     "Compress": _compress,
-    "Conv": Several((Only({"openvino": "<2026"}, window_defects.convolved), _COLUMN)),
-    "ConvInteger": _COLUMN,
-    "ConvTranspose": Several((Only({"openvino": "<2026"}, window_defects.convolved), window_defects.conv_transpose)),
+    "Conv": Several((Only({"openvino": "<2026"}, window_defects.convolved), _COLUMN, product_defects.unwritten)),
+    "ConvInteger": Several((_COLUMN, product_defects.unwritten)),
+    "ConvTranspose": Several(
+        (
+            Only({"openvino": "<2026"}, window_defects.convolved),
+            window_defects.conv_transpose,
+            product_defects.unwritten,
+        )
+    ),
     "DFT": _fourier,
     "DequantizeLinear": Several((quantized_defects.dequantized, quantized_defects.scaled)),
     "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": step_defects.recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
     "GatherND": _gather_nd,
-    "Gemm": form_defects.gemm,
+    "Einsum": product_defects.unwritten,
+    "Gemm": Several((form_defects.gemm, product_defects.unwritten)),
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, step_defects.branches),
     "IsInf": form_defects.infinite,
@@ -207,7 +215,8 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LSTM": step_defects.lstm,
     "Loop": step_defects.loop,
     "LpNormalization": form_defects.lp_normalization,
-    "MatMulInteger": quantized_defects.matmul_integer,
+    "MatMul": product_defects.unwritten,
+    "MatMulInteger": Several((quantized_defects.matmul_integer, product_defects.unwritten)),
     "LpPool": window_defects.normed,
     "MaxPool": Several((window_defects.indexed, window_defects.pooled)),
     "Mod": form_defects.remainder,
@@ -223,9 +232,15 @@ DEFECTS: Mapping[str, FindDefect] = {
         )
     ),
     "QLinearConv": Several(
-        (quantized_defects.quantized_channels, quantized_defects.scaled, quantized_defects.quantized_constants, _COLUMN)
+        (
+            quantized_defects.quantized_channels,
+            quantized_defects.scaled,
+            quantized_defects.quantized_constants,
+            _COLUMN,
+            product_defects.unwritten,
+        )
     ),
-    "QLinearMatMul": quantized_defects.scaled,
+    "QLinearMatMul": Several((quantized_defects.scaled, product_defects.unwritten)),
     "QuantizeLinear": Several(
         (
             Only({"openvino": ">=2026"}, quantized_defects.quantize_wide),

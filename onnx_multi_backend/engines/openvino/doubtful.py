@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.column_constants import PLACES as COLUMNS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
 from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
+from onnx_multi_backend.adapt.rules.empty_products import PRODUCTS
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
@@ -39,6 +40,10 @@ _ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1, "Expand": 1, "GatherND"
 
 def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     """Whether a node of an operator that `defects` knows leaves room for a defect, on any release."""
+    if node.op_type in PRODUCTS and facts.may_be_empty:
+        return True
+    if node.op_type in ("Einsum", "MatMul"):
+        return False
     if node.op_type == "Softmax":
         return _goes_over_several_axes(node, facts)
     if node.op_type == "Gather":
