@@ -11,7 +11,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.nan_sources import OF_INFINITY
-from onnx_multi_backend.engines.special_flows import computed_into, moved_into
+from onnx_multi_backend.engines.special_flows import computed_into, infinities_into, moved_into
 from onnx_multi_backend.engines.target import LARGE_NUMBERS, Lost
 from onnx_multi_backend.models.contents import Contents
 
@@ -42,12 +42,13 @@ def _coming(contents: Contents, lost: Lost, value: str) -> frozenset[str]:
     readers = contents.of(*lost.get(value, ()))
     if value == LARGE_NUMBERS:
         return moved_into(contents, readers)
-    comes = computed_into(contents, readers)
-    if value == "inf":  # nodes may make NaN of it, which is lost behind them
-        nan = computed_into(contents, contents.of(*lost.get("NaN", ())))
-        makers = [node for node in contents.of(*OF_INFINITY) if not nan.isdisjoint(node.output)]
-        comes |= computed_into(contents, makers)
-    return comes
+    if value == "NaN":
+        return computed_into(contents, readers)
+    nan = computed_into(
+        contents, contents.of(*lost.get("NaN", ()))
+    )  # nodes may make NaN of inf, which is lost behind them
+    makers = [node for node in contents.of(*OF_INFINITY) if not nan.isdisjoint(node.output)]
+    return infinities_into(contents, [*readers, *makers])
 
 
 def _holds(value: str, tensor: TensorProto) -> bool:
@@ -78,7 +79,8 @@ def _within(numbers: np.ndarray[Any, Any], kind: int) -> bool:
 
 def _numbers(tensor: TensorProto) -> np.ndarray[Any, Any]:
     try:
-        array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor).astype(np.float32)
+        with np.errstate(over="ignore"):  # of float64
+            array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor).astype(np.float32)
     except ValueError:  # its size and its bytes disagree, which engines may accept
         return np.empty(0, np.float32)
     return array

@@ -21,7 +21,12 @@ _MOVES = frozenset(
 
 def computed_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
     """The values that some nodes read, and all that these are computed from."""
-    return _behind(contents, readers, lambda node: () if node.op_type in _ENDS else _read_by(node))
+    return _behind(contents, readers, _followed)
+
+
+def infinities_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
+    """The same of values whose infinities may come there: the highest that `Clip` allows is none of its results if that is inf."""
+    return _behind(contents, readers, lambda node: node.input[:2] if node.op_type == "Clip" else _followed(node))
 
 
 def moved_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
@@ -50,6 +55,10 @@ def _behind(
         if name in given:
             waiting += given[name].input
     return frozenset(found)
+
+
+def _followed(node: NodeProto) -> set[str]:
+    return set() if node.op_type in _ENDS else _read_by(node)
 
 
 def _read_by(node: NodeProto) -> set[str]:
