@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions, Casts, differences and complements of constants whose exact results, or sums of squares on the way there, are beyond int32."""
+"""Reductions, Casts and arithmetic of constants whose exact results, or sums of squares on the way there, are beyond int32."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,8 +26,13 @@ REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
     "ReduceSum": lambda x, axes: x.sum(axes),
     "ReduceSumSquare": lambda x, axes: (x * x).sum(axes),
 }
-#: What may be below 0 where the type is unsigned, and then wraps around.
-_WRAPPING: Mapping[str, Callable[..., _Array]] = {"BitwiseNot": lambda x: -1 - x, "Sub": lambda x, y: x - y}
+#: What has to stay within int32 by element, and where the type is unsigned must not be below 0, which wraps around.
+_COMPUTED: Mapping[str, Callable[..., _Array]] = {
+    "Add": operator.add,
+    "BitwiseNot": lambda x: -1 - x,
+    "Mul": operator.mul,
+    "Sub": operator.sub,
+}
 _WIDE = frozenset({_T.INT64, _T.UINT64})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
 
@@ -47,8 +53,10 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
     """Whether `leaves_int32` need be asked, of a node and what is known of what it reads and makes."""
     if not operands or operands[0].sources or operands[0].elem_type not in LIMITS:
         return False
-    if node.op_type in _WRAPPING:
-        return operands[0].elem_type in _UNSIGNED and not any(operand.sources for operand in operands)
+    if node.op_type in _COMPUTED:
+        return operands[0].elem_type in _WIDE | {_T.UINT32} and all(
+            value.low is not None and not value.sources and not value.assumed for value in operands
+        )
     return node.op_type in REDUCED or (node.op_type == "Cast" and made.values[0].elem_type in _UNSIGNED)
 
 
@@ -56,12 +64,13 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     """Whether a node reduces a constant of 64 bits, or squares one of int32, to what int32 does not hold.
 
     Sums and products of int32 wrap around in ONNX too. A negative constant that is cast to an unsigned type is large, and so is a
-    negative difference of unsigned constants, or the complement of one: the engine computes them ahead, and limits them to int32.
+    negative difference of unsigned constants, or the complement of one: the engine computes them ahead, and limits them to int32, as
+    sums and products.
     """
     if node.op_type == "Cast":
         return _becomes_large(node, constants)
-    if node.op_type in _WRAPPING:
-        return _wraps(node, constants)
+    if node.op_type in _COMPUTED:
+        return _is_limited(node, constants)
     reduced = REDUCED.get(node.op_type)
     data = constants.get(node.input[0]) if reduced and node.input and not canonical(node.domain) else None
     if reduced is None or data is None:
@@ -94,15 +103,20 @@ def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> boo
     return bool((numpy_helper.to_array(data).astype(object) < 0).any())
 
 
-def _wraps(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
+def _is_limited(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     data = [constants.get(name) for name in node.input]
     known = [numpy_helper.to_array(tensor).astype(object) for tensor in data if tensor is not None]
     if len(known) < len(data) or canonical(node.domain):
         return False
     try:
-        return bool((np.asarray(_WRAPPING[node.op_type](*known)) < 0).any())
+        found = np.asarray(_COMPUTED[node.op_type](*known), object)  # of scalars, numpy makes no array
     except ValueError:  # shapes that do not fit: the engine says so
         return False
+    low, high = LIMITS[_T.INT32]
+    if data[0] is not None and data[0].data_type in _UNSIGNED:
+        low, modulus = 0, LIMITS[data[0].data_type][1] + 1
+        found = np.where(found < 0, found, found % modulus)
+    return bool((found < low).any() or (found > high).any())
 
 
 def axes_given(node: NodeProto, constants: Mapping[str, TensorProto]) -> tuple[int, ...] | None:

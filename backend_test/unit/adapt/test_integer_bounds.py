@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from onnx_multi_backend import OpenvinoBackend
@@ -217,3 +218,22 @@ def test_a_size_beside_a_number_that_no_size_is_as_large_as_is_computed_exactly(
     for size in (1, 2, 3, 5, 1000):
         x = np.zeros(size, np.float32)
         np.testing.assert_array_equal(prepared.run([x])[0], _right(model, {"f": x}))
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint32", "uint64"])
+@pytest.mark.parametrize("operator", ["Add", "Mul"])
+@pytest.mark.parametrize("numbers", [(2000000000, 2000000001), (2, 1000000000), (65536, 65537)])
+def test_constants_are_added_and_multiplied_within_int32_or_not_at_all(
+    kind: str, operator: str, numbers: tuple[int, int]
+) -> None:
+    """OpenVINO computes them ahead, and limits the result."""
+    a, b = (numpy_helper.from_array(np.array([number], kind), name) for name, number in zip("ab", numbers, strict=True))
+    model = _model(kind, f"v = {operator} (a, b) y = BitwiseAnd (x, v)")
+    model.graph.initializer.extend([a, b])
+    whole = sum(numbers) if operator == "Add" else numbers[0] * numbers[1]
+    if (whole % 2**32 if kind == "uint32" else whole) >= 2**31:
+        with pytest.raises(UnsupportedModelError, match="its result leaves what int32 holds"):
+            OpenvinoBackend.prepare(model)
+    else:
+        x = np.array([2**31 - 1, 5], kind)
+        np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], _right(model, {"x": x}))
