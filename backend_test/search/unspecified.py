@@ -2,7 +2,8 @@
 """Forms for which ONNX does not say what is right; a difference there is no fault.
 
 - A float that is NaN, infinite or out of range, made an integer: numpy, ONNX Runtime and OpenVINO each have their own.
-- What DynamicQuantizeLinear makes of numbers that are not finite.
+- What DynamicQuantizeLinear makes of numbers that are not finite, and the scale that it has for zeros alone: 0 by its formula, 1 in ONNX Runtime,
+  1 / 255 in ONNX's evaluator.
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
 - The grid of one place along an axis with align_corners=1 (AffineGrid): the step is a quotient by 0.
 - The determinant of a matrix that is not finite, or whose products are not: what is infinite and what is NaN depends on the order of the steps.
@@ -74,8 +75,8 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
         wide = first.astype(np.float64) if first.dtype.kind in "fV" else None
     if node.op_type in ("Cast", "CastLike", "QuantizeLinear") and wide is not None:
         return _to_integer(node, wide, operands)
-    if node.op_type == "DynamicQuantizeLinear" and wide is not None and not np.isfinite(wide).all():
-        return "what is not finite is quantized"
+    if node.op_type == "DynamicQuantizeLinear" and wide is not None and not (np.isfinite(wide).all() and wide.any()):
+        return "the scale of zeros alone, or of what is not finite"
     if node.op_type in _ORDERED and wide is not None and np.isnan(wide).any():
         return "the order of NaN"
     if node.op_type == "Det" and wide is not None and not _has_finite_products(first.dtype, wide):

@@ -230,6 +230,15 @@ def test_a_grid_of_one_place_is_not_specified(height: int, told: bool) -> None:
     assert bool(unspecified(model, [held])) is told
 
 
+@pytest.mark.parametrize(("number", "told"), [(0, True), (np.inf, True), (3, False)])
+def test_the_scale_of_zeros_alone_is_not_specified(number: float, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 20]> g (float[2] x) => (uint8[2] y, float s, uint8 z) {
+        y, s, z = DynamicQuantizeLinear (x) }"""
+    )
+    assert bool(unspecified(model, [{"x": np.float32([0, number])}])) is told
+
+
 @pytest.mark.parametrize(("largest", "told"), [(1e20, True), (np.inf, True), (1e18, False)])
 def test_a_determinant_of_products_that_are_not_finite_is_not_specified(largest: float, told: bool) -> None:
     model = onnx.parser.parse_model(
