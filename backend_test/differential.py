@@ -91,8 +91,9 @@ def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
     ):
         return Outcome(judge.JUSTIFIED, trial.verdict.why[:200])
     text = report(preset, i, found)
-    made = Finding(signature(preset, found), whole.category, model.SerializeToString(), text, feeds)
-    return Outcome(whole.category, trial.verdict.why[:200], made, counts=trial.verdict.is_finding)
+    category = trial.verdict.category if trial.verdict.is_finding else whole.category
+    made = Finding(signature(preset, found), category, model.SerializeToString(), text, feeds)
+    return Outcome(category, trial.verdict.why[:200], made, counts=trial.verdict.is_finding)
 
 
 def report(preset: str, i: int, found: Found) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto
 
-from backend_test.search.answers import Answer
+from backend_test.search.answers import REFUSED, Answer
+from backend_test.search.judge import WORSE_WRONG, WRONG
 from backend_test.search.parts import inner_values, part
 from backend_test.search.trial import Trial
 
@@ -19,7 +20,7 @@ Found = tuple[ModelProto, Feeds, Trial]
 
 
 def shrink(found: Found, attempt: Callable[[ModelProto, Feeds], Trial]) -> Found:
-    """Cut nodes off while the verdict's category stays.
+    """Cut nodes off while the verdict stays the same.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def shrink(found: Found, attempt: Callable[[ModelProto, Feeds], Trial]) -> Found
         if made is None:
             return None
         again = attempt(*made)
-        return (*made, again) if again.verdict.category == trial.verdict.category else None
+        return (*made, again) if _is_the_same(trial, again) else None
 
     for position in positions:
         single = shows([position])
@@ -54,6 +55,16 @@ def shrink(found: Found, attempt: Callable[[ModelProto, Feeds], Trial]) -> Found
         if smaller:
             kept, found = fewer, smaller
     return found
+
+
+def _is_the_same(whole: Trial, part: Trial) -> bool:
+    """Whether a part shows what the whole does.
+
+    A model that the engine refuses by itself is wrong as the engine is wrong, not worse, where it runs the part and errs as the preset does.
+    """
+    found, wanted = part.verdict.category, whole.verdict.category
+    refused = whole.answers["bare"].kind == REFUSED
+    return found == wanted or (refused and (wanted, found) == (WORSE_WRONG, WRONG))
 
 
 def signature(preset: str, found: Found) -> str:
