@@ -9,6 +9,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
+from onnx_multi_backend.engines.ort.half_constants import computed_ahead
 from onnx_multi_backend.engines.ort.input_order import unused_last
 from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
 from onnx_multi_backend.engines.ort.records import Record
@@ -30,7 +31,7 @@ def mended(payload: Payload, records: Sequence[Record], *, apart: bool) -> tuple
     if any(known.miscounts_inputs for known in records):
         passes.append(unused_last)
     if payload.lowering and any(known.drops_cast_pairs for known in records):
-        passes += [kept_apart, operands_doubled]
+        passes += [kept_apart, operands_doubled, computed_ahead]
     if apart and payload.lowering and any(known.mixes_reductions for known in records):
         passes.append(reduced_alone)
     if payload.lowering and any(known.mixes_nodes for known in records):

@@ -49,7 +49,8 @@ class Record:
     miscounts_inputs : bool
         Whether it reads the wrong inputs where some are unused.
     drops_cast_pairs : bool
-        Whether it leaves outputs unwritten: of float16 that are cast to float32 for others, or of nodes that pass an input on.
+        Whether it leaves outputs unwritten (of float16 that are cast to float32 for others, or of nodes that pass an input on), or reads
+        other memory for float16 constants; see `cast_pairs`, `single_operands`, `half_constants`.
     mixes_reductions : bool
         Whether it has a reduction of integers compute the arithmetic behind it, wrongly.
     joins_lone_nodes : bool
