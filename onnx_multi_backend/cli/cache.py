@@ -80,7 +80,7 @@ def info(*, cache_dir: CacheDir = None, json: Json = False) -> None:
     console.line()
     for told in unkept:
         console.line(f"{told['preset']} does not keep {told['model']}: {told['reason']}.")
-    console.line(f"The OrtOpenvino presets keep nothing of models on the CPU: {UNKEPT}.")
+    console.line(f"The OrtOpenvino presets keep models for GPU and NPU alone: {UNKEPT}.")
 
 
 @app.command(name="clear")

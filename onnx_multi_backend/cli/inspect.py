@@ -50,11 +50,11 @@ def inspect(
     known = facts.of(loaded)
     options = arguments.parse_options(option, fallback)
     for name in preset or ():
-        get_preset(name)  # a wrong name is reported before anything else
+        get_preset(name)  # a wrong name is reported before anything else, and so is a device that is not there
+    choices = arguments.choose(preset, device, options)
     if not json:
         facts.show(known)
     _check(loaded)
-    choices = arguments.choose(preset, device, options)
     answers = _answers([choice for choice in choices if not choice.why_not], model)
     if json:
         on_cpu = instructions.to_json() if preset and any(a.on_openvino for a in answers) else None

@@ -39,7 +39,7 @@ def test_info_tells_what_is_kept(cli: Cli, cache: Path, monkeypatch: pytest.Monk
     rows = [line.split() for line in table.splitlines()]
     assert [row[0] for row in rows] == ["Preset", "OrtCpu", "damaged"]
     assert rows[1][1:4] == ["engine", "1.0", "2"]
-    assert others.startswith("The OrtOpenvino presets keep nothing of models on the CPU")
+    assert others.startswith("The OrtOpenvino presets keep models for GPU and NPU alone")
 
 
 def test_info_names_models_that_cannot_be_kept(cli: Cli, cache: Path) -> None:

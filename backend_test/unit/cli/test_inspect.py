@@ -183,7 +183,9 @@ def test_every_usable_preset_is_asked_unless_some_are_named(cli: Cli, saved: Sav
     ],
 )
 def test_wrong_use_is_an_error(cli: Cli, saved: Save, arguments: list[str], message: str) -> None:
-    assert cli("inspect", saved(models.relu()), *arguments).error().startswith(message)
+    done = cli("inspect", saved(models.relu()), *arguments)
+    assert done.error().startswith(message)
+    assert not done.out
 
 
 def test_an_option_of_onnx_runtimes_session_is_told_its_place(cli: Cli, saved: Save) -> None:
