@@ -108,8 +108,9 @@ class Differences:
         if one.op_type != "Cast" or other.op_type != "Cast":
             return False
         types = {next((a.i for a in node.attribute if a.name == "to"), 0) for node in (one, other)}
+        most = min(LIMITS[kind][1] for kind in {_T.INT32, *types} if kind in LIMITS)
         read = [self._value(node.input[0]) for node in (one, other)]
-        return len(types) == 1 and all(v.elem_type in _UNSIGNED and v.within(0, LIMITS[_T.INT32][1]) for v in read)
+        return len(types) == 1 and all(v.elem_type in _UNSIGNED and v.within(0, most) for v in read)
 
     def _chosen_above_0(self, node: NodeProto) -> bool:
         """Whether a Where chooses the difference of two numbers by which of them is the larger one."""

@@ -186,6 +186,14 @@ def test_differences_that_may_be_below_0_are_refused(kind: str, first: str) -> N
 
 
 @_UNSIGNED
+def test_numbers_that_are_cast_to_fewer_bits_before_they_are_compared_are_held_to_those(kind: str) -> None:
+    """300 and the smaller 255 become 44 and 255."""
+    narrow = "h = Constant <value_int = 255> () c = Cast <to = 4> (h) m = Min (x, c) n = Cast <to = 2> (x) o = Cast <to = 2> (m)"
+    body = f"{narrow} a = Cast <to = {_TYPES[kind]}> (n) b = Cast <to = {_TYPES[kind]}> (o) d = Sub (a, b) y = Cast <to = 1> (d)"
+    _check(_model("uint16", body, "float"), [np.array([0, 255], np.uint16)], [np.array([300], np.uint16)])
+
+
+@_UNSIGNED
 def test_a_number_that_is_subtracted_from_a_constant_is_held_to_that(kind: str) -> None:
     body = f"c = Constant <value_int = 100> () d = Cast <to = {_TYPES[kind]}> (c) a = Sub (d, x) y = Max (a, a, a)"
     _check(_model(kind, body), [np.array([0, 63, 100], kind)], [np.array([101], kind)])
