@@ -54,6 +54,7 @@ def test_a_constant_is_followed(body: str, openvino: type[omb.Preset]) -> None:
         pytest.param("s = Shape(c) d = Expand(x, s) y = Relu(d)", np.nan, id="its shape"),
         pytest.param("r = Relu(x) m = Min(r, c) y = Neg(m)", np.inf, id="a limit of inf"),
         pytest.param("m = Add(x, c) y = Softmax(m)", -np.inf, id="a mask of -inf"),
+        pytest.param("h = ReduceMax<keepdims=0>(c) m = Clip(x, , h) y = Softmax(m)", np.inf, id="no highest number"),
     ],
 )
 def test_what_is_not_lost_is_not_told(body: str, value: float, openvino: type[omb.Preset]) -> None:
@@ -65,3 +66,15 @@ def test_what_is_not_lost_is_not_told(body: str, value: float, openvino: type[om
 def test_an_infinity_is_told_where_nodes_make_nan_of_it_that_is_lost(openvino: type[omb.Preset]) -> None:
     with pytest.warns(omb.PrecisionWarning, match="constant 'c' holds inf.*Relu: 0, of NaN that a node makes of it"):
         openvino.prepare(constant_through("d = Sub(x, c) e = Add(d, c) y = Relu(e)", np.inf))
+
+
+def test_a_large_float64_costs_no_warning_of_numpy(openvino: type[omb.Preset]) -> None:
+    """The lowest one is what an attention's mask is made of."""
+    model = parser.parse_model(
+        f"{HEAD} g (double[3] x, bool[3] t) => (double[3] y) {{ m = Where(t, x, c) y = Softmax(m) }}"
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.float64([np.finfo(np.float64).min]), "c"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", omb.PrecisionWarning)  # float64 is computed in float32
+        openvino.prepare(model)
