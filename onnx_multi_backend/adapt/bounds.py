@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.constant_values import of_tensor
-from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.leaving import Leaving
+from onnx_multi_backend.adapt.operation import Counts
 from onnx_multi_backend.adapt.ranges import ranges
+from onnx_multi_backend.adapt.sum_sizes import counter
 from onnx_multi_backend.adapt.values import LIMITS, Value, of_type
-from onnx_multi_backend.models.graph_walk import subgraphs
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -23,14 +23,6 @@ _LONG = frozenset({_T.INT64, _T.UINT64})
 _FEWEST_BITS = 6
 #: A bound of fewer bits is no power of two: it is as wide as it may be.
 _COARSE_BITS = 10
-
-#: Operators whose results depend on how many elements they sum.
-_COUNTED = frozenset(
-    {
-        *("CumSum", "Einsum", "Gemm", "MatMul", "ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"),
-        *("ScatterElements", "ScatterND"),
-    }
-)
 
 
 class Bound(NamedTuple):
@@ -127,7 +119,7 @@ class _Search:
         self.limits = {name: largest(kind) for name, kind in wide.items()}
         self.assuming = True
         self._model, self._wide = model, wide
-        self._counts: Callable[[NodeProto], int | None] | None = None
+        self._counts: Counts | None = None
 
     @property
     def lowered(self) -> set[str]:
@@ -147,8 +139,8 @@ class _Search:
     def lower(self, leaving: Leaving, steps: Iterable[int]) -> Leaving:
         """Lower the limits of the inputs that results beyond int32 are computed from, to one number of bits after another."""
         for bits in steps:
-            if self._counts is None and any(node.op_type in _COUNTED for node, _ in leaving.found):
-                self._counts = _counter(self._model)
+            if self._counts is None and leaving.counted:
+                self._counts = counter(self._model)
                 leaving = self.look()
             if not leaving.found:
                 break
@@ -200,23 +192,3 @@ class _Search:
 def _bits(kind: int) -> int:
     low, high = LIMITS[kind]
     return (high - low).bit_length()
-
-
-def _counter(model: ModelProto) -> Callable[[NodeProto], int | None]:
-    """How many elements a node sums at most: those of its first input."""
-    sizes: dict[str, int] = {}
-
-    def look(graph: GraphProto) -> None:
-        for value in (*graph.input, *graph.value_info, *graph.output):
-            tensor = value.type.tensor_type
-            if tensor.HasField("shape") and all(d.HasField("dim_value") for d in tensor.shape.dim):
-                count = 1
-                for dim in tensor.shape.dim:
-                    count *= max(dim.dim_value, 1)
-                sizes[value.name] = count
-        for node in graph.node:
-            for inner in subgraphs(node):
-                look(inner)
-
-    look(infer(model).graph)
-    return lambda node: sizes.get(node.input[0]) if node.input else None

@@ -7,6 +7,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.operation import Made
+from onnx_multi_backend.adapt.sum_sizes import COUNTED
 from onnx_multi_backend.adapt.values import LIMITS, WIDE_UNSIGNED, Value, may_have_wrapped
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -42,12 +43,15 @@ class Leaving:
         Each with the inputs that it is computed from.
     wrapped : list of (NodeProto, frozenset of str)
         Those that read an unsigned number which may be below 0, and so wraps around; found as well, unless no input makes it.
+    counted : bool
+        Whether it depends on how many elements are summed what is found.
     """
 
     def __init__(self, *, assuming: bool = True) -> None:
         self.assuming = assuming
         self.found: list[tuple[NodeProto, frozenset[str]]] = []
         self.wrapped: list[tuple[NodeProto, frozenset[str]]] = []
+        self.counted = False
 
     @property
     def sources(self) -> frozenset[str]:
@@ -64,11 +68,12 @@ class Leaving:
             and (whole.elem_type in (_T.INT64, _T.UINT64) or (node.op_type == ROOT and whole.elem_type == _T.INT32))
             and whole.sources
             and whole.low is not None
-            and not whole.in_int32
         ):
-            if self.assuming or not whole.assumed:
-                self.found.append((node, whole.sources))
-            return
+            self.counted = self.counted or node.op_type in COUNTED
+            if not whole.in_int32:
+                if self.assuming or not whole.assumed:
+                    self.found.append((node, whole.sources))
+                return
         if _keeps_bits(node, operands):
             return
         for value in operands:

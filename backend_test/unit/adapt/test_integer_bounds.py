@@ -245,3 +245,45 @@ def test_constants_are_added_and_multiplied_within_int32_or_not_at_all(
     else:
         x = np.array([2**31 - 1, 5], kind)
         np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], _right(model, {"x": x}))
+
+
+_ROWS = "axis = Constant <value = int64[1] {1}> ()"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "body"),
+    [
+        pytest.param("uint16[40000] x", "a = Cast <to = 7> (x) y = ReduceSum (a)", id="an input of 16 bits"),
+        pytest.param("uint8[40000] x", "a = Cast <to = 7> (x) y = ReduceSumSquare (a)", id="squares"),
+        pytest.param(
+            "int64[40000] x",
+            "h = Constant <value_int = 100000> () l = Constant <value_int = 0> () a = Clip (x, l, h) y = ReduceSum (a)",
+            id="behind a Clip",
+        ),
+        pytest.param(
+            "int64[40000] x",
+            """c = Constant <value = int64[1] {0}> () s = Shape (x) i = Expand (c, s) h = Constant <value_int = 100000> ()
+            a = Min (x, h) b = Max (a, c) y = ScatterElements <reduction = "add"> (c, i, b)""",
+            id="more added than there is",
+        ),
+    ],
+)
+def test_a_sum_of_more_elements_than_are_assumed_is_counted(inputs: str, body: str) -> None:
+    kind, least = inputs.partition("[")[0], 60000 if "16" in inputs else 255 if "8[" in inputs else 100000
+    model = _model("int64", body, "int64", inputs)
+    _check(model, [np.ones(40000, kind)], [np.full(40000, least, kind)])
+
+
+@pytest.mark.parametrize(
+    ("size", "body"),
+    [
+        ("5000, 4", f"{_ROWS} y = ReduceSum <keepdims = 0> (x, axis)"),
+        ("5000, 4", "axis = Constant <value = int64 {-1}> () y = CumSum (x, axis)"),
+        ("n, 4", f"{_ROWS} y = ReduceL1 <keepdims = 0> (x, axis)"),
+        ("5000, 4", "w = Constant <value = int64[4, 1] {1, 1, 1, 1}> () y = MatMul (x, w)"),
+    ],
+)
+def test_a_sum_along_an_axis_has_as_many_elements_as_that(size: str, body: str) -> None:
+    model = _model("int64", body, inputs=f"int64[{size}] x")
+    x = np.full((5000, 4), 2**28)
+    _check(model, [x], [x * 2])
