@@ -36,7 +36,7 @@ WIDE_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
 #: BitShift in its two directions, as `arithmetic` knows them.
 SHIFT_LEFT, SHIFT_RIGHT = "BitShift LEFT", "BitShift RIGHT"
 
-_QUOTIENT = "Div of unsigned numbers"
+_QUOTIENT, _TRUNCATED = "Div of unsigned numbers", "Div of integers"
 
 #: What a size is taken for where it multiplies an input, and how many elements are summed where that is not known.
 _SIZE = 2**12
@@ -161,8 +161,8 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
             (max(low, -cap), min(high, cap)) if v.assumed and not v.sources else (low, high)  # type: ignore[type-var]
             for v, (low, high) in zip(operands, bounds, strict=True)
         ]
-    if op_type == "Div" and a.elem_type in WIDE_UNSIGNED:
-        op_type = _QUOTIENT
+    if op_type == "Div" and a.elem_type in LIMITS:
+        op_type = _QUOTIENT if a.elem_type in WIDE_UNSIGNED else _TRUNCATED
     low, high = _bounds(op_type, bounds, _COUNT if count is None else count)  # type: ignore[arg-type]
     return Value(a.elem_type, low, high, sources, assumed)
 
@@ -202,9 +202,12 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
                 low, high = min(low * count, low), max(high * count, high)
         elif op_type == _QUOTIENT and low >= 0 and other_low > 0:
             low, high = low // other_high, high // other_low
-        elif op_type in ("Div", _QUOTIENT):
+        elif op_type in ("Div", _QUOTIENT, _TRUNCATED):
             if other_low <= 0 <= other_high:
                 low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+            elif op_type == _TRUNCATED:
+                quotients = [_quotient(p, q) for p in (low, high) for q in (other_low, other_high)]
+                low, high = min(quotients), max(quotients)
             else:
                 quotients = [p / q for p in (low, high) for q in (other_low, other_high)]
                 low, high = math.floor(min(quotients)), math.ceil(max(quotients))
@@ -216,6 +219,12 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
         elif op_type == "Min":
             low, high = min(low, other_low), min(high, other_high)
     return low, high
+
+
+def _quotient(p: float, q: float) -> float:
+    """Towards 0, as ONNX divides integers."""
+    whole = abs(p) // abs(q)
+    return whole if (p < 0) == (q < 0) else -whole
 
 
 def _shifted(op_type: str, value: tuple[float, float], amounts: tuple[float, float]) -> tuple[float, float]:

@@ -287,3 +287,11 @@ def test_a_sum_along_an_axis_has_as_many_elements_as_that(size: str, body: str) 
     model = _model("int64", body, inputs=f"int64[{size}] x")
     x = np.full((5000, 4), 2**28)
     _check(model, [x], [x * 2])
+
+
+def test_a_multiple_of_what_a_number_was_divided_by_is_no_larger_than_that() -> None:
+    """The day that a time is of: the last one of int32 was rounded up, and times since 2004 were refused."""
+    model = _model("int64", "day = Constant <value_int = 86400> () d = Div (x, day) y = Mul (d, day)")
+    x = np.array([1764000000, 86399, 0, -1, -86401, 2**31 - 1, -(2**31)])
+    (y,) = OpenvinoBackend.prepare(model).run([x])
+    np.testing.assert_array_equal(y, np.trunc(x / 86400) * 86400)
