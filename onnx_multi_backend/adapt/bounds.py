@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -21,8 +21,10 @@ _LONG = frozenset({_T.INT64, _T.UINT64})
 
 #: The bits of a bound that is held to whatever it comes from. Fewer may come from what sizes are assumed to be.
 _FEWEST_BITS = 6
-#: A bound of fewer bits is no power of two: it is as wide as it may be.
+#: A bound of fewer bits is as wide as it may be.
 _COARSE_BITS = 10
+#: How often what is between a bound of more bits and one of another bit is halved.
+_HALVINGS = 5
 
 
 class Bound(NamedTuple):
@@ -153,24 +155,38 @@ class _Search:
         value = self.limits[name]
         self.limits[name] = value._replace(low=max(value.low or 0, -most), high=min(value.high or 0, most))
 
-    def widen(self, names: Iterable[str]) -> None:
-        """Widen limits of few bits, at each end as far as it goes."""
-        for name in names:
-            if self.limits[name].within(1 - 2**_COARSE_BITS, 2**_COARSE_BITS - 1):
-                self._widen(name, "high")
-                self._widen(name, "low")
+    def widen(self, names: Collection[str]) -> None:
+        """Widen limits, at each end: to all of int32, or as far as it goes, where they have many bits to within a few of a hundred."""
+        for name in filter(names.__contains__, self._wide):
+            few = self.limits[name].within(1 - 2**_COARSE_BITS, 2**_COARSE_BITS - 1)
+            for end in ("high", "low"):
+                right, wrong = getattr(self.limits[name], end), getattr(largest(self._wide[name]), end)
+                if right == wrong or self._widens(name, end, wrong):
+                    continue
+                while not few and abs(wrong) > 2 * abs(right) + 1:
+                    right = (2 * abs(right) + 1) * (1 if wrong > 0 else -1)
+                    if not self._widens(name, end, right):
+                        wrong = right
+                self._approach(name, end, wrong, steps=32 if few else _HALVINGS)
 
-    def _widen(self, name: str, end: str) -> None:
-        right, wrong = getattr(self.limits[name], end), getattr(largest(self._wide[name]), end)
-        tried = wrong
-        while tried != right:
-            self.limits[name] = self.limits[name]._replace(**{end: tried})
-            if name in self.look().sources:
-                wrong = tried
-            else:
-                right = tried
+    def _approach(self, name: str, end: str, wrong: int, *, steps: int) -> None:
+        """Widen a limit towards one that is too wide."""
+        for _ in range(steps):
+            right = getattr(self.limits[name], end)
             tried = right + int((wrong - right) / 2)
-        self.limits[name] = self.limits[name]._replace(**{end: right})
+            if tried == right:
+                break
+            if not self._widens(name, end, tried):
+                wrong = tried
+
+    def _widens(self, name: str, end: str, tried: int) -> bool:
+        """Whether a limit may be so wide, and then it is."""
+        before = self.limits[name]
+        self.limits[name] = before._replace(high=tried) if end == "high" else before._replace(low=tried)
+        if name in self.look().sources:
+            self.limits[name] = before
+            return False
+        return True
 
     def is_useful(self, name: str) -> bool:
         """Whether more than a handful of numbers are left."""

@@ -295,3 +295,17 @@ def test_a_multiple_of_what_a_number_was_divided_by_is_no_larger_than_that() -> 
     x = np.array([1764000000, 86399, 0, -1, -86401, 2**31 - 1, -(2**31)])
     (y,) = OpenvinoBackend.prepare(model).run([x])
     np.testing.assert_array_equal(y, np.trunc(x / 86400) * 86400)
+
+
+@pytest.mark.parametrize("body", ["y = Sub (x, epoch)", "y = Add (x, one)", "a = Add (x, one) y = Max (a, epoch)"])
+def test_the_ends_of_a_bound_are_no_further_in_than_need_be(body: str) -> None:
+    """Seconds since 1970 are between 2**30 and 2**31, which was no power of two that both ends could have."""
+    constants = "epoch = Constant <value_int = 1577836800> () one = Constant <value_int = 1> ()"
+    _check(_model("int64", f"{constants} {body}"), [np.array([1764000000, 0])], [np.array([2**31])])
+
+
+def test_a_bound_is_the_same_in_each_process() -> None:
+    inputs = "int64[n] x, int64[n] z"
+    model = _model("int64", "hour = Constant <value_int = 3600> () a = Mul (z, hour) y = Add (x, a)", inputs=inputs)
+    prepared = OpenvinoBackend.prepare(model)
+    np.testing.assert_array_equal(prepared.run([np.array([2**27]), np.array([14])])[0], [2**27 + 14 * 3600])
