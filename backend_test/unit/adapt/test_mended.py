@@ -108,6 +108,13 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
                 d = Identity(c) w = Sigmoid(x) }> }""",
         ),
+        "SequenceInsert at a position known only at run time": parsed(
+            18,
+            """(float[2] x, int64 p) => (int64 y) {
+            s = SequenceConstruct (x, x)
+            i = SequenceInsert (s, x, p)
+            y = SequenceLength (i) }""",
+        ),
         "Loop that may make no step, with a state that is not read": parsed(
             19,
             """(int64 n, float[2] x) => (float[2] y) <bool go = {1}> {
@@ -329,6 +336,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     ],
     "QuantizeLinear of an unknown shape along axis 0": [[floats(2, 3) * 9]],
     "Loop that may make no step, with a state that is not read": [[np.array(0), floats(2)]],
+    "SequenceInsert at a position known only at run time": [[floats(2), np.array(1)]],
     "Loop whose rows are those of the run before": [[np.array(n), floats(2)] for n in (3, 0)],
     "Range that runs backwards": [[np.array(1), np.array(5), np.array(2)]],
     "weights of 16 bits with a scale of float16": [[np.float16(1), np.zeros(3, np.float16)]],

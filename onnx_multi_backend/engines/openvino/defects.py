@@ -267,6 +267,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Scan": Several((Only({"openvino": "<2026"}, step_defects.captured), step_defects.scan)),
     "Selu": form_defects.zeros,
     **dict.fromkeys(("SequenceAt", "SequenceErase"), form_defects.positioned),
+    "SequenceInsert": step_defects.inserted,
     "Shrink": form_defects.shrink,
     "Slice": form_defects.sliced,
     "Softmax": form_defects.softmax,

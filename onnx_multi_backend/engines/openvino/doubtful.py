@@ -67,6 +67,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type in ("SequenceAt", "SequenceErase"):
         return len(node.input) > 1 and node.input[1] not in facts.known
+    if node.op_type == "SequenceInsert":
+        return len(node.input) > 2 and node.input[2] not in facts.known
     if node.op_type == "Unsqueeze":
         return may_have_no_axes(node, facts)
     if node.op_type in _ONLY_WITH_CONSTANT:

@@ -56,6 +56,15 @@ def lstm(site: Site) -> Defect | None:
     return recurrent(site)
 
 
+def inserted(site: Site) -> Defect | None:
+    """Source: measured."""
+    if site.has_input(2) and not site.is_known(site.input(2)):
+        return Defect(
+            "at a position known only at run time, the length is lost, and so is a position below 0", wrong=True
+        )
+    return None
+
+
 def loop(site: Site) -> Defect | None:
     if runs_never(site):
         return Defect("a loop of no steps gives zeros, not the initial values", wrong=True)
