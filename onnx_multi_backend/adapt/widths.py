@@ -37,7 +37,14 @@ _WRAPS = "it reads an unsigned number that may have wrapped around below 0, whic
 Suspects = Callable[[NodeProto, list[Value]], bool]
 
 
-def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_in_float: bool = False) -> Study:
+def study(
+    model: ModelProto,
+    may_have_defect: Suspects,
+    *,
+    narrows: bool,
+    exact_in_float: bool = False,
+    folds_exactly: bool = False,
+) -> Study:
     """Look through a model.
 
     Parameters
@@ -47,6 +54,8 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
         Whether the engine computes wide types in narrower ones.
     exact_in_float : bool
         Whether it reads the inputs in floating point that `adapt.wide_inputs` names.
+    folds_exactly : bool
+        Whether what is computed of constants alone is computed ahead in its own types.
     """
     found = Study()
     model = inlined(model)
@@ -115,13 +124,16 @@ def study(model: ModelProto, may_have_defect: Suspects, *, narrows: bool, exact_
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
     constants = constants_of(graph) if computed_ahead else {}
     large = [node for node in computed_ahead if leaves_int32(node, constants)]
-    found.overflows += [Concern(node, _LEAVES) for node in large if not _is_complement_alone(node, graph)]
+    whole = [
+        node for node in large if (folds_exactly or node.op_type == "BitwiseNot") and _is_a_result_alone(node, graph)
+    ]
+    found.overflows += [Concern(node, _LEAVES) for node in large if node not in whole]
     return found
 
 
-def _is_complement_alone(node: NodeProto, graph: GraphProto) -> bool:
-    """Whether it is a complement that is a result of the model, and nothing else: it is not computed ahead, and comes out whole."""
-    if node.op_type != "BitwiseNot" or not {output.name for output in graph.output}.issuperset(node.output):
+def _is_a_result_alone(node: NodeProto, graph: GraphProto) -> bool:
+    """Whether a node makes results of the model, and nothing that another node reads. OpenVINO's complement then comes out whole too."""
+    if not {output.name for output in graph.output}.issuperset(node.output):
         return False
     return not any(name in node.output for other in nodes_in(graph.node) for name in reads(other))
 

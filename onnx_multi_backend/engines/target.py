@@ -215,6 +215,11 @@ class Target(Engine):
         return False
 
     @property
+    def folds_exactly(self) -> bool:
+        """Whether what is computed of constants alone is computed ahead in its own types."""
+        return False
+
+    @property
     def runs_alone(self) -> bool:
         """Whether no node can run elsewhere than on `requested`: then nobody asks where one runs."""
         return False

@@ -30,7 +30,13 @@ def look(target: Target, payload: Payload) -> Study:
         return Study()
     from onnx_multi_backend.adapt.widths import study  # the model of a first run seldom needs it
 
-    return study(model, target.may_have_integer_defect, narrows=target.narrows, exact_in_float=target.exact_in_float)
+    return study(
+        model,
+        target.may_have_integer_defect,
+        narrows=target.narrows,
+        exact_in_float=target.exact_in_float,
+        folds_exactly=target.folds_exactly,
+    )
 
 
 def _has_integers(payload: Payload) -> bool:

@@ -213,6 +213,11 @@ class OrtEngine(Target):
         return any(known.narrows for known in self.records)
 
     @property
+    def folds_exactly(self) -> bool:
+        """The CPU provider computes constants ahead, unless the user's session options are to leave the graph as it is."""
+        return not self.session_options
+
+    @property
     def values_lost(self) -> Lost:
         """Operators that may lose NaN on a requested provider."""
         return next((known.values_lost for known in self.records if known.values_lost), {})
