@@ -249,7 +249,7 @@ def test_the_preset_and_its_options_can_be_chosen(cli: Cli, relu: Path) -> None:
         (["--random", "--preset", "Nope"], "There is no preset 'Nope'."),
         (["--random", "--preset", "OrtCpu", "--device", "CUDA"], "OrtCpu has no device 'CUDA'."),
         (["--random", "--preset", "OrtCpu", "--option", "speed=9"], "OrtCpu has no option 'speed'."),
-        (["--random", "--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs the option 'calibration_table'"),
+        (["--random", "--preset", "OrtTensorrtInt8"], "OrtTensorrtInt8 needs --option calibration_table=VALUE"),
         (["--random", "--device", "QPU"], "There is no device 'QPU'."),
     ],
 )
