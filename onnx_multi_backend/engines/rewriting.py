@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt.engine import Trusting, Unasked
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
 from onnx_multi_backend.engines.placement import MisplacedError
-from onnx_multi_backend.engines.session import Built, Payload, RefusedError
+from onnx_multi_backend.engines.session import Built, NoOtherWayError, Payload, RefusedError
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrong_nodes import find_defective, wrong_in
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
@@ -106,7 +106,7 @@ def _built(
     built: Built | None
     try:
         built = target.build(replace(payload, adapted=adapted))
-    except OptionError:
+    except (NoOtherWayError, OptionError):
         raise
     except MisplacedError as error:
         if elsewhere is not None:

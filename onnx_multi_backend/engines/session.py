@@ -13,7 +13,7 @@ from onnx import ModelProto
 from onnx_multi_backend.adapt import Adaptation, Adapted
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.errors import DeviceError, OptionError, RunError
+from onnx_multi_backend.errors import DeviceError, OptionError, RunError, UnsupportedModelError
 from onnx_multi_backend.host.devices import CPU
 from onnx_multi_backend.models.external_data import with_values
 from onnx_multi_backend.models.loading import LoadedModel
@@ -43,6 +43,10 @@ class RefusedError(Exception):
         super().__init__(words)
         self.words = words
         self.lacks_kernel = lacks_kernel
+
+
+class NoOtherWayError(UnsupportedModelError):
+    """An engine does not take a model, and may end the process with the same model written in another way: none is tried."""
 
 
 class ProviderFailedError(RunError):

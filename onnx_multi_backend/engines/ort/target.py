@@ -22,7 +22,7 @@ from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import NodePlacement, judge
-from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
+from onnx_multi_backend.engines.session import Built, Caching, NoOtherWayError, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.unsigned_weights import SATURATING, SATURATING_ON_OPENVINO, with_unsigned_weights
 from onnx_multi_backend.errors import (
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 #: The change that keeps it from one.
 _TWICE = "computed_twice"
+#: What ONNX Runtime (1.24) says of a constant of more than 127 bytes that an If inside an If reads; with Casts added, it ends the process.
+_SHARED_DATA = "HasExternalDataInMemory"
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ class OrtTarget(OrtEngine):
             self.check_options()
             if self.fallback == "full" and self.requested != (providers.CPU,):
                 return Built(self._on_cpu(payload, error))
+            if payload.lowering and self.requested != (providers.CPU,) and _SHARED_DATA in str(error):
+                raise NoOtherWayError(
+                    f"{self.preset} cannot run {payload.loaded.label}: ONNX Runtime fails at a constant that a subgraph reads "
+                    f"({errors.first_line(error)}). Choose Openvino, or a newer release of ONNX Runtime."
+                ) from error
             raise _refused(error) from error
         if (words := self.unsafe(payload.adapted.proto, session)) is not None:
             if self.fallback != "full":
