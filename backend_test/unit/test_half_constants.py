@@ -62,3 +62,25 @@ def test_what_reads_an_input_too_is_left_alone(openvino_ep: type[omb.Preset]) ->
     made = model("(float16[4] x) => (float16[4] y) { m = Mul(x, h) y = Relu(m) }", 18, h=np.array(2, np.float16))
     rep = openvino_ep.prepare(made)
     assert "half_constants" not in {change.pass_name for change in rep.adaptations}
+
+
+def test_where_nothing_is_computed_ahead_the_process_lives(openvino_ep: type[omb.Preset]) -> None:
+    """With its constants in the branch of an If that is known, the provider (1.24.1) ends the process for the Casts."""
+    made = model(
+        """() => (float16[4,2] y, float16[4,2] z) {
+            r = Reciprocal(h) y = Atanh(r)
+            z = If(false) <then_branch = a () => (float16[4,2] p) { c = Cos(d) p = Identity(r) },
+                else_branch = b () => (float16[4,2] q) { q = Identity(y) }>
+        }""",
+        21,
+        h=np.array([[2, 3], [4, 5], [6, 7], [8, 9]], np.float16),
+        false=np.array(False),
+    )
+    branch = next(a.g for a in made.graph.node[2].attribute if a.name == "then_branch")
+    branch.initializer.append(numpy_helper.from_array(RNG.normal(size=(2, 2, 2, 2)), "d"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", omb.FallbackWarning)
+        rep = openvino_ep.prepare(made, fallback="full")
+    wanted = np.arctanh(1 / np.arange(2, 10, dtype=np.float32)).reshape(4, 2)
+    for found in rep.run([]):
+        np.testing.assert_allclose(found.astype(np.float32), wanted, rtol=5e-3)

@@ -14,6 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.ort.optimizers import of_branches
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 
@@ -25,6 +26,8 @@ def computed_ahead(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with each such node on float32 between Casts: ONNX Runtime computes them all ahead."""
     facts = payload.adapted.facts
     if _HALF not in facts.contents.tensor_types or facts.model.functions or not facts.nodes_of_constants:
+        return payload, ()
+    if of_branches(facts.contents):  # nothing is computed ahead of such a model
         return payload, ()
     of_constants = facts.computed_of_constants
     kinds = _kinds(payload.adapted.proto)
