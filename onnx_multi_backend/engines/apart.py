@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from onnx import GraphProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnx_multi_backend.models.graph_walk import subgraphs
 
@@ -20,6 +20,32 @@ def put_back(graph: GraphProto, nodes: Sequence[NodeProto]) -> None:
     kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(kept)
+
+
+def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:
+    """A copy in which some nodes read the larger of their first input and itself, and the names of the nodes that are new.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    places : collection of int
+        The nodes, by their position in the main graph.
+    suffix : str
+        Of the new names.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    nodes: list[NodeProto] = []
+    added = set()
+    for i, node in enumerate(copy.graph.node):
+        if i in places:
+            name = f"{node.output[0]}{suffix}"
+            nodes.append(larger(node.input[0], name, name=name))
+            node.input[0] = name
+            added.add(name)
+        nodes.append(node)
+    put_back(copy.graph, nodes)
+    return copy, added
 
 
 def inner_first(graph: GraphProto) -> list[GraphProto]:

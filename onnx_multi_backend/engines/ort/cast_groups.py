@@ -13,12 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Typed, opset_versions, reads
-from onnx_multi_backend.engines.apart import larger, put_back
+from onnx_multi_backend.engines.apart import with_larger
 from onnx_multi_backend.engines.ort.cast_pairs import CASTS, passes
 from onnx_multi_backend.engines.ort.providers import CPU
 from onnx_multi_backend.engines.placement import NodePlacement
@@ -63,18 +63,7 @@ def groups_apart(payload: Payload, placement: Sequence[NodePlacement]) -> tuple[
     casts = {first for chain in chains if (first := _first_cast(model.graph, chain, types)) is not None}
     if not casts:
         return None
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    nodes: list[NodeProto] = []
-    added = set()
-    for i, node in enumerate(copy.graph.node):
-        if i in casts:
-            name = f"{node.output[0]}{CAST}group"
-            nodes.append(larger(node.input[0], name, name=name))
-            node.input[0] = name
-            added.add(name)
-        nodes.append(node)
-    put_back(copy.graph, nodes)
+    copy, added = with_larger(model, casts, f"{CAST}group")
     change = Adaptation(
         "groups_apart",
         "",

@@ -8,13 +8,13 @@ memory that is no longer the input's, once the input gets smaller.
 
 from __future__ import annotations
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
-from onnx_multi_backend.engines.apart import larger, put_back
+from onnx_multi_backend.engines.apart import with_larger
 from onnx_multi_backend.engines.session import Payload
 
 #: Element types of which Max has always had a form.
@@ -46,18 +46,7 @@ def kept_apart(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     casts |= _passed_on(graph, opset_versions(payload.adapted.proto).get("", 1))
     if not casts:
         return payload, ()
-    copy = ModelProto()
-    copy.CopyFrom(payload.adapted.proto)
-    nodes: list[NodeProto] = []
-    added = set()
-    for i, node in enumerate(copy.graph.node):
-        if i in casts:
-            name = f"{node.output[0]}{CAST}apart"
-            nodes.append(larger(node.input[0], name, name=name))
-            node.input[0] = name
-            added.add(name)
-        nodes.append(node)
-    put_back(copy.graph, nodes)
+    copy, added = with_larger(payload.adapted.proto, casts, f"{CAST}apart")
     change = Adaptation(
         "kept_apart",
         "",

@@ -14,6 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.apart import put_back
 from onnx_multi_backend.engines.ort.optimizers import of_branches
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
@@ -43,12 +44,10 @@ def computed_ahead(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
             nodes.append(node)
     if not changed:
         return payload, ()
-    made = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del copy.graph.node[:]
-    copy.graph.node.extend(made)
+    put_back(copy.graph, nodes)
     reason = "the OpenVINO execution provider reads what is computed of float16 constants alone from other memory"
     changes = tuple(Adaptation("half_constants", where, "computed ahead, in float32", reason) for where in changed)
-    casts = {node.name for node in made if node.name.startswith(CAST)}
+    casts = {node.name for node in copy.graph.node if node.name.startswith(CAST)}
     return payload.changed(copy, *changes, inserted=casts), changes
 
 
