@@ -45,6 +45,32 @@ def _einsum(equation: str) -> ModelProto:
     return models.one_node("Einsum", [models.tensor("x", [])], [models.tensor("y", None)], equation=equation)
 
 
+def _depth_to_space(size: int) -> ModelProto:
+    return models.one_node(
+        "DepthToSpace", [models.tensor("x", [1, 8, 2, 2])], [models.tensor("y", None)], blocksize=size
+    )
+
+
+def _split(named: int) -> ModelProto:
+    """Into four."""
+    outputs = [models.tensor(f"y{i}", None) for i in range(4)]
+    made = models.one_node("Split", [models.tensor("x", [4])], outputs, axis=0, num_outputs=named)
+    made.graph.node.append(models.node("Relu", ["x"], ["y0"]))  # which engines refuse, so that onnx's checker is asked
+    return made
+
+
+def _gemm(beta: float) -> ModelProto:
+    inputs = [models.tensor(name, [2, 2], models.INT64) for name in "abc"]
+    return models.one_node("Gemm", inputs, [models.tensor("y", [2, 2], models.INT64)], beta=beta)
+
+
+def _resize(scale: np.ndarray) -> ModelProto:
+    made = models.one_node("Resize", [models.tensor("x", [1, 1, 4, 4])], [models.tensor("y", None)], mode="cubic")
+    made.graph.node[0].input.extend(["", "s"])
+    made.graph.initializer.append(numpy_helper.from_array(scale, "s"))
+    return made
+
+
 def _doubling(count: int) -> ModelProto:
     imports = [helper.make_opsetid("", models.OPSET), helper.make_opsetid("d", 1)]
     functions = [helper.make_function("d", "F0", ["a"], ["b"], [helper.make_node("Softsign", ["a"], ["b"])], imports)]
@@ -60,6 +86,10 @@ DEADLY: dict[str, Callable[[], ModelProto]] = {
     "an axis beyond int32": lambda: _layer_normalization(2**63 - 1),
     "an axis of 2**31": lambda: _layer_normalization(2**31),
     "no groups": lambda: _group_normalization(0),
+    "a block whose square is 0 in int64": lambda: _depth_to_space(2**32),
+    "fewer outputs named than there are": lambda: _split(3),
+    "a factor beyond the type": lambda: _gemm(-1e38),
+    "a scale without axes": lambda: _resize(np.array(2.0, np.float32)),
 }
 
 
@@ -97,6 +127,9 @@ def test_an_equation_that_onnx_never_finishes_is_refused(openvino: type[omb.Pres
         (_einsum("ij..., ...jk -> ...ik"), None),
         (_einsum("->"), None),
         (_layer_normalization(2**31), "LayerNormalization .* has axis out of range"),
+        (_depth_to_space(2), None),
+        (_split(4), None),
+        (_split(3), "Split .* has more outputs than num_outputs"),
         (_einsum("i1->i"), "Einsum .* has an equation of other signs than letters"),
         (_einsum("....->"), "Einsum .* has an equation of other signs than letters"),
     ],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from onnx_multi_backend.adapt.defective import DefectiveNode
 from onnx_multi_backend.adapt.patience import Patience
@@ -146,16 +147,10 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
                 if compilable:
                     _refuse_invalid(target, payload)
 
-            built = build_rewritten(
-                target,
-                payload,
-                typed,
-                taken=False,
-                trusting=True,
-                found=found_defects,
-                elsewhere=elsewhere,
-                before_asking=unless_invalid,
-            ) or build_rewritten(target, payload, typed, taken=False, elsewhere=elsewhere)
+            rewrite = partial(build_rewritten, target, payload, typed, taken=False, elsewhere=elsewhere)
+            built = rewrite(trusting=True, found=found_defects, before_asking=unless_invalid) or rewrite()
+            if built is None and (wrong := [d for d in found_defects if d.defect.wrong]) and wrong != found_defects:
+                built = rewrite(trusting=True, found=wrong, nothing_else=True)
         if built is not None:
             return built
         lowering = False  # it would come to nothing again

@@ -69,6 +69,12 @@ def no_stride(node: NodeProto, constants: list[np.ndarray | None]) -> str | None
     return "a stride is 0" if found else None
 
 
+def vast_block(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """DepthToSpace by a block whose square is a multiple of 2**64."""
+    size = next((a.i for a in node.attribute if a.name == "blocksize"), 1)
+    return "the square of its blocksize is 0 in int64" if size > 0 and size * size % 2**64 == 0 else None
+
+
 def negative_batch(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """GatherND that counts its batch axes from the end, which ONNX does not have."""
     found = any(attribute.name == "batch_dims" and attribute.i < 0 for attribute in node.attribute)

@@ -25,6 +25,7 @@ from onnx_multi_backend.models.graph_walk import (
     operator_name,
     subgraphs,
 )
+from onnx_multi_backend.models.plausible import expanded
 from onnx_multi_backend.models.tensors import type_from_string
 
 #: Compiles a model of one node; returns the engine's complaint, or None.
@@ -49,6 +50,8 @@ _WHERE = {
     "ai.onnx.contrib": ", whose path onnxruntime_extensions.get_library_path() returns (pip install onnxruntime-extensions)"
 }
 _MOST_REASONS = 20
+#: A call of a local function that comes to more nodes is not tried by itself: compiling it may take as long as the model.
+_MOST_CALLED = 256
 _ANOTHER_PRESET = "Choose a preset that has these operators; `onnx-multi-backend inspect` compares them."
 #: Of the nodes that are refused for what they divide by, not for want of a kernel.
 _BY_ZERO = "it divides an integer by a constant 0"
@@ -157,6 +160,8 @@ def _refused_nodes(
     for place, node, single in _single_node_models(model, complaint):
         if answers and patience.over:
             break
+        if single.functions and expanded(single) > _MOST_CALLED:
+            continue
         key = single.SerializeToString(deterministic=True)
         if key not in answers:
             if len(answers) >= _MOST_PROBES:

@@ -28,6 +28,7 @@ def build_rewritten(
     trusting: bool = False,
     found: Sequence[DefectiveNode] | None = None,
     complaint: str = "",
+    nothing_else: bool = False,
     again: bool = False,
     elsewhere: list[MisplacedError] | None = None,
     before_asking: Callable[[], None] | None = None,
@@ -37,7 +38,7 @@ def build_rewritten(
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `found`: what the engine computes wrongly, where that is known. `again`: it is a model that was rewritten already.
+    `found`: what the engine computes wrongly, where that is known. `nothing_else`: no other node is rewritten, whoever is asked. `again`: it is a model that was rewritten already.
     `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
@@ -46,7 +47,8 @@ def build_rewritten(
     tried: set[bytes] = set()
     for engine, within in engines_to_ask[:1] if trusting else engines_to_ask:
         own = target.runs_alone and engine is target and within is target  # all of them find the same
-        wrong = frozenset(name for d in found for name in d.node.output if name) if found is not None and own else None
+        known = found is not None and (own or nothing_else)
+        wrong = frozenset(name for d in found or () for name in d.node.output if name) if known else None
         asked = Trusting(engine, target.may_have_defect, wrong) if trusting else engine
         for pieces in (Unasked(within), within):
             rewritten = lower(

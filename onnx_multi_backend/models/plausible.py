@@ -154,6 +154,8 @@ def _found(nodes: Iterable[NodeProto]) -> Iterator[str]:
             kind = attribute.type
             if kind == _INT:
                 least = most = attribute.i
+                if attribute.name == "num_outputs" and least < len(node.output):  # onnx 1.23 reads beyond a list
+                    yield f"{operator_name(node)} (output {next(iter(node.output), '')!r}) has more outputs than num_outputs"
             elif kind == _INTS and (values := attribute.ints):
                 least, most = min(values), max(values)
             else:

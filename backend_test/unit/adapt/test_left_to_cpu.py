@@ -253,3 +253,35 @@ def test_a_scan_in_a_branch_may_read_from_outside(openvino_ep: type[omb.Preset],
     x, f, g = floats(5, 3), np.array(0.5, np.float32), np.array(2, np.float32)
     runs = [[x, f, g, np.array(chosen)] for chosen in (True, False)]
     ran(openvino_ep, made, "If", runs, [x + f if "Add" in step else x, -x])
+
+
+def test_what_may_stay_does_not_hold_back_what_may_not(openvino_ep: type[omb.Preset]) -> None:
+    """The DFT, whose float64 form the provider cannot load here, runs as it is; the Where is written out."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 19]>
+        g (float[d, e, 1] x, int64 n, int64 m, bool c) => (float[r, s, t] y, int64 z) { y = DFT <axis = 1> (x, n) z = Where (c, n, m) }"""
+    )
+    prepared = openvino_ep.prepare(made)
+    assert [change.pass_name for change in prepared.adaptations] == ["exact_integers"]
+    feeds = {"x": floats(2, 3, 1), "n": np.array(3), "m": np.array(2**24 + 1)}
+    for condition, expected in ((True, 3), (False, 2**24 + 1)):
+        found = prepared.run({**feeds, "c": np.array(condition)})
+        np.testing.assert_allclose(found[0][..., 0], np.fft.fft(feeds["x"][..., 0]).real, atol=1e-5)
+        assert found[1] == expected
+
+
+def test_slopes_of_the_last_axis_are_given_one_axis_once(openvino_ep: type[omb.Preset]) -> None:
+    """Beside a layer that the provider refuses, which has every other way tried, the PRelu in float64 too."""
+    rng = np.random.default_rng(0)
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 8]>
+        g (float[2, n, k] x) => (float[2, 2, s, 1] y, float[2, t, 1] h, float[2, a, b] z)
+        <float[2, 1, 3] w = {0, 2, -1, 0, 0, 1}, float[2, 1, 1] r = {1, -1}, float[2, 4, 1] h0 = {1, 2, 3, 4, 5, 6, 7, 8}, float[3] slopes = {2, 3, 5}>
+        { y, h = RNN <direction = "bidirectional", hidden_size = 1> (x, w, r, "", "", h0) z = PRelu (x, slopes) }"""
+    )
+    x = rng.normal(size=(2, 4, 3)).astype(np.float32)
+    try:
+        found = openvino_ep.prepare(made).run({"x": x})
+    except omb.UnsupportedModelError:
+        return
+    np.testing.assert_allclose(found[2], np.where(x < 0, x * np.array([2, 3, 5], np.float32), x), rtol=1e-6)

@@ -10,6 +10,7 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.values import LIMITS
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64, _T.UINT64)
@@ -102,7 +103,8 @@ def _scaled(body: Body, site: Site, product: str, kind: int) -> str | None:
     alpha, beta = site.attribute("alpha", 1.0), site.attribute("beta", 1.0)
     if not site.has_input(2):
         beta = 1.0  # it counts for nothing
-    if alpha != int(alpha) or beta != int(beta) or site.opset < 7:
+    low, high = LIMITS[kind]
+    if site.opset < 7 or not all(low <= factor <= high and factor == int(factor) for factor in (alpha, beta)):
         return None
     if alpha != 1:
         product = body("Mul", product, body.constant(int(alpha), kind))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: From this opset on, slopes broadcast from the right; before, one slope a channel stood in a vector.
@@ -31,7 +32,8 @@ def prelu(site: Site) -> Iterator[ModelProto]:
     by_channel = site.opset < _BROADCASTS and shape is not None and len(shape) == 1 and shape != [1]
     if site.opset < _BROADCASTS and (rank is None or shape is None):
         return
-    for whole in (True, False):
+    # A guarded one was given an axis by another rule, which would do so again.
+    for whole in (False,) if GUARDED in site.node.name else (True, False):
         body = Body(site)
         slopes = slope
         if by_channel and rank is not None and rank > 2:

@@ -18,6 +18,9 @@ _PLAIN = frozenset({"mode", "coordinate_transformation_mode", "nearest_mode", "c
 
 
 def resized(site: Site) -> Defect | None:
+    scales, axes = site.constant(site.input(2)), resized_axes(site)
+    if given(site, 2) and scales is not None and (scales.ndim != 1 or (axes is not None and len(scales) != len(axes))):
+        return None  # it is not valid: the engine says so
     factors = _factors(site)
     mode, rank = site.attribute("mode", "nearest"), site.rank(site.input(0))
     shrinks = factors is None or any(f < 1 for f in factors)

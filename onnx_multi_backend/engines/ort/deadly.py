@@ -22,6 +22,7 @@ from onnx_multi_backend.engines.deadly import (
     quotient_by_zero,
     range_without_end,
     unnamed_operand,
+    vast_block,
 )
 from onnx_multi_backend.engines.ort.outer_reads import loop_in_branch, outer_reads
 from onnx_multi_backend.host.applies import applies
@@ -55,9 +56,10 @@ FOLDED: Mapping[str, tuple[Deadly, ...]] = {
 }
 #: Newer releases compute Mod of the smallest integer by -1.
 FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = {**FOLDED, "Mod": (overflowing_quotient,)}
-#: Newer releases refuse a division by zero in words.
+#: Newer releases refuse a division by zero, and a block that is too large, in words.
 FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
     **_ALWAYS,
+    "DepthToSpace": (vast_block,),
     **dict.fromkeys(("Div", "Mod"), (overflowing_quotient, quotient_by_zero)),
 }
 #: Of any release: what is asked first, since it takes a while to ask for the release.
