@@ -36,8 +36,8 @@ from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_tensors, canonical
-from onnx_multi_backend.models.tensors import is_whole, type_from_string
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import type_from_string
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,6 @@ class OrtEngine(Target):
         """None when a session can be built for this (small) model, else ONNX Runtime's complaint."""
         if dead := self.deadly(Facts(model)):
             return f"it would end the engine's process: {dead[0][1]}"
-        if broken := next((t.name for t in all_tensors(model) if t.HasField("raw_data") and not is_whole(t)), None):
-            return f"the constant {broken!r} holds another number of bytes than its shape says"
         if self._leaves and any(LEFT in str(node.name) for node in model.graph.node):
             return self._cpu_alone.accepts(model)  # shown alone, it would be taken
         words = self._complaint(model)
