@@ -38,8 +38,8 @@ def build_rewritten(
     The rules' pieces are shown to the engine together first, in the whole model; one by one where it refuses that.
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
-    `found`: what the engine computes wrongly, where that is known. `nothing_else`: no other node is rewritten, whoever is asked. `again`: it is a model that was rewritten already.
-    `before_asking`: is called where the engine refuses the whole.
+    `found`: what the engine computes wrongly, where that is known. `nothing_else`: no other node is rewritten, whoever is asked.
+    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
