@@ -54,9 +54,13 @@ FOLDED: Mapping[str, tuple[Deadly, ...]] = {
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), (no_interval,)),
     **dict.fromkeys(("RandomNormal", "RandomNormalLike"), (no_spread,)),
 }
-#: Newer releases compute Mod of the smallest integer by -1.
-FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = {**FOLDED, "Mod": (overflowing_quotient,)}
-#: Newer releases refuse a division by zero, and a block that is too large, in words.
+#: Newer releases compute Mod of the smallest integer by -1, and refuse a block that is too large in words.
+FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = {
+    **FOLDED,
+    "Mod": (overflowing_quotient,),
+    "DepthToSpace": (vast_block,),
+}
+#: Newer releases refuse a division by zero in words.
 FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
     **_ALWAYS,
     "DepthToSpace": (vast_block,),
