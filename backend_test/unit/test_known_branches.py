@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ifs whose conditions are known, with large constants in their branches: ONNX Runtime 1.24 lost these, or died of them."""
+"""Ifs whose conditions are known, which ONNX Runtime replaces by their branches.
+
+1.24 lost large constants in them, or died of them; 1.24 to 1.32 lose what another If or Loop in two of them reads, or die of it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.engines.ort.chosen_branches import of_branches
+from onnx_multi_backend.models.contents import Contents
 
 SIZE = 45
 CONSTANT = np.arange(SIZE, dtype=np.float32) / 4
@@ -36,3 +41,68 @@ def test_they_are_computed(preset: type[omb.Preset], depth: int, condition: str)
     for factor in (-1, 0.5, -1):
         x = np.linspace(-2, 1, SIZE, dtype=np.float32) * np.float32(factor)
         np.testing.assert_allclose(prepared.run([x])[0], np.exp(CONSTANT + x), rtol=1e-5)
+
+
+#: What makes p of w, which is made in the outer branch, u, made in the inner one, and b, a bool; and what it is.
+WITHIN = {
+    "If": (
+        """p = If (b) <then_branch = t () => (float[n] pt) { pt = Sub (u, w) }, else_branch = e () => (float[n] pe) { pe = Abs (w) }>""",
+        lambda w, b: np.sin(w) - w if b else np.abs(w),
+    ),
+    "If in an If": (
+        """p = If (b) <then_branch = t () => (float[n] pt) {
+            pt = If (b) <then_branch = tt () => (float[n] ptt) { ptt = Exp (w) }, else_branch = te () => (float[n] pte) { pte = Abs (x) }>
+        }, else_branch = e () => (float[n] pe) { pe = Neg (x) }>""",
+        lambda w, b: np.exp(w) if b else w,
+    ),
+    "Loop": (
+        """two = Constant <value_int = 2> () p = Loop (two, b, x) <body = l (int64 i, bool c, float[n] s) => (bool go, float[n] r) {
+            go = Identity (c) r = Add (s, w) }>""",
+        lambda w, b: w if b else -w,
+    ),
+}
+
+
+@pytest.mark.parametrize("condition", ["known", "computed", "sized"])
+@pytest.mark.parametrize("within", WITHIN)
+def test_what_is_in_two_of_them_reads_their_values(preset: type[omb.Preset], within: str, condition: str) -> None:
+    nodes, expected = WITHIN[within]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 15]> g (float[n] x, bool b, float[3] three) => (float[n] y, float[3] z)
+        <bool known = {{1}}, bool unknown = {{0}}, int64 size = {{3}}> {{
+        computed = Not (unknown) s = Size (three) sized = Equal (s, size) z = Neg (three)
+        y = If ({condition}) <then_branch = outer () => (float[n] q) {{ w = Neg (x)
+            q = If ({condition}) <then_branch = inner () => (float[n] p) {{ u = Sin (w) {nodes} }},
+                else_branch = never () => (float[n] pn) {{ pn = Neg (w) }}>
+        }}, else_branch = neither () => (float[n] qn) {{ qn = Identity (x) }}> }}"""
+    )
+    prepared = preset.prepare(model)
+    for x, b in ((np.array([1, -2], np.float32), True), (np.array([0.5, 2], np.float32), False)):
+        found = prepared.run({"x": x, "b": np.array(b), "three": np.zeros(3, np.float32)})[0]
+        np.testing.assert_allclose(found, expected(-x, b), rtol=1e-6)
+
+
+def test_a_loop_is_left_with_the_if_in_it(openvino_ep: type[omb.Preset]) -> None:
+    """The provider looks at no node in the body of a Loop that it takes."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 15]> g (float[4] x, bool b) => (float y) {
+        two = Constant <value_int = 2> () go = Constant <value = bool {1}> () zero = Constant <value_float = 0.0> ()
+        y, xs, bs = Loop (two, go, zero, x, b) <body = l (int64 i, bool c, float s, float[4] v, bool d) => (bool c2, float s2, float[4] v2, bool d2) {
+            c2 = Identity (c) v2 = Identity (v) d2 = Identity (d) n = NonZero (v) f = Cast <to = 1> (n)
+            h = If (d) <then_branch = t () => (float[q, w] ht) { ht = Identity (f) }, else_branch = e () => (float[q, w] he) { he = Neg (f) }>
+            r = ReduceSum <keepdims = 0> (h) s2 = Add (s, r) }> }"""
+    )
+    prepared = openvino_ep.prepare(model)
+    for x, sign in (([1, 2, 3, 4], 1), ([1, 2, 3, 4], -1), ([0, 0, 3, 4], -1)):
+        found = prepared.run([np.array(x, np.float32), np.array(sign > 0)])[0]
+        assert found == sign * 2 * np.flatnonzero(x).sum()
+
+
+def test_small_constants_with_long_names_are_small() -> None:
+    name = "n" * 200
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 15]> g (float[2] x) => (float[2] y) <bool known = {{1}}> {{
+        y = If (known) <then_branch = t () => (float[2] a) {{ {name} = Constant <value = float[2] {{1, 2}}> () a = Add (x, {name}) }},
+            else_branch = e () => (float[2] b) {{ b = Neg (x) }}> }}"""
+    )
+    assert of_branches(Contents(model)) == []

@@ -26,7 +26,7 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import may_hold_graphs, nodes_in, subgraphs
-from onnx_multi_backend.models.plausible import expands_too_far, nests_too_far
+from onnx_multi_backend.models.plausible import expands_too_far, is_endless, nests_too_far
 
 
 class DefectiveNode(NamedTuple):
@@ -79,7 +79,10 @@ def defective_nodes(
     if not integers and not any(is_doubtful(node) for node in nodes):
         return []
     if expands_too_far(model) or nests_too_far(contents):
-        return _one_by_one(model, engine, [node for node in contents.nodes if may_have_defect(node, facts)])
+        nodes = [node for node in contents.nodes if may_have_defect(node, facts)]
+        if is_endless(contents):
+            nodes = [node for node in nodes if not _nests(node)]
+        return _one_by_one(model, engine, nodes)
     flat = (typed or Typed(model)).flat
 
     def is_meant(node: NodeProto, read: list[Value]) -> bool:
@@ -174,6 +177,11 @@ def _meant(
 def _bodies(node: NodeProto) -> list[GraphProto]:
     """The graphs in the attributes of a node; there are no local functions."""
     return list(subgraphs(node)) if node.domain or may_hold_graphs(node.op_type) else []
+
+
+def _nests(node: NodeProto) -> bool:
+    """Whether there are graphs in its graphs; what these hold is looked at by itself."""
+    return any(_bodies(inner) for body in _bodies(node) for inner in body.node)
 
 
 def _one_by_one(model: ModelProto, engine: Engine, nodes: list[NodeProto]) -> list[DefectiveNode]:

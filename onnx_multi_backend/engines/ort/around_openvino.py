@@ -11,6 +11,7 @@ from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_b
 from onnx_multi_backend.engines.ort.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.half_constants import computed_ahead
 from onnx_multi_backend.engines.ort.input_order import unused_last
+from onnx_multi_backend.engines.ort.left_around import left_around
 from onnx_multi_backend.engines.ort.lone_reductions import reduced_alone
 from onnx_multi_backend.engines.ort.records import Record
 from onnx_multi_backend.engines.ort.single_operands import operands_doubled
@@ -30,6 +31,8 @@ def mended(payload: Payload, records: Sequence[Record], *, apart: bool) -> tuple
     passes: list[_Pass] = []
     if any(known.miscounts_inputs for known in records):
         passes.append(unused_last)
+    if payload.lowering and any(known.leaves_text for known in records):
+        passes.append(left_around)
     if payload.lowering and any(known.drops_cast_pairs for known in records):
         passes += [kept_apart, operands_doubled, computed_ahead]
     if apart and payload.lowering and any(known.mixes_reductions for known in records):

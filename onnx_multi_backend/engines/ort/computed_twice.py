@@ -17,8 +17,9 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Scope, Typed, opset_imports, opset_versions, reads, single_node_model
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.apart import put_back
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
-from onnx_multi_backend.models.plausible import expands_too_far
+from onnx_multi_backend.models.plausible import is_endless
 
 #: Whether a provider takes a node, asked alone.
 Takes = Callable[[Site], bool]
@@ -38,7 +39,7 @@ def computed_twice(model: ModelProto, takes: Takes, *, bodies: bool) -> tuple[Mo
     bodies : bool
         Whether that is done within the bodies of Loop and the like; otherwise in the main graph.
     """
-    if (bodies and not any(True for _ in _bodies(model.graph))) or expands_too_far(model):
+    if (bodies and not any(True for _ in _bodies(model.graph))) or is_endless(Contents(model)):
         return model, set()
     typed = Typed(model)
     flat = typed.flat.graph

@@ -22,10 +22,11 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.among_others import among_others
 from onnx_multi_backend.engines.ort.attaching import attach
+from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
-from onnx_multi_backend.engines.ort.optimizers import MERGING, of_branches
+from onnx_multi_backend.engines.ort.optimizers import MERGING
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session

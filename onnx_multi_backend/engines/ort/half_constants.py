@@ -15,7 +15,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.apart import put_back
-from onnx_multi_backend.engines.ort.optimizers import of_branches
+from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 

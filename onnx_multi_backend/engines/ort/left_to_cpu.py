@@ -72,11 +72,11 @@ def _branching(body: Body, site: Site, node: NodeProto, *, name: str) -> list[st
     own = NodeProto()
     own.CopyFrom(node)
     own.name = name
-    _make_text(own, "text")
+    make_text(own, "text")
     return body.add(own)[:-1]
 
 
-def _make_text(node: NodeProto, name: str) -> None:
+def make_text(node: NodeProto, name: str) -> None:
     """Have an If make a text."""
     for attribute in node.attribute:
         _without_unread(attribute.g)
@@ -113,11 +113,7 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(flat)
-    names = {name for node in all_nodes(copy) for name in (node.name, *node.output)}
-    prefix = "omb_text"
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    count = _carrying(copy.graph, prefix, 0)
+    count = _carrying(copy.graph, unused_prefix(copy, "omb_text"), 0)
     change = Adaptation(
         "left_to_cpu",
         "Loop",
@@ -125,6 +121,14 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         "the OpenVINO execution provider cannot read the outer graph in a body, and leaves nodes that handle text to the CPU",
     )
     return payload.changed(copy, change, inserted=set()), (change,)
+
+
+def unused_prefix(model: ModelProto, prefix: str) -> str:
+    """A prefix that no name of a node or value has, made of this one."""
+    names = {name for node in all_nodes(model) for name in (node.name, *node.output)}
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
 
 
 def _is_deadly(node: NodeProto) -> bool:
@@ -139,18 +143,18 @@ def _carrying(graph: GraphProto, prefix: str, count: int) -> int:
             count = _carrying(inner, prefix, count)
         if _is_deadly(node):
             count += 1
-            nodes.append(helper.make_node("Constant", [], [f"{prefix}{count}"], value=_TEXT))
-            _carry_text(node, f"{prefix}{count}")
+            nodes.append(carry_text(node, f"{prefix}{count}"))
         elif loop_in_branch(node, []):
             count += 1
-            _make_text(node, f"{prefix}{count}")
+            make_text(node, f"{prefix}{count}")
         nodes.append(NodeProto.FromString(node.SerializeToString()))
     del graph.node[:]
     graph.node.extend(nodes)
     return count
 
 
-def _carry_text(node: NodeProto, name: str) -> None:
+def carry_text(node: NodeProto, name: str) -> NodeProto:
+    """Give a Loop a text for another state; the node that makes it."""
     body = next(a.g for a in node.attribute if a.name == "body")
     states = len(body.input) - 2
     node.input.append(name)
@@ -163,3 +167,4 @@ def _carry_text(node: NodeProto, name: str) -> None:
     del body.output[:], node.output[:]
     body.output.extend(results)
     node.output.extend(made)
+    return helper.make_node("Constant", [], [name], value=_TEXT)

@@ -9,27 +9,18 @@ node; building the session then ends the process at the level ORT_ENABLE_ALL, wh
 is not the first axis.
 
 Another one ends the process before 1.26, with a Where that reads a DequantizeLinear without a constant zero point.
-
-In 1.24 the branch of an If whose condition is known takes the If's place while constants are computed beforehand. Constants of more than
-127 bytes in it are lost: the model is refused, or the process ends. Newer releases keep them (seen with 1.32).
 """
 
 from __future__ import annotations
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs
 
 #: Makes one node of two that compute the same of the same values.
 MERGING = "CommonSubexpressionElimination"
-
-#: Computes constants beforehand.
-_FOLDING = "ConstantFolding"
-#: ONNX Runtime keeps larger constants outside the graph.
-_KEPT_INSIDE = 127
 
 
 def harmful_optimizers(contents: Contents) -> list[str]:
@@ -54,24 +45,6 @@ def _of_pads(contents: Contents) -> list[str]:
 def _pools(node: NodeProto) -> bool:
     ceils = any(a.name == "ceil_mode" and a.i for a in node.attribute)
     return node.op_type == "MaxPool" or (node.op_type == "AveragePool" and ceils)
-
-
-def of_branches(contents: Contents) -> list[str]:
-    """Those that must not see an If whose condition is known, with a large constant in a branch."""
-    if not contents.has({"If"}) or not applies({"onnxruntime": "<1.31"}):
-        return []
-    facts = Facts(contents.model, contents)
-    known = facts.known | facts.computed_of_constants
-    chosen = (node for node in contents.of("If") if contents.model.functions or not known.isdisjoint(node.input))
-    return [_FOLDING] if any(map(_holds_a_large_constant, chosen)) else []
-
-
-def _holds_a_large_constant(node: NodeProto) -> bool:
-    inside = list(nodes_in([node]))
-    graphs = [graph for each in inside for graph in subgraphs(each)]
-    constants = (each for each in inside if each.op_type == "Constant")
-    sizes = [each.ByteSize() for each in (*constants, *(tensor for graph in graphs for tensor in graph.initializer))]
-    return max(sizes, default=0) > _KEPT_INSIDE
 
 
 def _of_choices(contents: Contents) -> list[str]:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ifs whose condition is known, with which ONNX Runtime must not compute constants beforehand (found by measuring).
+
+Their branch takes the If's place then. In 1.24 constants of more than 127 bytes in it are lost: the model is refused, or the process ends. Newer
+releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If or Loop in two such branches, one in the other, loses values that it reads:
+a run fails, or building the session ends the process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Set
+
+from onnx import NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.host.applies import applies
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs
+from onnx_multi_backend.models.tensors import numpy_dtype
+
+#: The optimizer that computes constants beforehand.
+_FOLDING = "ConstantFolding"
+#: What may be known of an input whose shape is declared.
+_SIZES = frozenset({"Shape", "Size"})
+#: ONNX Runtime keeps larger constants outside the graph.
+_KEPT_INSIDE = 127
+
+
+def of_branches(contents: Contents) -> list[str]:
+    """Those that must not see an If whose condition is known, with a large constant in a branch or another such If."""
+    if not contents.has({"If"}):
+        return []
+    return [_FOLDING] if _loses_values(contents) or _loses_constants(contents) else []
+
+
+def _loses_constants(contents: Contents) -> bool:
+    if not applies({"onnxruntime": "<1.31"}):
+        return False
+    facts = Facts(contents.model, contents)
+    known = facts.known | facts.computed_of_constants
+    seen: set[int] = set()
+    for node in contents.of("If"):  # an outer one comes before those in it
+        if id(node) not in seen and (contents.model.functions or not known.isdisjoint(node.input)):
+            inside = list(nodes_in([node]))
+            if _hold_a_large_constant(inside):
+                return True
+            seen.update(map(id, inside))
+    return False
+
+
+def _hold_a_large_constant(inside: list[NodeProto]) -> bool:
+    attributes = [a for each in inside if each.op_type == "Constant" for a in each.attribute]
+    graphs = (graph for each in inside for graph in subgraphs(each))
+    tensors = [
+        *(a.t for a in attributes if a.HasField("t")),
+        *(tensor for graph in graphs for tensor in graph.initializer),
+    ]
+    listed = max((4 * len(a.floats) + 8 * len(a.ints) for a in attributes), default=0)
+    return listed > _KEPT_INSIDE or any(map(_is_large, tensors))
+
+
+def _is_large(tensor: TensorProto) -> bool:
+    return math.prod(tensor.dims) * numpy_dtype(tensor.data_type).itemsize > _KEPT_INSIDE
+
+
+def _loses_values(contents: Contents) -> bool:
+    """Whether two Ifs whose conditions may be known, one in a branch of the other, hold a node with graphs that may stay."""
+    if len(contents.holding) < 3:
+        return False
+    facts = Facts(contents.model, contents)
+    surely = facts.known | facts.computed_of_constants
+    maybe = None if contents.model.functions else _known_at_load(contents)
+    return any(
+        next(subgraphs(holder), None) is not None and (maybe is None or not _is_known(holder, surely))
+        for node in contents.of("If")
+        if _is_known(node, maybe)
+        for inner in _in_branches(node)
+        if _is_known(inner, maybe)
+        for holder in _in_branches(inner)
+    )
+
+
+def _in_branches(node: NodeProto) -> Iterator[NodeProto]:
+    return (inner for graph in subgraphs(node) for inner in graph.node)
+
+
+def _is_known(node: NodeProto, known: Set[str] | None) -> bool:
+    """Whether it is an If whose condition is known when a session is built; None: any may be."""
+    return node.op_type == "If" and (known is None or not known.isdisjoint(node.input))
+
+
+def _known_at_load(contents: Contents) -> set[str]:
+    """Constants, sizes, which are known where shapes are, and what is computed of them."""
+    known: set[str] = set()
+    constants = Facts(contents.model, contents).known
+    for node in contents.nodes:
+        read = [name for name in node.input if name]
+        if node.op_type in _SIZES or (read and all(name in constants or name in known for name in read)):
+            known.update(node.output)
+    return known | constants
