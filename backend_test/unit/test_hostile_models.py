@@ -71,6 +71,20 @@ def _resize(scale: np.ndarray) -> ModelProto:
     return made
 
 
+def _negative_size() -> ModelProto:
+    """With an operator that no engine has here, so that each is asked about every node."""
+    inputs = [
+        models.tensor("x", [50, 4, -(2**63)]),
+        models.tensor("i", [2, 3], models.INT64),
+        models.tensor("b", ["n"], TensorProto.UINT8),
+    ]
+    nodes = [models.node("Gather", ["x", "i"], ["y"]), models.node("ImageDecoder", ["b"], ["image"])]
+    outputs = [models.tensor("y", None), models.tensor("image", None, TensorProto.UINT8)]
+    made = models.model(nodes, inputs, outputs)
+    made.opset_import[0].version = 27
+    return made
+
+
 def _doubling(count: int) -> ModelProto:
     imports = [helper.make_opsetid("", models.OPSET), helper.make_opsetid("d", 1)]
     functions = [helper.make_function("d", "F0", ["a"], ["b"], [helper.make_node("Softsign", ["a"], ["b"])], imports)]
@@ -89,6 +103,7 @@ DEADLY: dict[str, Callable[[], ModelProto]] = {
     "a block whose square is 0 in int64": lambda: _depth_to_space(2**32),
     "a factor beyond the type": lambda: _gemm(-1e38),
     "a scale without axes": lambda: _resize(np.array(2.0, np.float32)),
+    "a size far below 0": _negative_size,
 }
 
 

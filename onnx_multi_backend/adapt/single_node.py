@@ -178,11 +178,13 @@ _UNKNOWN_SIZE = "unk__"
 
 
 def _number_sizes(graph: GraphProto, numbered: dict[str, str]) -> None:
-    """Number the sizes that inference did not know anew, in the order in which they stand here."""
+    """Number the sizes that inference did not know anew, in the order in which they stand here; those below 0 are not known either."""
     for value in (*graph.input, *graph.output, *graph.value_info):
         for dim in value.type.tensor_type.shape.dim:
             if str(dim.dim_param).startswith(_UNKNOWN_SIZE):  # bytes where a name is not UTF-8
                 dim.dim_param = numbered.setdefault(dim.dim_param, f"{_UNKNOWN_SIZE}{len(numbered)}")
+            elif dim.dim_value < 0:
+                dim.Clear()
     for node in graph.node:
         for inner in subgraphs(node):
             _number_sizes(inner, numbered)

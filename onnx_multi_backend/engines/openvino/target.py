@@ -45,6 +45,7 @@ from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.target import Lost, Target
+from onnx_multi_backend.engines.vast_shapes import without_vast
 from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models import checks
@@ -244,7 +245,7 @@ class OpenvinoTarget(Target):
         if (words := why_not_compiled(model) or why_not_read(Contents(model))) is not None:
             return words
         try:
-            read = runtime.core().read_model(readable(model).SerializeToString())
+            read = runtime.core().read_model(readable(without_vast(model)).SerializeToString())
             return why_unsafe(self._compile(read, None))
         except runtime.all_errors() as error:
             return runtime.first_line(error)

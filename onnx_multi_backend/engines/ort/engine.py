@@ -31,10 +31,10 @@ from onnx_multi_backend.engines.ort.options import make_session_options, of_cust
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
-from onnx_multi_backend.engines.ort.vast_shapes import without_vast
 from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
+from onnx_multi_backend.engines.vast_shapes import without_vast
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes with which no model is test-compiled: OpenVINO's execution provider takes the memory of a fixed shape when it compiles.
+"""Shapes with which no model is test-compiled: OpenVINO, and its execution provider, takes the memory of a fixed shape when it compiles.
 
-A model that declares an input of 2**31 elements costs ONNX Runtime nothing before it runs; a node that reads it, shown to the provider
-with that shape, took 16 GiB.
+A model that declares an input of 2**31 elements may cost nothing before it runs; a node that reads it, shown with that shape, took 16 GiB.
 """
 
 from __future__ import annotations
