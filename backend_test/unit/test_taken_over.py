@@ -99,7 +99,9 @@ def test_an_input_without_elements(openvino_ep: type[omb.Preset]) -> None:
 def test_without_fallback_it_stays_an_error_that_says_why(
     openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(around_openvino, "computed_ahead", lambda payload: (payload, ()))  # else nothing is left to run
+    monkeypatch.setattr(
+        around_openvino, "computed_ahead", lambda payload, **_: (payload, ())
+    )  # else nothing is left to run
     prepared = openvino_ep.prepare(constants(), fallback="none")
     for _ in range(2):
         with pytest.raises(omb.RunError, match="A tensor has no elements.*fallback='partial'"):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.across_nodes import around
@@ -20,13 +21,19 @@ from onnx_multi_backend.engines.session import Payload
 _Pass = Callable[[Payload], tuple[Payload, Sequence[Adaptation]]]
 
 
-def mended(payload: Payload, records: Sequence[Record], *, apart: bool) -> tuple[Payload, tuple[Adaptation, ...]]:
+def mended(
+    payload: Payload, records: Sequence[Record], *, apart: bool, ahead: bool, passes_on: bool
+) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload around what these providers get wrong of whole models, and what was changed for that.
 
     Parameters
     ----------
     apart : bool
         Whether reductions are kept apart from Casts.
+    ahead : bool
+        Whether what may be wrong of float16 constants is computed ahead.
+    passes_on : bool
+        As `half_constants.computed_ahead` has it.
     """
     passes: list[_Pass] = []
     if any(known.miscounts_inputs for known in records):
@@ -34,7 +41,9 @@ def mended(payload: Payload, records: Sequence[Record], *, apart: bool) -> tuple
     if payload.lowering and any(known.leaves_text for known in records):
         passes.append(left_around)
     if payload.lowering and any(known.drops_cast_pairs for known in records):
-        passes += [kept_apart, operands_doubled, computed_ahead]
+        passes += [kept_apart, operands_doubled]
+        if ahead:
+            passes.append(partial(computed_ahead, passes_on=passes_on))
     if apart and payload.lowering and any(known.mixes_reductions for known in records):
         passes.append(reduced_alone)
     if payload.lowering and any(known.mixes_nodes for known in records):

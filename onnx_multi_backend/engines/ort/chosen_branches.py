@@ -23,8 +23,8 @@ from onnx_multi_backend.models.tensors import numpy_dtype
 _FOLDING = "ConstantFolding"
 #: What may be known of an input whose shape is declared.
 _SIZES = frozenset({"Shape", "Size"})
-#: ONNX Runtime keeps larger constants outside the graph.
-_KEPT_INSIDE = 127
+#: ONNX Runtime keeps constants of more bytes outside the graph.
+KEPT_INSIDE = 127
 
 
 def of_branches(contents: Contents) -> list[str]:
@@ -57,11 +57,11 @@ def _hold_a_large_constant(inside: list[NodeProto]) -> bool:
         *(tensor for graph in graphs for tensor in graph.initializer),
     ]
     listed = max((4 * len(a.floats) + 8 * len(a.ints) for a in attributes), default=0)
-    return listed > _KEPT_INSIDE or any(map(_is_large, tensors))
+    return listed > KEPT_INSIDE or any(map(_is_large, tensors))
 
 
 def _is_large(tensor: TensorProto) -> bool:
-    return math.prod(tensor.dims) * numpy_dtype(tensor.data_type).itemsize > _KEPT_INSIDE
+    return math.prod(tensor.dims) * numpy_dtype(tensor.data_type).itemsize > KEPT_INSIDE
 
 
 def _loses_values(contents: Contents) -> bool:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
+from onnx_multi_backend.engines.ort.half_constants import computed_ahead, takes_all
 from onnx_multi_backend.engines.ort.known_outputs import MISSING, passed_on
+from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
 if TYPE_CHECKING:
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
 _CIRCLE = "not acyclic"
 
 
-def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError) -> Built | None:
+def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | MisplacedError) -> Built | None:
     """The session of a model that was refused, built in the first other way that is taken; None where there is none."""
-    built = _without_circles(target, payload) if _CIRCLE in error.words else None
+    built = _whole(target, payload)
+    if isinstance(error, MisplacedError):
+        return built
+    built = built or (_without_circles(target, payload) if _CIRCLE in error.words else None)
     built = built or (_with_types(target, payload) if UNKNOWN_RANK in error.words else None)
     built = built or (_with_known_outputs(target, payload, error) if MISSING in error.words else None)
     return built or _with_reductions(target, payload) or _without_empty_inputs(target, payload)
@@ -44,6 +49,19 @@ def _with_types(target: OrtTarget, payload: Payload) -> Built | None:
         return target.build(typed).after(changes) if changes else None
     except RefusedError:
         return None
+
+
+def _whole(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model that a provider takes whole, so that what it computes of float16 constants is right as it is."""
+    if not payload.lowering or not any(known.drops_cast_pairs for known in target.records):
+        return None
+    if not computed_ahead(payload, passes_on=False)[1]:
+        return None
+    try:
+        built = target.build_once(payload, ahead=False)
+    except (RefusedError, MisplacedError):
+        return None
+    return built if takes_all(payload.adapted.proto, built.session.placement()) else None
 
 
 def _with_known_outputs(target: OrtTarget, payload: Payload, error: RefusedError) -> Built | None:

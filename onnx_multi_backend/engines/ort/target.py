@@ -21,7 +21,7 @@ from onnx_multi_backend.engines.ort.options import make_session_options, why_no_
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
-from onnx_multi_backend.engines.placement import NodePlacement, judge
+from onnx_multi_backend.engines.placement import MisplacedError, NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, NoOtherWayError, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.unsigned_weights import SATURATING, SATURATING_ON_OPENVINO, with_unsigned_weights
@@ -57,7 +57,7 @@ class OrtTarget(OrtEngine):
             raise UnsupportedModelError(f"{self.preset} cannot run {payload.loaded.label}: {words}.")
         try:
             return self.build_once(payload)
-        except RefusedError as error:
+        except (RefusedError, MisplacedError) as error:
             from onnx_multi_backend.engines.ort.other_ways import build_otherwise
 
             built = build_otherwise(self, payload, error)
@@ -78,10 +78,11 @@ class OrtTarget(OrtEngine):
         )
         return payload.changed(model, change, inserted=added), (change,)
 
-    def build_once(self, payload: Payload, *, apart: bool = True, grouped: bool = True) -> Built:
+    def build_once(self, payload: Payload, *, apart: bool = True, grouped: bool = True, ahead: bool = True) -> Built:
         """Build a session, without another try where that fails.
 
         `apart`: reductions of the OpenVINO provider are kept apart. `grouped`: so are groups of Casts that change nothing.
+        `ahead`: what it may compute wrongly of float16 constants is computed ahead.
         """
         changes: tuple[Adaptation, ...] = ()
         if payload.lowering and may_saturate(payload.adapted.facts.contents.tensors):
@@ -91,7 +92,7 @@ class OrtTarget(OrtEngine):
         if any(known.mends_models for known in self.records):
             from onnx_multi_backend.engines.ort.around_openvino import mended
 
-            payload, more = mended(payload, self.records, apart=apart)
+            payload, more = mended(payload, self.records, apart=apart, ahead=ahead, passes_on=self._passes_groups_on)
             payload, circles = self.without_circles(payload, bodies=True)
             changes = (*changes, *more, *circles)
         try:
@@ -122,7 +123,7 @@ class OrtTarget(OrtEngine):
         if self.rules and taken_anyway(session.placement()):
             raise RefusedError("the provider takes nodes that were to be left to the CPU provider", lacks_kernel=True)
         if again := self._casts_apart(payload, session) if grouped else None:
-            return self.build_once(again[0], apart=apart, grouped=False).after((*changes, *again[1]))
+            return self.build_once(again[0], apart=apart, grouped=False, ahead=ahead).after((*changes, *again[1]))
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
             judge(
                 session.placement(),
@@ -135,6 +136,15 @@ class OrtTarget(OrtEngine):
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
         return Built(self._with_defaults(session, payload), changes, facts)
+
+    @property
+    def _passes_groups_on(self) -> bool:
+        from onnx_multi_backend.engines.ort.half_constants import passes_groups_on
+
+        given = self.session_options or {}
+        options = {name: value for _, own in self.providers for name, value in own.items()}
+        device = options.get("device_type", self.device.text)
+        return isinstance(given, Mapping) and passes_groups_on(device, options, given)
 
     def _casts_apart(self, payload: Payload, session: OrtSession) -> tuple[Payload, tuple[Adaptation, ...]] | None:
         """The payload around groups of Casts that a provider drops; None where there are none."""
