@@ -249,3 +249,18 @@ def test_a_shift_that_no_rule_writes_does_not_keep_another_node_from_being_writt
     )
     x, z = np.array([[65_535], [4]], np.uint64), np.array([[1, 9], [2, 7]], np.uint64)
     np.testing.assert_array_equal(openvino.prepare(model).run([x, z])[0], (x << z) // z)
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMin", "ReduceMax"])
+@pytest.mark.parametrize("shape", ["", "[1, 1]"])
+def test_what_has_one_element_is_reduced_as_it_is(op_type: str, shape: str) -> None:
+    """Nothing is compared. No rule writes the reduction along axes that are known only at run time for OpenVINO's provider."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g (int64{shape} x, int64[n] axes) => (int64{shape} y) {{
+        y = {op_type} (x, axes) }}"""
+    )
+    prepared = OrtCpuBackend.prepare(model)
+    assert not prepared.adaptations
+    x = np.full((1, 1) if shape else (), 2**40 + 2**31)
+    for axes in ([], [-1], []) if shape else ([],):
+        np.testing.assert_array_equal(prepared.run([x, np.array(axes, np.int64)])[0], x)

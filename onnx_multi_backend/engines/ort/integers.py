@@ -11,7 +11,7 @@ ReduceSum adds in float64, and limits the result to the type's range (1.24 to 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from onnx import NodeProto, TensorProto
 
@@ -54,9 +54,16 @@ def find(site: Site) -> Defect | None:
         return None
     if all(site.value(name).in_int32 for name in (read[:1] if site.op_type in _REDUCTIONS else read)):
         return None
+    if site.op_type in _REDUCTIONS and _is_lone(site.shape(read[0])):
+        return None
     if not applies(_COMPARES):
         return None
     return Defect("of two numbers whose upper halves are equal, the lower halves are compared as signed", wrong=True)
+
+
+def _is_lone(shape: Sequence[int | None] | None) -> bool:
+    """Whether a tensor has one element, which is compared with no other."""
+    return shape is not None and all(size == 1 for size in shape)
 
 
 def _sums_exactly(x: Value, count: int) -> bool:
