@@ -114,6 +114,10 @@ class OnWiderTypes:
         found = self._scope.types.get(name)
         return found.tensor_type.elem_type if found is not None and found.HasField("tensor_type") else 0
 
+    def _has_rank(self, name: str) -> bool:
+        found = self._scope.types.get(name)
+        return found is not None and found.tensor_type.HasField("shape")
+
     def _rank(self, name: str) -> int:
         found = self._scope.types.get(name)
         return len(found.tensor_type.shape.dim) if found is not None else 0
@@ -151,7 +155,9 @@ class OnWiderTypes:
         last = self._add("Unsqueeze", [size, self._number([-1], np.int64)])
         reached = self._add("Cast", [self._add("LessOrEqual", [powers, last])], to=_T.FLOAT)
         steps_reached = self._add("Mul", [reached, self._number(steps[1:])])
-        largest = self._add("ReduceMax", [steps_reached, self._number([-1], np.int64)], keepdims=0)
+        # Where there are no elements, ONNX Runtime (1.24) ignores an axis that is counted from the end.
+        axis = self._rank(self._node.input[0]) if self._has_rank(self._node.input[0]) else -1
+        largest = self._add("ReduceMax", [steps_reached, self._number([axis], np.int64)], keepdims=0)
         step = self._add("Max", [largest, self._number(steps[0])])
         rounded = self._add("Mul", [self._add("Round", [self._add("Div", [size, step])]), step])
         too_large = self._add("Less", [self._number(narrow.largest), rounded])

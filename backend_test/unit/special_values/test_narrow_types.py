@@ -42,6 +42,20 @@ def test_cast(engine: type[omb.Preset], to: str, saturate: int, source: str, bac
 
 
 @pytest.mark.parametrize("to", TYPES)
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_cast_of_nothing(engine: type[omb.Preset], to: str) -> None:
+    """ONNX Runtime (1.24) reduces along no axis then, where that is counted from the end."""
+    kind = TensorProto.DataType.Value(to)
+    nodes = [models.node("Cast", ["x"], ["y"], to=kind, saturate=0)]
+    inputs, outputs = [models.tensor("x", [None, 3])], [models.tensor("y", [None, 3], kind)]
+    rep = engine.prepare(models.model(nodes, inputs, outputs, opsets={"": 23}, ir_version=11))
+    for rows in (0, 2, 0):
+        (got,) = rep.run(np.ones((rows, 3), np.float32))
+        assert got.dtype == helper.tensor_dtype_to_np_dtype(kind)
+        np.testing.assert_array_equal(got.astype(np.float32), np.ones((rows, 3), np.float32))
+
+
+@pytest.mark.parametrize("to", TYPES)
 @pytest.mark.parametrize("saturate", [1, 0])
 def test_quantize_and_dequantize(engine: type[omb.Preset], to: str, saturate: int) -> None:
     kind, x = TensorProto.DataType.Value(to), vector(NARROW)
