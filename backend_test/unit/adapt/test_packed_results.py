@@ -44,3 +44,31 @@ def test_what_a_cast_makes_is_not_carried(openvino: type[omb.Preset]) -> None:
     rep = openvino.prepare(model)
     assert "carried_types" not in {change.pass_name for change in rep.adaptations}
     assert rep.run([np.float32([1, 7, 3])])[0].astype(int).tolist() == [1, 7, 3]
+
+
+@pytest.mark.parametrize("kind", ["uint4", "int4"])
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        pytest.param("y = Reshape(x, s)", lambda x: x.reshape(3, -1), id="reshape"),
+        pytest.param("y = Pad<mode = 'edge'>(x, p)", lambda x: np.pad(x, ((1, 0), (0, 2)), "edge"), id="pad"),
+        pytest.param("y = Identity(x)", lambda x: x, id="identity"),
+    ],
+)
+def test_they_come_through_the_execution_provider(
+    body: str, wanted: Any, kind: str, openvino_ep: type[omb.Preset]
+) -> None:
+    """Beside nodes that the provider takes; ONNX Runtime 1.24 has no kernels for these elements."""
+    text = (
+        f"({kind}[N,3] x, float[3] f) => ({kind}[P,Q] y, float[3] w) <int64[2] s = {{3,-1}}, int64[4] p = {{1,0,0,2}}>"
+    )
+    beside = "a = Sin(f) b = Tanh(a) w = Exp(b)"
+    quoted = body.replace("'", '"')
+    rep = openvino_ep.prepare(
+        parser.parse_model(f'<ir_version: 11, opset_import: ["": 21]> g {text} {{ {quoted} {beside} }}')
+    )
+    for rows in (400, 2, 5):
+        x = np.resize(np.array([0, 1, 7, 3, -4, 6, -8] if kind == "int4" else [0, 1, 15, 3, 8]), (rows, 3))
+        found, _ = rep.run([x.astype(DTYPES[kind]), np.ones(3, np.float32)])
+        assert found.dtype == DTYPES[kind]
+        np.testing.assert_array_equal(found.astype(int), wanted(x))

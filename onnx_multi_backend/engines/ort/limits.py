@@ -64,8 +64,9 @@ class OrtLimits(Limits):
     Parameters
     ----------
     packed_outputs : bool
-        Whether casts from packed types (4 and 2 bits) are to be trusted. The probe runs on the CPU execution provider;
-        the OpenVINO one takes such a Cast and computes negative values wrongly (seen with version 1.24.1).
+        Whether casts from packed types (4 and 2 bits) are to be trusted, and results of these types. The probe runs on the CPU
+        execution provider; the OpenVINO one takes such a Cast and computes negative values wrongly, and a copy of such elements
+        writes beyond its memory (seen with version 1.24.1).
     inside : Limits, optional
         Of an engine that computes inside an execution provider: what it needs carried is carried too.
     """
@@ -97,6 +98,9 @@ class OrtLimits(Limits):
         if not self._packed_outputs:
             return elem_type not in (TensorProto.FLOAT8E8M0, TensorProto.INT4, TensorProto.UINT4) or cast_to
         return elem_type == TensorProto.FLOAT4E2M1 and not self.can_cast(elem_type, 25, out=True)
+
+    def gives_back(self, elem_type: int) -> bool:
+        return self._packed_outputs or elem_type not in PACKED_BITS
 
     def can_cast(self, elem_type: int, opset: int, *, out: bool) -> bool:
         if out and elem_type in PACKED_BITS and not self._packed_outputs:
