@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from onnx import AttributeProto, TensorProto
 
 from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.study import Concern, Study
 from onnx_multi_backend.adapt.values import of_type
@@ -80,7 +83,7 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     concerned = runs_on_requested(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]
     if refused and not target.runs_alone:
-        refused = _unless_folded(payload, built, refused)
+        refused = _unless_folded(payload, built, refused, concerned)
     own = payload.adapted.inserted
     doubles = [c for c in found.doubles if concerned(c.node.op_type) and c.node.name not in own]
     if target.precision_policy == "strict":
@@ -97,26 +100,40 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     return bounded(built, bounds, payload.loaded.label)
 
 
-def _unless_folded(payload: Payload, built: Built, refused: list[Concern]) -> list[Concern]:
-    """Without the nodes that ONNX Runtime computes of constants before anything is placed, whose results become outputs alone."""
+def _unless_folded(
+    payload: Payload, built: Built, refused: list[Concern], concerned: Callable[[str], bool]
+) -> list[Concern]:
+    """Without the nodes that ONNX Runtime computes of constants before anything is placed, where no requested provider reads wide integers of the results.
+
+    These may become outputs, and nodes of another provider may read them.
+    """
     model = payload.adapted.proto
     if model.functions:
         return refused
     known = set(Facts(model).known) - {v.name for v in model.graph.input}
     placed = {node.op_type for node in built.session.placement()}
     placed |= {c.node.partition(" ")[0] for c in built.adaptations}  # what took a node's place may be of any operator
-    folded = []
+    folded, elsewhere = [], []
     computed_with: set[str] = set()
     for node in model.graph.node:
         read = reads(node)
-        if node.op_type not in placed and known.issuperset(read) and next(subgraphs(node), None) is None:
+        if next(subgraphs(node), None) is not None:  # the nodes in there are placed one by one
+            computed_with.update(read)
+        elif node.op_type not in placed and known.issuperset(read):
             folded.append(node)
             known.update(node.output)
+        elif not concerned(node.op_type):
+            elsewhere.append(node)
         else:
             computed_with.update(read)
-    for node in reversed(folded):
-        if not computed_with.isdisjoint(node.output):
-            computed_with.update(node.input)
+    typed = infer(model).graph if elsewhere else model.graph
+    kinds = {v.name: v.type.tensor_type.elem_type for v in (*typed.value_info, *typed.output)}
+    seen = -1
+    while seen < len(computed_with):
+        seen = len(computed_with)
+        for node in (*reversed(elsewhere), *reversed(folded)):
+            if any(name in computed_with and kinds.get(name, TensorProto.INT64) in WIDE for name in node.output):
+                computed_with.update(node.input)
     free = {name for node in folded for name in node.output if name} - computed_with
     return [c for c in refused if free.isdisjoint(c.node.output)]
 

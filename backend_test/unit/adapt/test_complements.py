@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The complement of an unsigned constant on OpenVINO: whole where it is a result, refused where a node reads it."""
+"""The complement of an unsigned constant on OpenVINO: whole where it is a result, refused where OpenVINO computes with it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,3 +46,42 @@ def test_elsewhere_it_is_refused(body: str, openvino: type[omb.Preset]) -> None:
     )
     with pytest.raises(omb.UnsupportedModelError, match=r"BitwiseNot .*its result leaves what int32 holds"):
         openvino.prepare(model)
+
+
+BESIDE = "a = Sin(x) d = Tanh(a) z = Exp(d)"
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize(
+    ("result", "body", "wanted"),
+    [
+        pytest.param("uint64[2, 2] y", "y = ReverseSequence<batch_axis = 0, time_axis = 1>(b, n)", lambda x: x, id="an output"),
+        pytest.param(
+            "float[2, 2] y",
+            "r = ReverseSequence<batch_axis = 0, time_axis = 1>(b, n) f = Cast<to = 1>(r) y = Sqrt(f)",
+            lambda x: np.sqrt(x.astype(np.float32)),
+            id="a float made of it",
+        ),
+    ],
+)  # fmt: skip
+def test_another_provider_may_read_it(result: str, body: str, wanted: Any, openvino_ep: type[omb.Preset]) -> None:
+    """ONNX Runtime computes it ahead, and its CPU provider turns the rows round."""
+    model = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g (float[N] x, int64[2] n) => (float[N] z, {result})
+            <uint64[2, 2] c = {{3, 5, 0, 300}}> {{ b = BitwiseNot(c) {body} {BESIDE} }}"""
+    )
+    rep = openvino_ep.prepare(model)
+    rows = ~np.array([[3, 5], [0, 300]], np.uint64)
+    for lengths, turned in (([1, 2], [rows[0], rows[1, ::-1]]), ([2, 1], [rows[0, ::-1], rows[1]])):
+        found = rep.run([np.ones(1, np.float32), np.array(lengths)])[1]
+        np.testing.assert_allclose(found, wanted(np.stack(turned)), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_what_that_makes_of_it_must_not_be_read_by_openvino(openvino_ep: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g (float[N] x, uint32[2] n) => (float[N] z, float[2] y)
+            <uint32[2] c = {{3, 300}}> {{ b = BitwiseNot(c) r = BitwiseAnd(b, n) f = Cast<to = 1>(r) e = Sqrt(f) y = Tanh(e) {BESIDE} }}"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match=r"BitwiseNot .*its result leaves what int32 holds"):
+        openvino_ep.prepare(model)
