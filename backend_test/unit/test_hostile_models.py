@@ -189,6 +189,17 @@ def test_what_never_ends_is_not_handed_over_in_an_older_version(kind: str, ort_c
         ort_cpu.prepare(made)
 
 
+def test_what_is_not_looked_at_is_not_handed_over_in_an_older_version(ort_cpu: type[omb.Preset]) -> None:
+    """Nothing is asked about it, so it might be computed wrongly, or end the process."""
+    made = models.one_node("Relu", [models.tensor("x", [2])], [models.tensor("y", [2])])
+    made.graph.node.append(models.node("Concat", ["y"], ["w"], axis=2**32))
+    made.graph.output.append(models.tensor("w", None))
+    if not any(change.pass_name == "opset_version" for change in ort_cpu.prepare(_newest(models.relu())).adaptations):
+        pytest.skip(f"the engine reads opset {onnx.defs.onnx_opset_version()}")
+    with pytest.raises(omb.UnsupportedModelError, match="has axis out of range"):
+        ort_cpu.prepare(_newest(made))
+
+
 def _newest(model: ModelProto) -> ModelProto:
     """The model in onnx's newest opset, its functions too."""
     for holder in (model, *model.functions):

@@ -83,7 +83,7 @@ def _may_be_looked_at(payload: Payload) -> bool:
 
 def _compile_model(target: Target, payload: Payload) -> Built:
     plain = _may_be_looked_at(payload)
-    _refuse_endless(target, payload)
+    _refuse_lowered(target, payload)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
@@ -107,12 +107,19 @@ def _compile_model(target: Target, payload: Payload) -> Built:
         raise
 
 
-def _refuse_endless(target: Target, payload: Payload) -> None:
-    """Raise for a model that an engine would refuse at once as it is, and may never finish once its version is brought down."""
+def _refuse_lowered(target: Target, payload: Payload) -> None:
+    """Raise for a model that an engine would refuse at once as it is, and may never finish, or die of, once its version is brought down."""
     lowered = [change for change in payload.adapted.changes if change.pass_name in _VERSIONS]
-    if payload.lowering and lowered and is_endless(payload.adapted.facts.contents):
-        said = f"it needs {lowered[0].change}, and its functions or subgraphs come to more nodes than the engine may ever finish"
-        raise as_told(payload, said, who=target.preset)
+    if not payload.lowering or not lowered:
+        return
+    contents = payload.adapted.facts.contents
+    if is_endless(contents):
+        words = "its functions or subgraphs come to more nodes than the engine may ever finish"
+    elif (found := implausible(contents.computing)) is not None:
+        words = found
+    else:
+        return
+    raise as_told(payload, f"it would have to be changed ({lowered[0].change}), and {words}", who=target.preset)
 
 
 def _with_constants_left(
