@@ -1,40 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: LRN over an even number of channels, or of 5 of a number known only at run time."""
+"""Rule: LRN as a sum of neighbouring channels, each added by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.site import BODY_OPSET, Body, Site
 
+#: Since these opsets two tensors of different shapes are added, bounds of Slice are inputs, and pads are.
+_BROADCAST, _SLICE_INPUTS, _PAD_INPUTS = 7, 10, 11
 _LAST = int(np.iinfo(np.int64).max)
+_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def lrn(site: Site) -> Iterator[ModelProto]:
     """Add the squares of the neighbouring channels: one more behind than before. Source: LRN's documentation.
 
-    Each neighbour brings its share of the bias: where a sum of what is not folded gets a float64 constant, OpenVINO 2026.4 compiles without an end.
+    Each neighbour brings its share of the bias: where a sum of what is not folded gets a float64 constant, OpenVINO 2026.4 compiles without an
+    end. Squares of 16 bits are added in float32: those of float16 overflow from 256 on.
     """
-    x, kind, rank = site.input(0), site.elem_type(site.input(0)), site.rank(site.input(0))
+    x, given, rank = site.input(0), site.elem_type(site.input(0)), site.rank(site.input(0))
     size = site.attribute("size", 0)
-    if not site.is_("LRN") or rank is None or rank < 2 or size < 1 or not kind:
+    if not site.is_("LRN") or rank is None or rank < 2 or size < 1 or not given:
         return
-    body = Body(site)
+    opset = site.target or site.opset
+    opset = opset if opset >= _BROADCAST else BODY_OPSET
+    body = Body(site, {"": opset})
+    kind = TensorProto.FLOAT if given in _HALVES else given
+    wide = body.cast(x, kind) if kind != given else x
+    neighbour = site.attribute("bias", 1.0) / size
+    share = body.constant(neighbour, kind)
+    factor = body.constant(site.attribute("alpha", 1e-4) / size, kind)
+    squares = body("Add", body("Mul", body("Mul", wide, wide), factor), share)
     before = (size - 1) // 2
     pads = np.zeros((2, rank), np.int64)
     pads[:, 1] = before, size - 1 - before
-    share = body.constant(site.attribute("bias", 1.0) / size, kind)
-    factor = body.constant(site.attribute("alpha", 1e-4) / size, kind)
-    squares = body("Add", body("Mul", body("Mul", x, x), factor), share)
-    squares = body("Pad", squares, body.constant(pads.ravel()), share)
-    channel = body.ints(1)
+    if opset < _PAD_INPUTS:
+        squares = body("Pad", squares, pads=pads.ravel().tolist(), value=neighbour)
+    else:
+        squares = body("Pad", squares, body.constant(pads.ravel()), share)
     total = ""
     for i in range(size):
-        end = i - (size - 1)
-        part = body("Slice", squares, body.ints(i), body.ints(end or _LAST), channel)
+        part = _channels(body, squares, i, i - (size - 1) or _LAST, opset)
         total = body("Add", total, part) if total else part
     power = body("Pow", total, body.constant(site.attribute("beta", 0.75), kind))
-    yield body.finish(body("Div", x, power))
+    result = body("Div", wide, power)
+    yield body.finish(body.cast(result, given) if kind != given else result)
+
+
+def _channels(body: Body, x: str, start: int, end: int, opset: int) -> str:
+    """A Slice along the channels."""
+    if opset < _SLICE_INPUTS:
+        return str(body("Slice", x, axes=[1], starts=[start], ends=[end]))
+    return str(body("Slice", x, body.ints(start), body.ints(end), body.ints(1)))

@@ -235,9 +235,11 @@ class OrtEngine(Target):
             if self.leaves_constants and reads_beyond(site):
                 return Defect("a constant is beyond what int32 holds", wrong=True, provider=name)
             defect = known.defects.find(site) or (known.defects.special(site) if written else None)
-            if known.defects is defects.NONE or not (defect or of_cpu):
+            # Of what the CPU provider alone gets wrong, another one may have a kernel.
+            has_own = of_cpu is not None and of_cpu.provider not in ("", name)
+            if not (defect or of_cpu) or (known.defects is defects.NONE and not has_own):
                 continue
-            if (defect and defect.deadly) or self._takes(name, site):
+            if (defect and defect.deadly) or known.slow_builds or self._takes(name, site):
                 return defect._replace(provider=name) if defect else None
         return of_cpu
 
