@@ -206,6 +206,12 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "AveragePool with a window beyond the image": single(
             "AveragePool", [(1, 1, 4, 4)], opset=19, ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2]
         ),
+        "MaxPool with strides longer than the window and auto_pad": single(
+            "MaxPool", [(1, 1, 6)], opset=12, ceil_mode=1, auto_pad="SAME_UPPER", kernel_shape=[1], strides=[2]
+        ),
+        "AveragePool with strides longer than the window and auto_pad": single(
+            "AveragePool", [(1, 1, 6)], opset=19, ceil_mode=1, auto_pad="SAME_UPPER", kernel_shape=[1], strides=[2]
+        ),
         "ReduceL1 whose axes are an attribute": single("ReduceL1", [(2, 3, 4)], opset=13, axes=[2]),
         "ReduceL2 of no axes": single("ReduceL2", [(2, 3)], opset=18, noop_with_empty_axes=1),
         "ReduceLogSumExp of 100": parsed(
@@ -443,7 +449,7 @@ def test_products_of_two_constants_are_taken_for_one(openvino: type[omb.Preset])
 
 
 #: Operators that ONNX's reference evaluator has no such form of, or computes otherwise.
-BY_ONNX_RUNTIME = {"GRU", "LRN", "LSTM", "Loop", "NonMaxSuppression", "Softmax"}
+BY_ONNX_RUNTIME = {"AveragePool", "GRU", "LRN", "LSTM", "Loop", "NonMaxSuppression", "Softmax"}
 
 
 def correct(model: ModelProto, values: list[np.ndarray]) -> list[Any]:

@@ -85,6 +85,29 @@ def test_nothing_behind_the_padding_counts(
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("opset", [10, 12, 22])
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize("name", ["openvino", "openvino_ep"])
+def test_no_window_lies_beyond_an_image_that_auto_pad_pads(
+    request: pytest.FixtureRequest, name: str, op_type: str, how: str, fixed: bool, opset: int
+) -> None:
+    """Where strides are longer than the window, there is nothing to pad."""
+    preset: type[omb.Preset] = request.getfixturevalue(name)
+    given = models.tensor("x", [2, 3, 6, 7] if fixed else ["n", 3, "h", "w"])
+    form = {"kernel_shape": [1, 2], "strides": [2, 3], "ceil_mode": 1, "auto_pad": how}
+    model = models.one_node(op_type, [given], [models.tensor("y", None)], opset=opset, **form)
+    prepared = preset.prepare(model)
+    for sizes in ((6, 7), (4, 10), (6, 7))[: 1 if fixed else 3]:
+        x = np.random.default_rng(0).standard_normal((2, 3, *sizes)).astype(np.float32)
+        rows = x[:, :, ::2]
+        starts = range(0 if how == "SAME_UPPER" else -1, sizes[1], 3)
+        windows = [rows[..., max(start, 0) : start + 2] for start in starts]
+        right = np.stack([REDUCE[op_type](window, axis=-1) for window in windows], axis=-1)
+        np.testing.assert_allclose(prepared.run([x])[0], right, rtol=1e-6)
+
+
 def test_pads_as_wide_as_the_kernel_are_refused(ort_cpu: type[omb.Preset]) -> None:
     """ONNX Runtime lacks them, and would have given another shape."""
     form = {"kernel_shape": [3], "dilations": [3], "auto_pad": "SAME_UPPER"}

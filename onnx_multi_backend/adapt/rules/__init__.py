@@ -49,6 +49,7 @@ from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
 from onnx_multi_backend.adapt.rules.pool_indices import pool_indices
 from onnx_multi_backend.adapt.rules.pool_order import pool_order
 from onnx_multi_backend.adapt.rules.pool_pads import pool_pads
+from onnx_multi_backend.adapt.rules.pool_same import pool_same
 from onnx_multi_backend.adapt.rules.pool_windows import pool_windows
 from onnx_multi_backend.adapt.rules.pow_exponent import pow_exponent
 from onnx_multi_backend.adapt.rules.prelu import prelu
@@ -132,6 +133,7 @@ RULES: tuple[Rule, ...] = (
     pool_order,
     pool_indices,
     pool_ceil,
+    pool_same,
     pool_pads,
     pool_windows,
     pow_exponent,

@@ -185,7 +185,13 @@ _WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": 
 DEFECTS: Mapping[str, FindDefect] = {
     **dict.fromkeys(("Add", "BatchNormalization", "Div", "Mul", "Sub"), form_defects.two_columns),
     "Attention": _attention,
-    "AveragePool": Several((Only({"openvino": "<2026"}, window_defects.pooled), window_defects.averaged)),
+    "AveragePool": Several(
+        (
+            Only({"openvino": "<2026"}, window_defects.pooled),
+            Only({"openvino": "<2026"}, window_defects.pooled_to_same),
+            window_defects.averaged,
+        )
+    ),
     "BitShift": _bit_shift,
     "Cast": _cast,
     "Celu": special_values.find,
@@ -218,7 +224,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "MatMul": product_defects.unwritten,
     "MatMulInteger": Several((quantized_defects.matmul_integer, product_defects.unwritten)),
     "LpPool": window_defects.normed,
-    "MaxPool": Several((window_defects.indexed, window_defects.pooled)),
+    "MaxPool": Several((window_defects.indexed, window_defects.pooled, window_defects.pooled_to_same)),
     "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,

@@ -79,6 +79,20 @@ def pooled(site: Site) -> Defect | None:
     return None
 
 
+def pooled_to_same(site: Site) -> Defect | None:
+    """Source: measured; LpPool is right, and AveragePool with 2026.4."""
+    kernel = site.attribute("kernel_shape", [])
+    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad") not in SAME:
+        return None
+    strides, dilations = (site.attribute(name, [1] * len(kernel)) for name in ("strides", "dilations"))
+    steps = zip(kernel, strides, dilations, strict=False)
+    if any(stride > dilation * (reach - 1) + 1 for reach, stride, dilation in steps):
+        return Defect(
+            "with ceil_mode=1 and auto_pad, strides longer than the window lead to one beyond the image", wrong=True
+        )
+    return None
+
+
 def averaged(site: Site) -> Defect | None:
     """Source: measured; ONNX Runtime and ONNX's evaluator count what the padded image holds."""
     if not site.attribute("ceil_mode", 0) or GUARDED in site.node.name or not counts_padding(site):
