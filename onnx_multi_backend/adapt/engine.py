@@ -32,12 +32,15 @@ class Defect(NamedTuple):
         The execution provider that it is about, as `NodePlacement` names it; empty for every one.
     deadly : bool
         Compiling the form may end the process: the engine is not queried about it.
+    minor : bool
+        The form stays in a model that needs no other change, since one that is rewritten takes longer to prepare.
     """
 
     words: str
     wrong: bool = False
     provider: str = ""
     deadly: bool = False
+    minor: bool = False
 
 
 class Engine(Protocol):

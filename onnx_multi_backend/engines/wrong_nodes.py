@@ -21,7 +21,7 @@ def find_defective(
     values: Values | None = None,
     before: Facts | None = None,
 ) -> list[DefectiveNode]:
-    """The nodes whose forms the engine's table names.
+    """The nodes whose forms the engine's table names; none where all of that is minor.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def find_defective(
     before : Facts, optional
         As `defective_nodes` has it.
     """
-    return defective_nodes(
+    found = defective_nodes(
         adapted.proto,
         target,
         target.may_have_defect,
@@ -41,6 +41,7 @@ def find_defective(
         values=values,
         before=before,
     )
+    return found if any(not d.defect.minor for d in found) else []
 
 
 def wrong_in(session: Session, found_defects: list[DefectiveNode]) -> list[DefectiveNode]:
