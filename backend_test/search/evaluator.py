@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from onnx import ModelProto, NodeProto
 
+from onnx_multi_backend.adapt.pools import gaps_under_auto_pad
 from onnx_multi_backend.models.graph_walk import all_nodes
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
@@ -33,4 +34,6 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
         return next((f"{name} is ignored" for name in ("clip", "input_forget") if name in set_to), "")
     if node.op_type == "LpPool" and "ceil_mode" in set_to:
         return "a last window that ends beyond the image counts as a whole one"
+    if node.op_type == "MaxPool" and max(gaps_under_auto_pad(node), default=0) > 0:
+        return "elements before the first window are left out where auto_pad has nothing to add"
     return "two axes are taken for the spatial ones, however many there are" if node.op_type == "GlobalMaxPool" else ""

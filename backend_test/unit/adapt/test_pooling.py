@@ -108,6 +108,27 @@ def test_no_window_lies_beyond_an_image_that_auto_pad_pads(
         np.testing.assert_allclose(prepared.run([x])[0], right, rtol=1e-6)
 
 
+@pytest.mark.parametrize("opset", [8, 12, 22])
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool"])
+def test_every_second_element(preset: type[omb.Preset], op_type: str, how: str, fixed: bool, opset: int) -> None:
+    """As TensorFlow's residual networks take them on the way around a block, here along one axis."""
+    given = models.tensor("x", [2, 3, 6, 7] if fixed else ["n", 3, "h", "w"])
+    form = {"kernel_shape": [1, 1], "strides": [2, 1], "auto_pad": how}
+    model = models.one_node(op_type, [given], [models.tensor("y", None)], opset=opset, **form)
+    prepared = preset.prepare(model, fallback="full")
+    for sizes in ((6, 7), (5, 4), (6, 7))[: 1 if fixed else 3]:
+        x = np.random.default_rng(0).standard_normal((2, 3, *sizes)).astype(np.float32)
+        np.testing.assert_array_equal(prepared.run([x])[0], x[:, :, ::2])
+
+
+def test_an_odd_image_needs_no_change(ort_cpu: type[omb.Preset]) -> None:
+    form = {"kernel_shape": [1, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}
+    model = models.one_node("MaxPool", [models.tensor("x", [1, 1, 5, 6])], [models.tensor("y", None)], **form)
+    assert ort_cpu.prepare(model).adaptations == ()
+
+
 def test_pads_as_wide_as_the_kernel_are_refused(ort_cpu: type[omb.Preset]) -> None:
     """ONNX Runtime lacks them, and would have given another shape."""
     form = {"kernel_shape": [3], "dilations": [3], "auto_pad": "SAME_UPPER"}

@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad
+from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.values import Value
@@ -23,6 +23,7 @@ from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
 _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
+_AFTER_1_24: When = {"onnxruntime": ">=1.25"}
 #: The opset in which ONNX Runtime puts a function's body in the place of an operator whose type it has no kernel for.
 _INLINED = 18
 #: The most axes that are pooled over.
@@ -126,6 +127,21 @@ def _pool(site: Site) -> Defect | None:
     return None
 
 
+def _pool_with_gaps(site: Site) -> Defect | None:
+    """Source: measured. With Conv, and in 1.24, such an image is not padded, as TensorFlow has it.
+
+    Where larger gaps put the first window, ONNX Runtime 1.24 and ONNX's evaluator do not agree with that.
+    """
+    gaps = gaps_under_auto_pad(site.node)
+    if max(gaps, default=0) != 1:
+        return None
+    sizes = (site.shape(site.input(0)) or [None] * (2 + len(gaps)))[2:]
+    found = zip(sizes, gaps, site.attribute("strides", []), strict=False)
+    if any(gap == 1 and (size is None or size % stride == 0) for size, gap, stride in found):
+        return Defect("auto_pad with strides longer than the window is refused at run time")
+    return None
+
+
 def _reduce(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     may_be_empty = shape is None or not all(shape)
@@ -167,7 +183,7 @@ def _exponential(site: Site) -> Defect | None:
 
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": Several((Only(_BEFORE_1_31, _causal_query), _attention)),
-    "AveragePool": _pool,
+    "AveragePool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
     "GRU": _recurrent,
@@ -175,7 +191,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LSTM": _recurrent,
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
-    "MaxPool": _pool,
+    "MaxPool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "MaxUnpool": _max_unpool,
     "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
     "OneHot": Only(_BEFORE_1_31, _one_hot),
@@ -194,7 +210,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     if canonical(node.domain):
         return False
     if node.op_type in POOLS:
-        return dilates_into_auto_pad(node)
+        return dilates_into_auto_pad(node) or max(gaps_under_auto_pad(node), default=0) == 1
     if node.op_type in ("GRU", "LSTM"):
         return facts.may_hold_doubles
     if node.op_type in ("ReduceLogSumExp", "Softplus"):
