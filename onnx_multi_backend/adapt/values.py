@@ -202,6 +202,8 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
                 low, high = min(low * count, low), max(high * count, high)
         elif op_type == _QUOTIENT and low >= 0 and other_low > 0:
             low, high = low // other_high, high // other_low
+        elif op_type in (_QUOTIENT, _TRUNCATED) and low >= 0 and other_low == 0:
+            low = 0  # integers are not divided by 0
         elif op_type in ("Div", _QUOTIENT, _TRUNCATED):
             if other_low <= 0 <= other_high:
                 low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))

@@ -145,6 +145,15 @@ def test_it_is_refused_and_the_engine_would_die(name: str, form: str, tmp_path: 
     assert done.returncode < 0, "an engine has been mended: its entry can go"
 
 
+def test_indices_of_any_shape_run_where_the_shape_of_the_result_is_given(ort_cpu: type[omb.Preset]) -> None:
+    made = unpooled(None)
+    made.graph.node[0].input.append("s")
+    made.graph.input.append(models.tensor("s", [4], INT64))
+    x, i = np.float32([[[[1, 2], [3, 4]]]]), np.array([[[[0, 2], [8, 10]]]])
+    (found,) = ort_cpu.prepare(made).run([x, i, np.array([1, 1, 4, 4])])
+    assert found.ravel()[i.ravel()].tolist() == [1, 2, 3, 4]
+
+
 def test_the_execution_provider_refuses_them_all(openvino_ep: type[omb.Preset]) -> None:
     pool = models.one_node(
         "MaxPool", [models.tensor("x", (1, 1, 2, 2))], [models.tensor("y", None)], kernel_shape=[1, 1], strides=[0, 0]

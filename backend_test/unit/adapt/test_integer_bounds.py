@@ -11,6 +11,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import onnx_multi_backend as omb
 from onnx_multi_backend import OpenvinoBackend
 from onnx_multi_backend.errors import InputError, UnsupportedModelError
 
@@ -81,6 +82,16 @@ def test_signed_inputs_that_become_unsigned_may_not_be_negative_where_that_is_an
     largest = min(np.iinfo(kind).max, 2**31 - 1)
     model = _model(kind, body, to.lower())
     _check(model, [np.array([0, 5, largest], kind)], [np.array([1, -3], kind)])
+
+
+@pytest.mark.parametrize("preset", ["Openvino", "OrtOpenvino"])
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+def test_quotients_of_unsigned_numbers_have_not_wrapped_around(kind: str, preset: str) -> None:
+    if not omb.presets()[preset].availability().usable:
+        pytest.skip(f"{preset} is not usable here")
+    model = _model(kind, "q = Div (x, d) y = Max (q)", kind, f"{kind}[n] x, {kind}[n] d")
+    given = [np.array([7, 2, 40], kind), np.array([2, 3, 5], kind)]
+    np.testing.assert_array_equal(omb.presets()[preset].prepare(model).run(given)[0], [3, 0, 8])
 
 
 _UNSIGNED = pytest.mark.parametrize("kind", ["uint32", "uint64"])

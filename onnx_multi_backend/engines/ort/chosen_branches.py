@@ -72,7 +72,7 @@ def _loses_values(contents: Contents) -> bool:
     surely = facts.known | facts.computed_of_constants
     maybe = None if contents.model.functions else _known_at_load(contents)
     return any(
-        next(subgraphs(holder), None) is not None and (maybe is None or not _is_known(holder, surely))
+        next(subgraphs(holder), None) is not None and not _is_known(holder, surely)
         for node in contents.of("If")
         if _is_known(node, maybe)
         for inner in _in_branches(node)

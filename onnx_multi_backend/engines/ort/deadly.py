@@ -110,9 +110,9 @@ def empty_layers(contents: Contents) -> list[tuple[NodeProto, str]]:
 
 
 def flat_indices(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """MaxUnpool of indices with fewer than two axes, or of a graph input that declares none.
+    """MaxUnpool of indices with fewer than two axes, or of a graph input that declares none, where the shape of the result is not given.
 
-    Inferring its shape reads the second axis. Newer releases say so in words.
+    Inferring that reads the second axis. Newer releases say so in words.
     """
     if not contents.has(_UNPOOLING) or not applies({"onnxruntime": "<1.28"}):
         return []
@@ -124,7 +124,11 @@ def flat_indices(contents: Contents) -> list[tuple[NodeProto, str]]:
     }
     ranks.update((value.name, len(value.type.tensor_type.shape.dim)) for value in graph.input)
     ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
-    nodes = [node for node in contents.of(*_UNPOOLING) if not canonical(node.domain) and len(node.input) > 1]
+    nodes = [
+        node
+        for node in contents.of(*_UNPOOLING)
+        if not canonical(node.domain) and len(list(filter(None, node.input))) == 2
+    ]
     return [(node, "its indices have fewer than two known axes") for node in nodes if ranks.get(node.input[1], 2) < 2]
 
 
