@@ -127,6 +127,14 @@ def needed_in(graph: GraphProto) -> set[str]:
     return needed
 
 
+def without_unread(graph: GraphProto) -> None:
+    """Take out the nodes that no result of a graph needs."""
+    needed = needed_in(graph)
+    kept = [NodeProto.FromString(node.SerializeToString()) for node in graph.node if not needed.isdisjoint(node.output)]
+    del graph.node[:]
+    graph.node.extend(kept)
+
+
 def single_node_model(
     node: NodeProto,
     scope: Scope,

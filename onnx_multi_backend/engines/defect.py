@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -34,12 +34,22 @@ class Only:
 
 @dataclass(frozen=True)
 class Several:
-    """Defects of one operator: the first that applies counts."""
+    """Defects of one operator; see `worst`."""
 
     defects: tuple[FindDefect, ...]
 
     def __call__(self, site: Site) -> Defect | None:
         return find(self, site)
+
+
+def worst(found: Iterable[Defect | None]) -> Defect | None:
+    """The first defect with which ordinary values are wrong; where there is none, the first. None is looked for behind it."""
+    first = None
+    for defect in found:
+        if defect is not None and defect.wrong:
+            return defect
+        first = first or defect
+    return first
 
 
 def may_apply(defect: FindDefect, inside: When | None = None) -> bool:
@@ -62,5 +72,5 @@ def find(defect: FindDefect, site: Site, inside: When | None = None) -> Defect |
     if isinstance(defect, Only):
         return find(defect.defect, site, inside) if applies(defect.when, inside=inside) else None
     if isinstance(defect, Several):
-        return next((found for one in defect.defects if (found := find(one, site, inside)) is not None), None)
+        return worst(find(one, site, inside) for one in defect.defects)
     return defect(site)

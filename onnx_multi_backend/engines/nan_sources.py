@@ -33,12 +33,14 @@ OF_INFINITY = ALWAYS | frozenset(
 #: Operators that pass the numbers of their first input on, or multiply them by -1 or a slope.
 _MOVING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}) | (
     frozenset({"DepthToSpace", "Dropout", "Expand", "Gather", "LeakyRelu", "Pad", "SpaceToDepth", "Split", "Tile"})
+    | {"Compress", "GatherElements", "GatherND", "ReverseSequence", "Trilu"}
 )
 #: Operators that pass it on from these inputs.
 _FROM: Mapping[str, slice] = {
     **dict.fromkeys(_MOVING, slice(1)),
     **dict.fromkeys(("Clip", "Exp", "HardSigmoid", "Relu"), slice(1)),  # guarded themselves
     **dict.fromkeys(("Concat", "Max", "Min"), slice(None)),
+    **dict.fromkeys(("ScatterElements", "ScatterND"), slice(None, None, 2)),
     "Where": slice(1, 3),
 }
 #: Operators of two operands that pass NaN on, and make none where one of them is a constant of finite numbers but zero.

@@ -10,6 +10,7 @@ import numpy as np
 import onnx.parser
 import pytest
 from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.adapt import lowering
@@ -280,3 +281,27 @@ def test_slopes_of_the_last_axis_are_given_one_axis_once(openvino_ep: type[omb.P
     )
     with pytest.raises(omb.UnsupportedModelError, match="it lacks RNN"):
         openvino_ep.prepare(made)
+
+
+def test_what_a_body_reads_from_outside_for_nothing_is_left_out(openvino_ep: type[omb.Preset]) -> None:
+    """A value of unknown rank cannot be handed to a Scan."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 12]> g (float[2, 1] v, float[] x) => (float[2, 1] y, float[2, 1] z) { z = Cos (v)
+        y = Scan <num_scan_inputs = 1, body = b (float[1] p) => (float[1] r) { q = Dropout (x) r = Identity (p) }> (v) }"""
+    )
+    prepared = openvino_ep.prepare(made)
+    v, x = floats(2, 1), floats(3, 2)
+    np.testing.assert_array_equal(prepared.run([v, x])[0], v)
+
+
+def test_what_the_cpu_provider_fails_to_run_is_not_left_to_it(openvino_ep: type[omb.Preset]) -> None:
+    """Cubic interpolation of integers."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (uint8[2, 1, 5, n] x, int64[4] s, float[2] w) => (uint8[a, b, c, d] y, float[2] z) {
+        z = Cos (w) y = Resize <coordinate_transformation_mode = "pytorch_half_pixel", mode = "cubic"> (x, "", "", s) }"""
+    )
+    x = np.arange(60, dtype=np.uint8).reshape(2, 1, 5, 6)
+    sizes = np.array([2, 1, 7, 9])
+    found = openvino_ep.prepare(made).run([x, sizes, floats(2)])[0]
+    expected = ReferenceEvaluator(made).run(["y"], {"x": x, "s": sizes, "w": floats(2)})[0]
+    assert np.abs(found.astype(int) - expected).max() <= 1

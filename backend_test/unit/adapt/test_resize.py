@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -224,3 +225,33 @@ def test_scales_that_crop_are_refused(openvino: type[omb.Preset]) -> None:
     model, _ = _model(x, given_in, attributes, known=True)
     with pytest.raises(omb.UnsupportedModelError):
         openvino.prepare(model)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.UINT8, TensorProto.INT8])
+@pytest.mark.parametrize("shape", [[1, 2, 4, 5], ["n", "c", "h", "w"]])
+def test_cubic_interpolation_of_bytes(ort_cpu: type[omb.Preset], kind: int, shape: list[Any]) -> None:
+    """ONNX Runtime's own fails when it runs."""
+    form = {"mode": "cubic", "coordinate_transformation_mode": "half_pixel"}
+    made = models.one_node(
+        "Resize", [models.tensor("x", shape, kind)], [models.tensor("y", None, kind)], opset=18, **form
+    )
+    made.graph.node[0].input.extend(["", "", "s"])
+    made.graph.input.append(models.tensor("s", [4], models.INT64))
+    x = (np.random.default_rng(0).integers(-60, 60, (1, 2, 4, 5)) + (60 if kind == TensorProto.UINT8 else 0)).astype(
+        helper.tensor_dtype_to_np_dtype(kind)
+    )
+    for sizes in ([1, 2, 7, 9], [1, 2, 4, 3]):
+        found = ort_cpu.prepare(made).run([x, np.array(sizes)])[0]
+        wide = ReferenceEvaluator(made).run(None, {"x": x, "s": np.array(sizes)})[0]
+        assert found.dtype == x.dtype
+        assert np.abs(found.astype(int) - wide.astype(int)).max() <= 1
+
+
+def test_large_integers_of_open_sizes_are_refused(openvino: type[omb.Preset]) -> None:
+    """Also in a form that may be wrong for another reason, which would not refuse them."""
+    tensors = [models.tensor("x", ["n", "c", "h", "w"], TensorProto.INT32), models.tensor("s", [4], models.INT64)]
+    made = models.one_node("Resize", tensors[:1], [models.tensor("y", None, TensorProto.INT32)], opset=18, mode="cubic")
+    made.graph.node[0].input.extend(["", "", "s"])
+    made.graph.input.append(tensors[1])
+    with pytest.raises(omb.UnsupportedModelError, match=r"integers beyond 2\*\*24"):
+        openvino.prepare(made)

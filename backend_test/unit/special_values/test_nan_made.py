@@ -65,10 +65,15 @@ def test_what_a_division_by_zero_makes_stays(preset: type[omb.Preset]) -> None:
 
 
 @pytest.mark.parametrize(
-    "between", ["Mul(a, c)", "Sub(c, a)", "Concat<axis=0>(x, a)", "Where(w, a, x)", "Relu(a)", "Min(x, a)"]
+    "between",
+    [
+        *("Mul(a, c)", "Sub(c, a)", "Concat<axis=0>(x, a)", "Where(w, a, x)", "Relu(a)", "Min(x, a)"),
+        *("Trilu(a)", "ScatterND(x, i, a)", "GatherND(a, i)"),
+    ],
 )
 def test_what_comes_through_other_operators_stays(between: str, preset: type[omb.Preset]) -> None:
-    body = f"c = Constant<value_float=3.0>() w = Less(x, c) a = Log(x) b = {between} y = Exp(b)"
+    constants = "c = Constant<value_float=3.0>() i = Constant<value = int64[2, 1] {0, 1}>()"
+    body = f"{constants} w = Less(x, c) a = Log(x) b = {between} y = Exp(b)"
     found = preset.prepare(net(body)).run([X])[0]
     assert np.isnan(found).sum() == 1
 

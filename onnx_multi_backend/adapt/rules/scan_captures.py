@@ -5,23 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import GraphProto, ModelProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnx_multi_backend.adapt.renaming import renamed_graph
-from onnx_multi_backend.adapt.single_node import reads
+from onnx_multi_backend.adapt.single_node import reads, without_unread
 from onnx_multi_backend.adapt.site import Body, Site
 
 
 def scan_captures(site: Site) -> Iterator[ModelProto]:
-    """Put constants into the body, and hand all else in as states that every step passes on. Source: Scan's documentation in opset 9 and later."""
-    captured = [name for name in reads(site.node) if name not in site.node.input]
-    if not site.is_("Scan") or site.opset < 9 or not captured:
+    """Put constants into the body, and hand all else in as states that every step passes on. Source: Scan's documentation in opset 9 and later.
+
+    Nodes of the body that no result needs are left out.
+    """
+    if not site.is_("Scan") or site.opset < 9 or not _captured(site.node):
         return
+    graph = GraphProto()
+    graph.CopyFrom(site.attribute("body"))
+    without_unread(graph)
+    captured = _captured(helper.make_node("Scan", site.node.input, [], body=graph))
     scanned = site.attribute("num_scan_inputs")
     states = len(site.node.input) - scanned
     inside = {name: f"state/{name}" for name in captured}
-    graph = GraphProto()
-    graph.CopyFrom(site.attribute("body"))
     renamed_graph(graph, lambda name: inside.get(name, name))
     for name in list(captured):
         tensor = site.initializer(name)
@@ -31,6 +35,8 @@ def scan_captures(site: Site) -> Iterator[ModelProto]:
             copy.name = inside[name]
             captured.remove(name)
     types = [found for name in captured if (found := site.type(name)) is not None]
+    if any(found.HasField("tensor_type") and not found.tensor_type.HasField("shape") for found in types):
+        return  # ONNX Runtime needs the rank of a state
     first = [helper.make_value_info(inside[name], found) for name, found in zip(captured, types, strict=True)]
     last = [helper.make_value_info(f"{inside[name]}/out", f) for name, f in zip(captured, types, strict=True)]
     graph.node.extend(helper.make_node("Identity", [i.name], [o.name]) for i, o in zip(first, last, strict=True))
@@ -43,3 +49,7 @@ def scan_captures(site: Site) -> Iterator[ModelProto]:
     count = len(site.node.output) + len(captured)
     made = body("Scan", *inputs, outputs=count, body=graph, **site.attributes("body"))
     yield body.finish(*made[:states], *made[states + len(captured) :])
+
+
+def _captured(node: NodeProto) -> list[str]:
+    return [name for name in reads(node) if name not in node.input]

@@ -13,11 +13,11 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
-from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
-from onnx_multi_backend.engines.defect import FindDefect, Only, Several
+from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worst
 from onnx_multi_backend.engines.ort import integers
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
@@ -166,6 +166,12 @@ def _recurrent(site: Site) -> Defect | None:
     return None
 
 
+def _resize(site: Site) -> Defect | None:
+    if site.attribute("mode") == "cubic" and site.elem_type(site.input(0)) in INTEGER_BITS:
+        return Defect("the cubic interpolation of integers is refused at run time")
+    return None
+
+
 def _sign(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in _HALVES:
         return Defect("the sign of a NaN of 16 bits is 0")
@@ -199,6 +205,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,
     "ReduceLogSumExp": _exponential,
+    "Resize": _resize,
     "STFT": _fourier,
     "Sign": _sign,
     "Softplus": _exponential,
@@ -231,7 +238,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
 def find(site: Site) -> Defect | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
-    return (defect(site) if defect else None) or integers.find(site)
+    return worst(find(site) for find in (defect, integers.find) if find is not None)
 
 
 class Table(NamedTuple):

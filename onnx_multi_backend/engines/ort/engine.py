@@ -134,7 +134,8 @@ class OrtEngine(Target):
     def rules(self) -> tuple[Rule, ...]:
         """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose.
 
-        A node that no provider has is not: its If would be written, and refused with all that is around it.
+        A node that no provider has is not: its If would be written, and refused with all that is around it. Nor is one that the CPU provider
+        computes wrongly, or fails to run.
         """
         if not self._leaves:
             return ()
@@ -142,6 +143,8 @@ class OrtEngine(Target):
 
         @functools.wraps(left_to_cpu)
         def of_what_it_has(site: Site) -> Iterator[ModelProto]:
+            if defects.CPU.find(site) is not None:
+                return
             if self.find_defect(site) is not None or self._cpu_alone.takes(site):
                 yield from left_to_cpu(site)
 

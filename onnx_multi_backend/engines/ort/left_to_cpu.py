@@ -14,7 +14,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
-from onnx_multi_backend.adapt.single_node import needed_in
+from onnx_multi_backend.adapt.single_node import without_unread
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.outer_reads import LOOPS, loop_in_branch, outer_reads
@@ -77,21 +77,13 @@ def _branching(body: Body, site: Site, node: NodeProto, *, name: str) -> list[st
 
 
 def make_text(node: NodeProto, name: str) -> None:
-    """Have an If make a text."""
+    """Have an If make a text, and nothing that is not needed: the provider takes nodes that read nothing from outside, and fails to run them."""
     for attribute in node.attribute:
-        _without_unread(attribute.g)
+        without_unread(attribute.g)
         text = f"{name}_{attribute.name}"
         attribute.g.node.append(helper.make_node("Constant", [], [text], value=_TEXT))
         attribute.g.output.append(helper.make_tensor_value_info(text, TensorProto.STRING, [1]))
     node.output.append(name)
-
-
-def _without_unread(graph: GraphProto) -> None:
-    """Take out the nodes that no result needs: the provider takes those that read nothing from outside, and fails to run them."""
-    needed = needed_in(graph)
-    kept = [NodeProto.FromString(node.SerializeToString()) for node in graph.node if not needed.isdisjoint(node.output)]
-    del graph.node[:]
-    graph.node.extend(kept)
 
 
 def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:

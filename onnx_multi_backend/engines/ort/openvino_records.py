@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.defect import worst
 from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import integers as of_integers
 from onnx_multi_backend.engines.openvino import special_values
@@ -23,7 +24,7 @@ def _with_integers(table: Table) -> Table:
     """A table, with what OpenVINO makes of integers."""
 
     def find(site: Site) -> Defect | None:
-        return table.find(site) or of_integers.find(site)
+        return worst(find(site) for find in (table.find, of_integers.find))
 
     def special(site: Site) -> Defect | None:
         return of_integers.find(site, written=True) or table.special(site)
