@@ -11,6 +11,7 @@ from onnx import AttributeProto, FunctionProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.single_node import infer, opset_imports
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.adapt.variance import with_deviations
 
 _DOMAIN = "omb.body"
 
@@ -31,6 +32,7 @@ def expand_function(site: Site) -> Iterator[ModelProto]:
         known = {*body.attribute, *(a.name for a in body.attribute_proto)}
         node.attribute.extend(a for a in site.node.attribute if a.name in known)
         node.attribute.extend(_defaults(site, known - {a.name for a in site.node.attribute}))
+        with_deviations(body)
         body.domain = node.domain = _DOMAIN
         body.name = node.op_type
         model.functions.append(body)

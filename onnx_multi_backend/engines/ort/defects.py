@@ -87,6 +87,12 @@ def _loop_before_1_31(site: Site) -> Defect | None:
     return None
 
 
+def _group_normalization(site: Site) -> Defect | None:
+    """Source: measured; it has no kernel, and the body in its schema takes its place."""
+    words = "the variance is the difference of two means, of which nothing is left where the mean is much larger than the deviations"
+    return Defect(words, provider=_PROVIDER, minor=True)
+
+
 def _lrn(site: Site) -> Defect | None:
     """Source: measured, and its kernel. Written out, a window of 5 takes a third of the time of a large image, one of 31 the same."""
     if site.rank(site.input(0)) not in (4, None):
@@ -193,6 +199,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
     "GRU": _recurrent,
+    "GroupNormalization": _group_normalization,
     "LRN": _lrn,
     "LSTM": _recurrent,
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
