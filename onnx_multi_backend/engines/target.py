@@ -182,6 +182,11 @@ class Target(Engine):
         """The operators of which that may be true; None where each node has to be looked at."""
         return None
 
+    @property
+    def minor_operators(self) -> Collection[str]:
+        """The operators of which `find_defect` finds nothing but minor defects."""
+        return ()
+
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
         return False

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from onnx_multi_backend.adapt.defective import DefectiveNode, defective_nodes
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.operation import Values
@@ -30,18 +32,24 @@ def find_defective(
     before : Facts, optional
         As `defective_nodes` has it.
     """
-    found = defective_nodes(
+    search = partial(
+        defective_nodes,
         adapted.proto,
         target,
-        target.may_have_defect,
-        operators=target.defect_operators,
         integers=integers,
         typed=typed,
         facts=adapted.facts,
         values=values,
         before=before,
     )
-    return found if any(not d.defect.minor for d in found) else []
+    operators, minor = target.defect_operators, target.minor_operators
+    major = None if operators is None else set(operators).difference(minor)
+    found = search(
+        lambda node, facts: node.op_type not in minor and target.may_have_defect(node, facts), operators=major
+    )
+    if all(d.defect.minor for d in found):
+        return []
+    return search(target.may_have_defect, operators=operators) if adapted.facts.contents.has(minor) else found
 
 
 def wrong_in(session: Session, found_defects: list[DefectiveNode]) -> list[DefectiveNode]:

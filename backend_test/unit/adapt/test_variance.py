@@ -52,11 +52,12 @@ def test_the_body_that_is_written(operator: str) -> None:
     np.testing.assert_allclose(computed(changed, X)[0], right, atol=2e-4)
 
 
-def test_on_onnx_runtime_in_a_model_that_is_rewritten(ort_cpu: type[omb.Preset]) -> None:
+@pytest.mark.parametrize("operator", ["GroupNormalization", "LayerNormalization"])
+def test_on_onnx_runtime_in_a_model_that_is_rewritten(ort_cpu: type[omb.Preset], operator: str) -> None:
     """It writes the body of GroupNormalization out itself; the cubic Resize of bytes is what has the model changed."""
-    text, right = FORMS["GroupNormalization"]
+    text, right = FORMS[operator]
     text = text.replace("(float[n, 4, 5] x) => (", "(float[n, 4, 5] x, uint8[1, 1, 2, 2] i) => (uint8[a, b, c, d] r, ")
-    text = text.replace("0}>", "0}, int64[4] sizes = {1, 1, 4, 4}>").replace(
+    text = text.replace("}>", "}, int64[4] sizes = {1, 1, 4, 4}>").replace(
         "{ y", '{ r = Resize <mode = "cubic"> (i, "", "", sizes) y'
     )
     prepared = ort_cpu.prepare(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {text}'))

@@ -87,8 +87,8 @@ def _loop_before_1_31(site: Site) -> Defect | None:
     return None
 
 
-def _group_normalization(site: Site) -> Defect | None:
-    """Source: measured; it has no kernel, and the body in its schema takes its place."""
+def _normalization(site: Site) -> Defect | None:
+    """Source: measured. GroupNormalization has no kernel, and the body in its schema takes its place; LayerNormalization's computes the same until 1.24."""
     words = "the variance is the difference of two means, of which nothing is left where the mean is much larger than the deviations"
     return Defect(words, provider=_PROVIDER, minor=True)
 
@@ -199,9 +199,10 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ConvInteger": _conv_integer,
     "DFT": _fourier,
     "GRU": _recurrent,
-    "GroupNormalization": _group_normalization,
+    "GroupNormalization": _normalization,
     "LRN": _lrn,
     "LSTM": _recurrent,
+    "LayerNormalization": Only(_BEFORE_1_31, _normalization),
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
     "MaxPool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
@@ -217,6 +218,10 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Sign": _sign,
     "Softplus": _exponential,
 }
+
+
+#: The operators whose defects are all minor.
+MINOR = frozenset({"GroupNormalization", "LayerNormalization"})
 
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:

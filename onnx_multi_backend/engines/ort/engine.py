@@ -190,6 +190,11 @@ class OrtEngine(Target):
         """The operators of which that may be true."""
         return frozenset(defects.CPU.operators).union(*(known.defects.operators for known in self.records))
 
+    @property
+    def minor_operators(self) -> frozenset[str]:
+        """Those of which the CPU provider alone has defects, and minor ones."""
+        return defects.MINOR.difference(*(known.defects.operators for known in self.records))
+
     def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
         of_providers = {op_type: why for known in self.records for op_type, why in known.deadly.items()}
