@@ -189,6 +189,22 @@ def test_what_never_ends_is_not_handed_over_in_an_older_version(kind: str, ort_c
         ort_cpu.prepare(made)
 
 
+def test_what_never_ends_is_not_put_in_order(preset: type[omb.Preset]) -> None:
+    """As it is, the engines refuse it at once for the order of its nodes."""
+    made = _doubling(24)
+    branch = helper.make_graph(
+        [models.node("Relu", ["b"], ["a"]), models.node("Neg", ["x"], ["b"])],
+        "unsorted",
+        [],
+        [models.tensor("a", None)],
+    )
+    made.graph.node.append(models.node("If", ["c"], ["z"], then_branch=branch, else_branch=branch))
+    made.graph.input.append(models.tensor("c", [], TensorProto.BOOL))
+    made.graph.output.append(models.tensor("z", None))
+    with pytest.raises(omb.UnsupportedModelError):
+        preset.prepare(made)
+
+
 def test_what_is_not_looked_at_is_not_handed_over_in_an_older_version(ort_cpu: type[omb.Preset]) -> None:
     """Nothing is asked about it, so it might be computed wrongly, or end the process."""
     made = models.one_node("Relu", [models.tensor("x", [2])], [models.tensor("y", [2])])

@@ -23,8 +23,8 @@ from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.graph_walk import operator_name
 from onnx_multi_backend.models.plausible import expands_too_far, implausible, is_endless, multiplies, nests_too_far
 
-#: The passes that bring a version down which an engine does not read.
-_VERSIONS = frozenset({"ir_version", "opset_version"})
+#: The passes that change what an engine would refuse at once: a version that it does not read, and nodes in another order.
+_MADE_READABLE = frozenset({"ir_version", "node_order", "opset_version"})
 
 
 def compile_model(target: Target, payload: Payload) -> Built:
@@ -83,7 +83,7 @@ def _may_be_looked_at(payload: Payload) -> bool:
 
 def _compile_model(target: Target, payload: Payload) -> Built:
     plain = _may_be_looked_at(payload)
-    _refuse_lowered(target, payload)
+    _refuse_made_readable(target, payload)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
@@ -107,10 +107,10 @@ def _compile_model(target: Target, payload: Payload) -> Built:
         raise
 
 
-def _refuse_lowered(target: Target, payload: Payload) -> None:
-    """Raise for a model that an engine would refuse at once as it is, and may never finish, or die of, once its version is brought down."""
-    lowered = [change for change in payload.adapted.changes if change.pass_name in _VERSIONS]
-    if not payload.lowering or not lowered:
+def _refuse_made_readable(target: Target, payload: Payload) -> None:
+    """Raise for a model that an engine would refuse at once as it is, and may never finish, or die of, once that is changed."""
+    changed = [change for change in payload.adapted.changes if change.pass_name in _MADE_READABLE]
+    if not payload.lowering or not changed:
         return
     contents = payload.adapted.facts.contents
     if is_endless(contents):
@@ -119,7 +119,7 @@ def _refuse_lowered(target: Target, payload: Payload) -> None:
         words = found
     else:
         return
-    raise as_told(payload, f"it would have to be changed ({lowered[0].change}), and {words}", who=target.preset)
+    raise as_told(payload, f"it would have to be changed ({changed[0].change}), and {words}", who=target.preset)
 
 
 def _with_constants_left(
