@@ -216,6 +216,11 @@ def test_what_is_not_looked_at_is_not_handed_over_in_an_older_version(ort_cpu: t
         ort_cpu.prepare(_newest(made))
 
 
+def test_a_large_seed_is_nothing_out_of_range(ort_cpu: type[omb.Preset]) -> None:
+    made = _newest(models.one_node("Dropout", [models.tensor("x", [2])], [models.tensor("y", [2])], seed=2**40))
+    np.testing.assert_array_equal(ort_cpu.prepare(made).run([np.ones(2, np.float32)])[0], 1)
+
+
 def _newest(model: ModelProto) -> ModelProto:
     """The model in onnx's newest opset, its functions too."""
     for holder in (model, *model.functions):

@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx.parser
 import pytest
+from onnx import TensorProto, helper
 
 import onnx_multi_backend as omb
+from backend_test.unit import models
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.models.contents import Contents
 
@@ -106,3 +110,36 @@ def test_small_constants_with_long_names_are_small() -> None:
             else_branch = e () => (float[2] b) {{ b = Neg (x) }}> }}"""
     )
     assert of_branches(Contents(model)) == []
+
+
+SPARSE = helper.make_sparse_tensor(
+    helper.make_tensor("v", TensorProto.FLOAT, [2], [1.0, 5.0]),
+    helper.make_tensor("i", TensorProto.INT64, [2], [0, 3]),
+    [200],
+)
+
+
+@pytest.mark.parametrize(
+    ("constant", "kind", "size", "expected"),
+    [
+        ({"value_strings": ["a" * 200, "b", "c", "d"]}, TensorProto.STRING, 4, [True, False, False, False]),
+        ({"sparse_value": SPARSE}, TensorProto.FLOAT, 200, [1, 0, 0, 5, *[0] * 196]),
+    ],
+)
+def test_strings_and_sparse_constants(
+    ort_cpu: type[omb.Preset], constant: dict[str, Any], kind: int, size: int, expected: list[Any]
+) -> None:
+    """A string counts 32 bytes, a sparse constant what it would be without holes."""
+    strings = kind == TensorProto.STRING
+    result = models.tensor("a", [size], TensorProto.BOOL if strings else kind)
+    nodes = [
+        models.node("Constant", [], ["u"], **constant),
+        models.node("Equal" if strings else "Add", ["x", "u"], ["a"]),
+    ]
+    branch = helper.make_graph(nodes, "branch", [], [result])
+    choice = models.node("If", ["known"], ["y"], then_branch=branch, else_branch=branch)
+    made = models.model([choice], [models.tensor("x", [size], kind)], [result], initializers={"known": np.array(True)})
+    made.graph.output[0].name = "y"
+    made.opset_import[0].version = 19
+    x = np.array(["a" * 200, "x", "x", "x"], object) if strings else np.zeros(size, np.float32)
+    np.testing.assert_array_equal(ort_cpu.prepare(made).run([x])[0], expected)

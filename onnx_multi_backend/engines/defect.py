@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -34,7 +34,7 @@ class Only:
 
 @dataclass(frozen=True)
 class Several:
-    """Defects of one operator; see `worst`."""
+    """Defects of one operator: the first with which ordinary values are wrong counts; where there is none, the first."""
 
     defects: tuple[FindDefect, ...]
 
@@ -42,14 +42,9 @@ class Several:
         return find(self, site)
 
 
-def worst(found: Iterable[Defect | None]) -> Defect | None:
-    """The first defect with which ordinary values are wrong; where there is none, the first. None is looked for behind it."""
-    first = None
-    for defect in found:
-        if defect is not None and defect.wrong:
-            return defect
-        first = first or defect
-    return first
+def worse(first: Defect | None, second: Defect | None) -> Defect | None:
+    """The one with which ordinary values are wrong; the first where that is both, or neither."""
+    return second if first is None or (second is not None and second.wrong and not first.wrong) else first
 
 
 def may_apply(defect: FindDefect, inside: When | None = None) -> bool:
@@ -72,5 +67,9 @@ def find(defect: FindDefect, site: Site, inside: When | None = None) -> Defect |
     if isinstance(defect, Only):
         return find(defect.defect, site, inside) if applies(defect.when, inside=inside) else None
     if isinstance(defect, Several):
-        return worst(find(one, site, inside) for one in defect.defects)
+        found = None
+        for one in defect.defects:
+            if found is None or not found.wrong:
+                found = worse(found, find(one, site, inside))
+        return found
     return defect(site)

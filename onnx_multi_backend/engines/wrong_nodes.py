@@ -44,9 +44,7 @@ def find_defective(
     )
     operators, minor = target.defect_operators, target.minor_operators
     major = None if operators is None else set(operators).difference(minor)
-    found = search(
-        lambda node, facts: node.op_type not in minor and target.may_have_defect(node, facts), operators=major
-    )
+    found = search(target.may_have_defect, operators=major)
     if all(d.defect.minor for d in found):
         return []
     return search(target.may_have_defect, operators=operators) if adapted.facts.contents.has(minor) else found

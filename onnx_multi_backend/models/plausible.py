@@ -64,7 +64,7 @@ _INT, _INTS, _STRING = AttributeProto.INT, AttributeProto.INTS, AttributeProto.S
 _LETTERS = (string.ascii_letters + " ").encode()
 
 #: Values and positions, for which every integer is a good one.
-_FREE = frozenset({"end", "ends", "start", "starts", "value_int", "value_ints"})
+_FREE = frozenset({"end", "ends", "pool_int64s", "seed", "start", "starts", "value_int", "value_ints"})
 
 #: Nodes that local functions may come to once each call is replaced by its body.
 _MOST_NODES = 100_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products that add up nothing are 0 on OpenVINO, which leaves their memory as it was."""
+"""Products that add up nothing are 0, also where engines leave their memory as it was: OpenVINO, and ONNX Runtime of bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_batches_count_too(openvino: type[omb.Preset]) -> None:
     [
         "(float[1,0,4,4] x, float[2,0,3,3] w) => (float[a,b,c,d] y) { y = Conv(x, w) }",
         "(float[M,0] x, float[0,N] w) => (float[a,b] y) { y = Einsum<equation = \"ij,jk->ik\">(x, w) }",
-        "(uint8[M,0] x, uint8[0,3] w) => (int32[a,b] y) { y = MatMulInteger(x, w) }",
+        "(uint8[M,0] x, uint8[0,3] w) => (uint8[a,b] y) <float s = {1}, uint8 z = {3}> { y = QLinearMatMul(x, s, z, w, s, z, s, z) }",
     ],
 )  # fmt: skip
 def test_others_are_refused(graph: str, openvino: type[omb.Preset]) -> None:
@@ -73,3 +73,30 @@ def test_what_a_run_alone_makes_empty_is_zero(openvino: type[omb.Preset]) -> Non
     for size in (3, 0, 2, 0):
         x, w = np.full((2, size), 7, np.float32), np.ones((size, 3), np.float32)
         np.testing.assert_array_equal(rep.run([x, w])[0], x @ w)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("batch", ["", "3,"])
+def test_products_of_bytes(preset: type[omb.Preset], batch: str, kind: str) -> None:
+    made = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[{batch}M,0] x, {kind}[{batch}0,5] w, float[n] f)
+        => (int32[{batch}a,b] y, float[n] z) {{ y = MatMulInteger(x, w) z = Cos(f) }}"""
+    )
+    front = (3,) if batch else ()
+    feeds = [np.zeros((*front, 7, 0), kind), np.zeros((*front, 0, 5), kind), np.ones(2, np.float32)]
+    prepared = preset.prepare(made)
+    for _ in range(5):
+        found = prepared.run(feeds)[0]
+        assert found.shape == (*front, 7, 5)
+        assert not found.any()
+
+
+@pytest.mark.parametrize("operator", ["ConvInteger(x, w)", "QLinearConv(x, s, z, w, s, z, s, z)"])
+def test_other_products_of_bytes_are_refused(ort_cpu: type[omb.Preset], operator: str) -> None:
+    kind = "int32" if "Integer" in operator else "uint8"
+    made = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (uint8[1,0,4,4] x, uint8[2,0,3,3] w) => ({kind}[a,b,c,d] y)
+        <float s = {{1}}, uint8 z = {{3}}> {{ y = {operator} }}"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="memory that was never written"):
+        ort_cpu.prepare(made)

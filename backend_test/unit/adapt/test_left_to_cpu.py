@@ -305,3 +305,19 @@ def test_what_the_cpu_provider_fails_to_run_is_not_left_to_it(openvino_ep: type[
     found = openvino_ep.prepare(made).run([x, sizes, floats(2)])[0]
     expected = ReferenceEvaluator(made).run(["y"], {"x": x, "s": sizes, "w": floats(2)})[0]
     assert np.abs(found.astype(int) - expected).max() <= 1
+
+
+def test_what_has_a_minor_defect_is_left_to_the_cpu_provider(openvino_ep: type[omb.Preset]) -> None:
+    """An LRN of unknown rank, which no rule writes out."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[2, 6, 4, 4] v, int64[k] s, float[2] a) => (float[p, q, r, t] y, float[2] b) {
+        x = Reshape (v, s) y = LRN <size = 5, alpha = 0.5> (x) h = Tanh (a) b = Sigmoid (h) }"""
+    )
+    prepared = openvino_ep.prepare(made)
+    v, a = floats(2, 6, 4, 4), floats(2)
+    found = prepared.run([v, np.array([2, 6, 4, 4]), a])
+    np.testing.assert_allclose(found[1], 1 / (1 + np.exp(-np.tanh(a))), rtol=1e-5)
+    assert {node.op_type for node in prepared.placement() if node.provider != "CPUExecutionProvider"} >= {
+        "Tanh",
+        "Sigmoid",
+    }

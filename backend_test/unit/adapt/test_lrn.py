@@ -98,6 +98,13 @@ def test_any_rank_runs(ort_cpu: type[omb.Preset], rank: int, size: int) -> None:
     np.testing.assert_allclose(prepared.run([x])[0], right(x, size), rtol=1e-5)
 
 
+@pytest.mark.parametrize("size", [4001, 2**31 - 1])
+def test_a_window_beyond_the_image_is_as_wide_as_that(ort_cpu: type[omb.Preset], size: int) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 7, 3)).astype(np.float32)
+    found = ort_cpu.prepare(lrn([2, 7, 3], size=size, alpha=3.0 * size)).run([x])[0]
+    np.testing.assert_allclose(found, x / (1 + 3 * (x.astype(np.float64) ** 2).sum(axis=1, keepdims=True)), rtol=1e-5)
+
+
 def test_squares_of_float16_do_not_overflow(ort_cpu: type[omb.Preset], openvino: type[omb.Preset]) -> None:
     """Those of numbers from 256 on would. OpenVINO gets an even window wrong, so that it is rewritten there."""
     x = np.full((1, 4, 1, 1), 300, np.float16)

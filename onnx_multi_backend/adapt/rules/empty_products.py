@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
 
@@ -35,13 +35,18 @@ def adds_nothing(site: Site) -> bool:
 
 def empty_products(site: Site) -> Iterator[ModelProto]:
     """Multiply sums over the empty axis, which are 0, so that the sizes of both operands count. Source: the products' documentation."""
-    if not site.is_("MatMul", "Gemm") or not adds_nothing(site):
+    if not site.is_("MatMul", "MatMulInteger", "Gemm") or not adds_nothing(site):
         return
     operands = _summed(site)
-    if any((site.rank(site.input(place)) or 0) < 2 for place, _ in operands):
+    ranks = [site.rank(site.input(place)) or 0 for place, _ in operands]
+    if min(ranks) < 2:
         return
     body = Body(site)
-    sums = [body("ReduceSum", site.input(place), body.ints(axis), keepdims=1) for place, axis in operands]
+    read = [site.input(place) for place, _ in operands]
+    if site.op_type == "MatMulInteger":
+        read = [body.cast(name, TensorProto.INT32) for name in read]
+    axes = [axis % rank for (_, axis), rank in zip(operands, ranks, strict=True)]  # ONNX Runtime 1.24 ignores -1 here
+    sums = [body("ReduceSum", name, body.ints(axis), keepdims=1) for name, axis in zip(read, axes, strict=True)]
     if site.op_type == "Gemm":
         turned = [bool(site.attribute(name, 0)) for name in ("transA", "transB")]
         sums = [body("Transpose", of, perm=[1, 0]) if turn else of for of, turn in zip(sums, turned, strict=True)]

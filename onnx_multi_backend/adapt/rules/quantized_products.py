@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.rules.empty_products import adds_nothing
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The first opset in which DequantizeLinear has an axis.
@@ -32,6 +33,8 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
     """
     places = (1, 2, 4, 5, 6, 7)
     if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
+        return
+    if adds_nothing(site):  # so do the products that it would be written with
         return
     if convolves_constants(site) or not (site.is_known(site.input(4)) and site.is_known(site.input(5))):
         if (scaled := _scaled_after(site)) is not None:

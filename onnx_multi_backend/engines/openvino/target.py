@@ -21,7 +21,7 @@ from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
-from onnx_multi_backend.engines.defect import worst
+from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
@@ -218,9 +218,9 @@ class OpenvinoTarget(Target):
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
-        of_integers = functools.partial(integers.find, written=written)
-        finders = (of_integers,) if site.op_type in mending.MENDED else (defects.find, of_integers)
-        found = worst(find(site) for find in finders)
+        found = defects.find(site) if site.op_type not in mending.MENDED else None
+        if found is None or not found.wrong:
+            found = worse(found, integers.find(site, written=written))
         guarded = site.op_type in extremes.GUARDED
         return found or (special_values.find(site) if written and not guarded else None)
 

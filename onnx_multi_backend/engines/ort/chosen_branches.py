@@ -2,7 +2,7 @@
 """Ifs whose condition is known, with which ONNX Runtime must not compute constants beforehand (found by measuring).
 
 Their branch takes the If's place then. In 1.24 constants of more than 127 bytes in it are lost: the model is refused, or the process ends. Newer
-releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If or Loop in two such branches, one in the other, loses values that it reads:
+releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If, Loop or Scan in two such branches, one in the other, loses values that it reads:
 a run fails, or building the session ends the process.
 """
 
@@ -23,12 +23,18 @@ from onnx_multi_backend.models.tensors import numpy_dtype
 _FOLDING = "ConstantFolding"
 #: What may be known of an input whose shape is declared.
 _SIZES = frozenset({"Shape", "Size"})
-#: ONNX Runtime keeps constants of more bytes outside the graph.
+#: ONNX Runtime keeps constants of more bytes outside the graph; a string counts as many, whatever its length.
 KEPT_INSIDE = 127
+_STRING_BYTES = 32
+
+
+def stored_bytes(elem_type: int) -> int:
+    """How many bytes ONNX Runtime counts for an element of a constant."""
+    return _STRING_BYTES if elem_type == TensorProto.STRING else numpy_dtype(elem_type).itemsize
 
 
 def of_branches(contents: Contents) -> list[str]:
-    """Those that must not see an If whose condition is known, with a large constant in a branch or another such If."""
+    """Those that must not see an If whose condition is known, with a large constant in a branch, or another such If with a node that holds graphs."""
     if not contents.has({"If"}):
         return []
     return [_FOLDING] if _loses_values(contents) or _loses_constants(contents) else []
@@ -51,17 +57,15 @@ def _loses_constants(contents: Contents) -> bool:
 
 def _hold_a_large_constant(inside: list[NodeProto]) -> bool:
     attributes = [a for each in inside if each.op_type == "Constant" for a in each.attribute]
-    graphs = (graph for each in inside for graph in subgraphs(each))
-    tensors = [
-        *(a.t for a in attributes if a.HasField("t")),
-        *(tensor for graph in graphs for tensor in graph.initializer),
-    ]
-    listed = max((4 * len(a.floats) + 8 * len(a.ints) for a in attributes), default=0)
-    return listed > KEPT_INSIDE or any(map(_is_large, tensors))
-
-
-def _is_large(tensor: TensorProto) -> bool:
-    return math.prod(tensor.dims) * numpy_dtype(tensor.data_type).itemsize > KEPT_INSIDE
+    graphs = [graph for each in inside for graph in subgraphs(each)]
+    sparse = [a.sparse_tensor for a in attributes if a.HasField("sparse_tensor")]
+    sparse += [tensor for graph in graphs for tensor in graph.sparse_initializer]
+    tensors = [a.t for a in attributes if a.HasField("t")]
+    tensors += [tensor for graph in graphs for tensor in graph.initializer]
+    sizes = [stored_bytes(tensor.data_type) * math.prod(tensor.dims) for tensor in tensors]
+    sizes += [stored_bytes(tensor.values.data_type) * math.prod(tensor.dims) for tensor in sparse]
+    sizes += [4 * len(a.floats) + 8 * len(a.ints) + _STRING_BYTES * len(a.strings) for a in attributes]
+    return max(sizes, default=0) > KEPT_INSIDE
 
 
 def _loses_values(contents: Contents) -> bool:

@@ -13,11 +13,12 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
+from onnx_multi_backend.adapt.rules.empty_products import PRODUCTS, adds_nothing
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
-from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worst
+from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse
 from onnx_multi_backend.engines.ort import integers
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
@@ -133,6 +134,13 @@ def _pool(site: Site) -> Defect | None:
     return None
 
 
+def _sums_nothing(site: Site) -> Defect | None:
+    """Source: measured with sizes that are known, and others; what is computed of floats is 0, but for Einsum in 1.24, which may end the process."""
+    if adds_nothing(site):
+        return Defect("of sums of nothing, memory that was never written is the result", wrong=True)
+    return None
+
+
 def _pool_with_gaps(site: Site) -> Defect | None:
     """Source: measured. With Conv, and in 1.24, such an image is not padded, as TensorFlow has it.
 
@@ -196,8 +204,9 @@ def _exponential(site: Site) -> Defect | None:
 DEFECTS: Mapping[str, FindDefect] = {
     "Attention": Several((Only(_BEFORE_1_31, _causal_query), _attention)),
     "AveragePool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
-    "ConvInteger": _conv_integer,
+    "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
+    "Einsum": Only(_BEFORE_1_31, _sums_nothing),
     "GRU": _recurrent,
     "GroupNormalization": _normalization,
     "LRN": _lrn,
@@ -205,6 +214,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LayerNormalization": Only(_BEFORE_1_31, _normalization),
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
+    **dict.fromkeys(("MatMulInteger", "QLinearConv", "QLinearMatMul"), _sums_nothing),
     "MaxPool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "MaxUnpool": _max_unpool,
     "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
@@ -237,6 +247,10 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return halves or facts.may_hold_doubles
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return not facts.floats.issuperset(node.input[:1])
+    if node.op_type in PRODUCTS and facts.may_be_empty:
+        return True
+    if node.op_type in ("Einsum", "MatMulInteger", "QLinearConv", "QLinearMatMul"):
+        return False
     if node.op_type == "ConvInteger":
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
         return zero is None or list(zero.dims) not in ([], [1])
@@ -250,7 +264,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
 def find(site: Site) -> Defect | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
-    return worst(find(site) for find in (defect, integers.find) if find is not None)
+    found = defect(site) if defect else None
+    return found if found is not None and found.wrong else worse(found, integers.find(site))
 
 
 class Table(NamedTuple):

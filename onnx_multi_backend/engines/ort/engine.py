@@ -135,7 +135,7 @@ class OrtEngine(Target):
         """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose.
 
         A node that no provider has is not: its If would be written, and refused with all that is around it. Nor is one that the CPU provider
-        computes wrongly, or fails to run.
+        computes wrongly, or fails to run; a minor defect does not count.
         """
         if not self._leaves:
             return ()
@@ -143,7 +143,8 @@ class OrtEngine(Target):
 
         @functools.wraps(left_to_cpu)
         def of_what_it_has(site: Site) -> Iterator[ModelProto]:
-            if defects.CPU.find(site) is not None:
+            of_cpu = defects.CPU.find(site)
+            if of_cpu is not None and not of_cpu.minor:
                 return
             if self.find_defect(site) is not None or self._cpu_alone.takes(site):
                 yield from left_to_cpu(site)
@@ -236,7 +237,8 @@ class OrtEngine(Target):
         of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
         if of_cpu is not None and of_cpu.deadly:  # it computes constants, whoever computes the rest
             return of_cpu
-        of_cpu = None if self.strict else of_cpu
+        if self.strict or (of_cpu is not None and of_cpu.minor and LEFT in site.node.name):
+            of_cpu = None
         for name, known in zip(self.requested, self.records, strict=True):
             if known.leaves_text and LEFT in site.node.name:
                 continue

@@ -23,11 +23,10 @@ from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.apart import put_back
 from onnx_multi_backend.engines.ort import providers
-from onnx_multi_backend.engines.ort.chosen_branches import KEPT_INSIDE, of_branches
+from onnx_multi_backend.engines.ort.chosen_branches import KEPT_INSIDE, of_branches, stored_bytes
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.engines.session import Payload, RefusedError
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 _HALF = TensorProto.FLOAT16
 _SUFFIX = "/omb_half"
@@ -55,17 +54,23 @@ def computed_ahead(payload: Payload, *, passes_on: bool) -> tuple[Payload, tuple
     ----------
     passes_on : bool
         What `passes_groups_on` says.
+
+    Raises
+    ------
+    RefusedError
+        Nothing can be computed ahead of such a model; see `of_branches`.
     """
     facts = payload.adapted.facts
     if _HALF not in facts.contents.tensor_types or facts.model.functions or not facts.nodes_of_constants:
-        return payload, ()
-    if of_branches(facts.contents):  # nothing is computed ahead of such a model
         return payload, ()
     types = _types(payload.adapted.proto)
     kinds = {name: kind.tensor_type.elem_type for name, kind in types.items()}
     halves = [node for node in facts.nodes_of_constants if _is_half(node, kinds)]
     if passes_on and _all_inside(facts, types) and _stand_apart(halves, facts):
         return payload, ()
+    if halves and of_branches(facts.contents):
+        words = "what is computed of float16 constants alone is read from other memory, and ONNX Runtime must compute nothing ahead beside its Ifs"
+        raise RefusedError(words, lacks_kernel=True)
     changing = {name for node in halves for name in node.output if name}
     copy = ModelProto()
     copy.CopyFrom(payload.adapted.proto)
@@ -125,7 +130,7 @@ def _bytes(kind: TypeProto | None) -> float:
         return math.inf
     dims = kind.tensor_type.shape.dim
     sizes = [dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else math.inf for dim in dims]
-    return math.prod(sizes) * numpy_dtype(kind.tensor_type.elem_type).itemsize
+    return math.prod(sizes) * stored_bytes(kind.tensor_type.elem_type)
 
 
 def _stand_apart(nodes: Collection[NodeProto], facts: Facts) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.defect import worst
+from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import integers as of_integers
 from onnx_multi_backend.engines.openvino import special_values
@@ -24,7 +24,8 @@ def _with_integers(table: Table) -> Table:
     """A table, with what OpenVINO makes of integers."""
 
     def find(site: Site) -> Defect | None:
-        return worst(find(site) for find in (table.find, of_integers.find))
+        found = table.find(site)
+        return found if found is not None and found.wrong else worse(found, of_integers.find(site))
 
     def special(site: Site) -> Defect | None:
         return of_integers.find(site, written=True) or table.special(site)

@@ -55,8 +55,11 @@ def _whole(target: OrtTarget, payload: Payload) -> Built | None:
     """The session of a model that a provider takes whole, so that what it computes of float16 constants is right as it is."""
     if not payload.lowering or not any(known.drops_cast_pairs for known in target.records):
         return None
-    if not computed_ahead(payload, passes_on=False)[1]:
-        return None
+    try:
+        if not computed_ahead(payload, passes_on=False)[1]:
+            return None
+    except RefusedError:
+        pass  # nothing can be computed ahead
     try:
         built = target.build_once(payload, ahead=False)
     except (RefusedError, MisplacedError):
