@@ -32,6 +32,8 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
         if len(node.input) > 4 and node.input[4]:
             return "sequence_lens is ignored"
         return next((f"{name} is ignored" for name in ("clip", "input_forget") if name in set_to), "")
+    if node.op_type == "StringNormalizer":
+        return "strings without letters are left out"
     if node.op_type == "LpPool" and "ceil_mode" in set_to:
         return "a last window that ends beyond the image counts as a whole one"
     if node.op_type == "MaxPool" and max(gaps_under_auto_pad(node), default=0) > 0:

@@ -266,7 +266,10 @@ def _powered(done: Operation) -> Made | None:
     base, exponent = done.operands
     if base.low is None or base.high is None or exponent.sources or not exponent.within(0, _LARGEST_EXPONENT):
         return None
-    most = max(abs(base.low), abs(base.high), 1) ** math.ceil(exponent.high or 0)
+    try:
+        most = max(abs(base.low), abs(base.high), 1) ** math.ceil(exponent.high or 0)
+    except OverflowError:  # of float64
+        return None
     whole = base._replace(low=-most if base.low < 0 else 0, high=most)
     return Made([_limited(whole)], whole)
 

@@ -94,6 +94,11 @@ def _normalization(site: Site) -> Defect | None:
     return Defect(words, provider=_PROVIDER, minor=True)
 
 
+def _mean_variance(site: Site) -> Defect | None:
+    """Source: measured, in each opset; a 0 divided by 1e-9 is meant."""
+    return Defect("what is all alike is NaN: 0 is divided by 0", provider=_PROVIDER, minor=True)
+
+
 def _lrn(site: Site) -> Defect | None:
     """Source: measured, and its kernel. Written out, a window of 5 takes a third of the time of a large image, one of 31 the same."""
     if site.rank(site.input(0)) not in (4, None):
@@ -214,6 +219,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LayerNormalization": Only(_BEFORE_1_31, _normalization),
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
+    "MeanVarianceNormalization": _mean_variance,
     **dict.fromkeys(("MatMulInteger", "QLinearConv", "QLinearMatMul"), _sums_nothing),
     "MaxPool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "MaxUnpool": _max_unpool,
@@ -231,7 +237,7 @@ DEFECTS: Mapping[str, FindDefect] = {
 
 
 #: The operators whose defects are all minor.
-MINOR = frozenset({"GroupNormalization", "LayerNormalization"})
+MINOR = frozenset({"GroupNormalization", "LayerNormalization", "MeanVarianceNormalization"})
 
 
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
