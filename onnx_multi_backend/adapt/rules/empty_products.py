@@ -3,41 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.products import adds_nothing, summed
 from onnx_multi_backend.adapt.site import Body, Site
-
-#: By operator, each operand of a product with the axis that is added up; those of a Gemm depend on its attributes.
-_SUMMED: Mapping[str, tuple[tuple[int, int], ...]] = {
-    "MatMul": ((0, -1), (1, -2)),
-    "MatMulInteger": ((0, -1), (1, -2)),
-    "QLinearMatMul": ((0, -1), (3, -2)),
-    "Conv": ((0, 1), (1, 1)),
-    "ConvInteger": ((0, 1), (1, 1)),
-    "QLinearConv": ((0, 1), (3, 1)),
-    "ConvTranspose": ((0, 1), (1, 0)),
-    "Gemm": (),
-    "Einsum": (),
-}
-PRODUCTS = frozenset(_SUMMED)
-
-
-def adds_nothing(site: Site) -> bool:
-    """Whether the elements of a product are known to be sums of nothing. Any empty axis of an Einsum's operands counts."""
-    if site.domain or site.op_type not in _SUMMED:
-        return False
-    if site.op_type == "Einsum":
-        return any(0 in (site.shape(name) or ()) for name in site.node.input)
-    return any(_size(site, place, axis) == 0 for place, axis in _summed(site))
 
 
 def empty_products(site: Site) -> Iterator[ModelProto]:
     """Multiply sums over the empty axis, which are 0, so that the sizes of both operands count. Source: the products' documentation."""
     if not site.is_("MatMul", "MatMulInteger", "Gemm") or not adds_nothing(site):
         return
-    operands = _summed(site)
+    operands = summed(site)
     ranks = [site.rank(site.input(place)) or 0 for place, _ in operands]
     if min(ranks) < 2:
         return
@@ -56,14 +34,3 @@ def empty_products(site: Site) -> Iterator[ModelProto]:
         factor = body.constant(beta, site.elem_type(site.input(0)))
         made = body("Add", made, body("Mul", site.input(2), factor))
     yield body.finish(made)
-
-
-def _summed(site: Site) -> tuple[tuple[int, int], ...]:
-    if site.op_type != "Gemm":
-        return _SUMMED[site.op_type]
-    return (0, 0 if site.attribute("transA", 0) else 1), (1, 1 if site.attribute("transB", 0) else 0)
-
-
-def _size(site: Site, place: int, axis: int) -> int | None:
-    shape = site.shape(site.input(place)) or ()
-    return shape[axis] if -len(shape) <= axis < len(shape) else None

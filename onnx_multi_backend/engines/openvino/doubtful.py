@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.products import PRODUCTS
 from onnx_multi_backend.adapt.rules.column_constants import PLACES as COLUMNS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
 from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
-from onnx_multi_backend.adapt.rules.empty_products import PRODUCTS
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute

@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
-from onnx_multi_backend.adapt.rules.empty_products import PRODUCTS, adds_nothing
+from onnx_multi_backend.adapt.products import PRODUCTS, adds_nothing
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.values import Value
