@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import (
     FREE_INITIALIZERS,
     canonical,
+    put_back,
     subgraphs,
     tensors_of,
 )
@@ -130,9 +131,7 @@ def needed_in(graph: GraphProto) -> set[str]:
 def without_unread(graph: GraphProto) -> None:
     """Take out the nodes that no result of a graph needs."""
     needed = needed_in(graph)
-    kept = [NodeProto.FromString(node.SerializeToString()) for node in graph.node if not needed.isdisjoint(node.output)]
-    del graph.node[:]
-    graph.node.extend(kept)
+    put_back(graph, [node for node in graph.node if not needed.isdisjoint(node.output)])
 
 
 def single_node_model(

@@ -7,7 +7,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.models.graph_walk import operator_name, subgraphs
+from onnx_multi_backend.models.graph_walk import operator_name, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -38,9 +38,8 @@ def _leave_out(graph: GraphProto, left_out: list[str]) -> None:
             if needed.isdisjoint(node.output):
                 left_out.append(f"{operator_name(node)} {node.name or next(iter(node.output), '')!r}")
             else:
-                kept.append(NodeProto.FromString(node.SerializeToString()))
-        del graph.node[:]
-        graph.node.extend(kept)
+                kept.append(node)
+        put_back(graph, kept)
     given = {value.name for value in graph.input}  # an initializer of its name is a default
     for place, tensor in reversed(list(enumerate(graph.initializer))):
         if tensor.name not in needed and tensor.name not in given:

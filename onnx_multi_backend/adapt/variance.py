@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from onnx import FunctionProto, NodeProto, helper, numpy_helper
 
+from onnx_multi_backend.models.graph_walk import put_back
+
 
 def with_deviations(body: FunctionProto) -> None:
     """Have a body square deviations from the mean, in place."""
@@ -22,15 +24,14 @@ def with_deviations(body: FunctionProto) -> None:
         if places[mean] > places[squares.output[0]]:
             continue
         deviation = f"{squares.output[0]}/deviation"
-        rest = [NodeProto.FromString(node.SerializeToString()) for node in body.node]
+        rest = list(body.node)
         rest[places[variance.output[0]]] = helper.make_node("Identity", variance.input[:1], variance.output)
         at = places[squares.output[0]]
         rest[at : at + 1] = [
             helper.make_node("Sub", [x, mean], [deviation]),
             helper.make_node("Mul", [deviation, deviation], squares.output),
         ]
-        del body.node[:]
-        body.node.extend(rest)
+        put_back(body, rest)
         makers = {name: node for node in body.node for name in node.output}
 
 

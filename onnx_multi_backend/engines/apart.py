@@ -3,23 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
-from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:
     """The larger of a value and itself; no other node has the name."""
     return helper.make_node("Max", [read, read], [made], name=name)
-
-
-def put_back(graph: GraphProto, nodes: Sequence[NodeProto]) -> None:
-    """Give a graph these nodes, its own ones among them."""
-    kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(kept)
 
 
 def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:

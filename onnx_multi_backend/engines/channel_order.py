@@ -17,10 +17,10 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
-from onnx_multi_backend.engines.apart import inner_first, larger, put_back
+from onnx_multi_backend.engines.apart import inner_first, larger
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole

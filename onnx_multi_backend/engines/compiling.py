@@ -83,7 +83,7 @@ def _may_be_looked_at(payload: Payload) -> bool:
 
 def _compile_model(target: Target, payload: Payload) -> Built:
     plain = _may_be_looked_at(payload)
-    _refuse_made_readable(target, payload)
+    _refuse_made_readable(target, payload, plain=plain)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
@@ -107,7 +107,7 @@ def _compile_model(target: Target, payload: Payload) -> Built:
         raise
 
 
-def _refuse_made_readable(target: Target, payload: Payload) -> None:
+def _refuse_made_readable(target: Target, payload: Payload, *, plain: bool) -> None:
     """Raise for a model that an engine would refuse at once as it is, and may never finish, or die of, once that is changed."""
     changed = [change for change in payload.adapted.changes if change.pass_name in _MADE_READABLE]
     if not payload.lowering or not changed:
@@ -115,7 +115,7 @@ def _refuse_made_readable(target: Target, payload: Payload) -> None:
     contents = payload.adapted.facts.contents
     if is_endless(contents):
         words = "its functions or subgraphs come to more nodes than the engine may ever finish"
-    elif (found := implausible(contents.computing)) is not None:
+    elif not plain and (found := implausible(contents.computing)) is not None:
         words = found
     else:
         return

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -67,9 +68,5 @@ def find(defect: FindDefect, site: Site, inside: When | None = None) -> Defect |
     if isinstance(defect, Only):
         return find(defect.defect, site, inside) if applies(defect.when, inside=inside) else None
     if isinstance(defect, Several):
-        found = None
-        for one in defect.defects:
-            if found is None or not found.wrong:
-                found = worse(found, find(one, site, inside))
-        return found
+        return functools.reduce(worse, (find(one, site, inside) for one in defect.defects), None)
     return defect(site)

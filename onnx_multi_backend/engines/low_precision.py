@@ -24,10 +24,10 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.apart import larger, put_back
+from onnx_multi_backend.engines.apart import larger
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole

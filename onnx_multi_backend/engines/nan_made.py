@@ -18,11 +18,11 @@ from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, put_back
+from onnx_multi_backend.engines.apart import inner_first
 from onnx_multi_backend.engines.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 

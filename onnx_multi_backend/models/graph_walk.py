@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
 #: Since this version of the IR an initializer need not be an input of the graph.
 FREE_INITIALIZERS = 4
@@ -69,6 +69,13 @@ def _of_functions_too(model: ModelProto) -> Iterator[NodeProto]:
         for attribute in function.attribute_proto:
             for graph in (attribute.g, *attribute.graphs):
                 yield from nodes_in(graph.node)
+
+
+def put_back(holder: GraphProto | FunctionProto, nodes: Sequence[NodeProto]) -> None:
+    """Give a graph or a function these nodes, its own ones among them."""
+    kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del holder.node[:]
+    holder.node.extend(kept)
 
 
 def canonical(domain: str) -> str:

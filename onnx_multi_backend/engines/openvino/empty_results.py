@@ -12,8 +12,7 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.inference import infer
-from onnx_multi_backend.engines.apart import put_back
-from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})

@@ -17,9 +17,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import put_back
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole

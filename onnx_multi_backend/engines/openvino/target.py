@@ -218,9 +218,8 @@ class OpenvinoTarget(Target):
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         """Why OpenVINO computes a node wrongly, or refuses it only when it runs."""
-        found = defects.find(site) if site.op_type not in mending.MENDED else None
-        if found is None or not found.wrong:
-            found = worse(found, integers.find(site, written=written))
+        known = defects.find(site) if site.op_type not in mending.MENDED else None
+        found = worse(known, integers.find(site, written=written))
         guarded = site.op_type in extremes.GUARDED
         return found or (special_values.find(site) if written and not guarded else None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.pools import gaps_under_auto_pad
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
@@ -81,12 +82,7 @@ def pooled(site: Site) -> Defect | None:
 
 def pooled_to_same(site: Site) -> Defect | None:
     """Source: measured; LpPool is right, and AveragePool with 2026.4."""
-    kernel = site.attribute("kernel_shape", [])
-    if not site.attribute("ceil_mode", 0) or site.attribute("auto_pad") not in SAME:
-        return None
-    strides, dilations = (site.attribute(name, [1] * len(kernel)) for name in ("strides", "dilations"))
-    steps = zip(kernel, strides, dilations, strict=False)
-    if any(stride > dilation * (reach - 1) + 1 for reach, stride, dilation in steps):
+    if site.attribute("ceil_mode", 0) and max(gaps_under_auto_pad(site.node), default=0) > 0:
         return Defect(
             "with ceil_mode=1 and auto_pad, strides longer than the window lead to one beyond the image", wrong=True
         )

@@ -37,17 +37,17 @@ def of_branches(contents: Contents) -> list[str]:
     """Those that must not see an If whose condition is known, with a large constant in a branch, or another such If with a node that holds graphs."""
     if not contents.has({"If"}):
         return []
-    return [_FOLDING] if _loses_values(contents) or _loses_constants(contents) else []
+    facts = Facts(contents.model, contents)
+    return [_FOLDING] if _loses_values(facts) or _loses_constants(facts) else []
 
 
-def _loses_constants(contents: Contents) -> bool:
+def _loses_constants(facts: Facts) -> bool:
     if not applies({"onnxruntime": "<1.31"}):
         return False
-    facts = Facts(contents.model, contents)
     known = facts.known | facts.computed_of_constants
     seen: set[int] = set()
-    for node in contents.of("If"):  # an outer one comes before those in it
-        if id(node) not in seen and (contents.model.functions or not known.isdisjoint(node.input)):
+    for node in facts.contents.of("If"):  # an outer one comes before those in it
+        if id(node) not in seen and (facts.model.functions or not known.isdisjoint(node.input)):
             inside = list(nodes_in([node]))
             if _hold_a_large_constant(inside):
                 return True
@@ -68,16 +68,15 @@ def _hold_a_large_constant(inside: list[NodeProto]) -> bool:
     return max(sizes, default=0) > KEPT_INSIDE
 
 
-def _loses_values(contents: Contents) -> bool:
+def _loses_values(facts: Facts) -> bool:
     """Whether two Ifs whose conditions may be known, one in a branch of the other, hold a node with graphs that may stay."""
-    if len(contents.holding) < 3:
+    if len(facts.contents.holding) < 3:
         return False
-    facts = Facts(contents.model, contents)
     surely = facts.known | facts.computed_of_constants
-    maybe = None if contents.model.functions else _known_at_load(contents)
+    maybe = None if facts.model.functions else _known_at_load(facts)
     return any(
         next(subgraphs(holder), None) is not None and not _is_known(holder, surely)
-        for node in contents.of("If")
+        for node in facts.contents.of("If")
         if _is_known(node, maybe)
         for inner in _in_branches(node)
         if _is_known(inner, maybe)
@@ -94,11 +93,11 @@ def _is_known(node: NodeProto, known: Set[str] | None) -> bool:
     return node.op_type == "If" and (known is None or not known.isdisjoint(node.input))
 
 
-def _known_at_load(contents: Contents) -> set[str]:
+def _known_at_load(facts: Facts) -> set[str]:
     """Constants, sizes, which are known where shapes are, and what is computed of them."""
     known: set[str] = set()
-    constants = Facts(contents.model, contents).known
-    for node in contents.nodes:
+    constants = facts.known
+    for node in facts.contents.nodes:
         read = [name for name in node.input if name]
         if node.op_type in _SIZES or (read and all(name in constants or name in known for name in read)):
             known.update(node.output)

@@ -16,9 +16,8 @@ from onnx import GraphProto, ModelProto, NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Scope, Typed, opset_imports, opset_versions, reads, single_node_model
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.apart import put_back
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.plausible import is_endless
 
 #: Whether a provider takes a node, asked alone.

@@ -260,6 +260,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "ConvInteger":
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
         return zero is None or list(zero.dims) not in ([], [1])
+    if node.op_type == "Resize":
+        return any(a.name == "mode" and a.s == b"cubic" for a in node.attribute)
     if node.op_type == "Loop":
         return may_collect_strings(node)
     if node.op_type == "OneHot":
@@ -270,8 +272,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
 def find(site: Site) -> Defect | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
     defect = DEFECTS.get(site.op_type) if not site.domain else None
-    found = defect(site) if defect else None
-    return found if found is not None and found.wrong else worse(found, integers.find(site))
+    return worse(defect(site) if defect else None, integers.find(site))
 
 
 class Table(NamedTuple):

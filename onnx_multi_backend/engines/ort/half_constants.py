@@ -21,12 +21,11 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.apart import put_back
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.chosen_branches import KEPT_INSIDE, of_branches, stored_bytes
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload, RefusedError
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 
 _HALF = TensorProto.FLOAT16
 _SUFFIX = "/omb_half"

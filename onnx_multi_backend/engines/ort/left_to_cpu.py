@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
-from onnx_multi_backend.adapt.single_node import without_unread
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.outer_reads import LOOPS, loop_in_branch, outer_reads
+from onnx_multi_backend.engines.ort.texts import make_text, with_texts
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
-_TEXT = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
 #: Loops have rules of their own.
 _NOT_MOVED = frozenset({"Loop", "SequenceMap"})
 
@@ -76,16 +75,6 @@ def _branching(body: Body, site: Site, node: NodeProto, *, name: str) -> list[st
     return body.add(own)[:-1]
 
 
-def make_text(node: NodeProto, name: str) -> None:
-    """Have an If make a text, and nothing that is not needed: the provider takes nodes that read nothing from outside, and fails to run them."""
-    for attribute in node.attribute:
-        without_unread(attribute.g)
-        text = f"{name}_{attribute.name}"
-        attribute.g.node.append(helper.make_node("Constant", [], [text], value=_TEXT))
-        attribute.g.output.append(helper.make_tensor_value_info(text, TensorProto.STRING, [1]))
-    node.output.append(name)
-
-
 def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:
     """The nodes that were to be left, and run on a provider other than the CPU's."""
     left = (node for node in placement if LEFT in node.name and CAST not in node.name)
@@ -101,62 +90,14 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     if not payload.adapted.facts.contents.has(LOOPS) or expands_too_far(model):
         return payload, ()
     flat = inlined(model)
-    if not any(_is_deadly(node) or loop_in_branch(node, []) for node in all_nodes(flat)):
+    if not any(map(_ends_the_process, all_nodes(flat))):
         return payload, ()
-    copy = ModelProto()
-    copy.CopyFrom(flat)
-    count = _carrying(copy.graph, unused_prefix(copy, "omb_text"), 0)
-    change = Adaptation(
-        "left_to_cpu",
-        "Loop",
-        f"a state or output of text added ({count})",
-        "the OpenVINO execution provider cannot read the outer graph in a body, and leaves nodes that handle text to the CPU",
-    )
-    return payload.changed(copy, change, inserted=set()), (change,)
+    reason = "the OpenVINO execution provider cannot read the outer graph in a body, and leaves nodes that handle text to the CPU"
+    return with_texts(payload, flat, _ends_the_process, "Loop", reason)
 
 
-def unused_prefix(model: ModelProto, prefix: str) -> str:
-    """A prefix that no name of a node or value has, made of this one."""
-    names = {name for node in all_nodes(model) for name in (node.name, *node.output)}
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    return prefix
-
-
-def _is_deadly(node: NodeProto) -> bool:
-    return node.op_type == "Loop" and not canonical(node.domain) and outer_reads(node, []) is not None
-
-
-def _carrying(graph: GraphProto, prefix: str, count: int) -> int:
-    """Do so in a graph and its subgraphs, and count the loops."""
-    nodes: list[NodeProto] = []
-    for node in graph.node:
-        for inner in subgraphs(node):
-            count = _carrying(inner, prefix, count)
-        if _is_deadly(node):
-            count += 1
-            nodes.append(carry_text(node, f"{prefix}{count}"))
-        elif loop_in_branch(node, []):
-            count += 1
-            make_text(node, f"{prefix}{count}")
-        nodes.append(NodeProto.FromString(node.SerializeToString()))
-    del graph.node[:]
-    graph.node.extend(nodes)
-    return count
-
-
-def carry_text(node: NodeProto, name: str) -> NodeProto:
-    """Give a Loop a text for another state; the node that makes it."""
-    body = next(a.g for a in node.attribute if a.name == "body")
-    states = len(body.input) - 2
-    node.input.append(name)
-    body.input.append(helper.make_tensor_value_info(f"{name}_in", TensorProto.STRING, [1]))
-    body.node.append(helper.make_node("Identity", [f"{name}_in"], [f"{name}_out"]))
-    results, made = list(body.output), list(node.output)
-    results.insert(1 + states, helper.make_tensor_value_info(f"{name}_out", TensorProto.STRING, [1]))
-    made += [f"{name}_unread{i}" for i in range(len(made), states)]
-    made.insert(states, f"{name}_last")
-    del body.output[:], node.output[:]
-    body.output.extend(results)
-    node.output.extend(made)
-    return helper.make_node("Constant", [], [name], value=_TEXT)
+def _ends_the_process(node: NodeProto) -> bool:
+    """Whether it is such a Loop, or such an If."""
+    if node.op_type == "Loop" and not canonical(node.domain):
+        return outer_reads(node, []) is not None
+    return loop_in_branch(node, []) is not None

@@ -17,9 +17,9 @@ from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.ranges import Nested, ranges
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
-from onnx_multi_backend.engines.apart import larger, put_back
+from onnx_multi_backend.engines.apart import larger
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, put_back
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 

@@ -24,8 +24,7 @@ def _with_integers(table: Table) -> Table:
     """A table, with what OpenVINO makes of integers."""
 
     def find(site: Site) -> Defect | None:
-        found = table.find(site)
-        return found if found is not None and found.wrong else worse(found, of_integers.find(site))
+        return worse(table.find(site), of_integers.find(site))
 
     def special(site: Site) -> Defect | None:
         return of_integers.find(site, written=True) or table.special(site)
