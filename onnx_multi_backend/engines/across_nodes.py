@@ -9,6 +9,7 @@ from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.nan_made import nan_kept
 from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.engines.unit_axes import axes_moved
 from onnx_multi_backend.engines.unsigned_activations import unsigned
 from onnx_multi_backend.models.contents import Contents
 
@@ -23,7 +24,13 @@ def around(contents: Contents, *, compared: bool = False) -> Rewritten | None:
         Whether comparisons are true of NaN.
     """
     found: Rewritten | None = None
-    for mend in (channels_in_order, unsigned, kept_in_place, functools.partial(nan_kept, compared=compared)):
+    for mend in (
+        channels_in_order,
+        unsigned,
+        kept_in_place,
+        axes_moved,
+        functools.partial(nan_kept, compared=compared),
+    ):
         made = mend(contents)
         if made is not None:
             contents = Contents(made.model)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes of size 1 that are moved behind a reduction: OpenVINO leaves out what moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+#: The shape that is reduced, the axes, and the nodes behind.
+Form = tuple[Sequence[int | str], list[int], list[tuple[str, list[int]]]]
+
+FORMS: dict[str, Form] = {
+    "Transpose": ([5, 4, 1], [0], [("Transpose", [1, 0])]),
+    "Reshape": ([5, 1, 4], [0, 1], [("Reshape", [4, 1, 1]), ("Reshape", [1, 4])]),
+    "Reshape of an open size": ([5, 1, 1, 4], [0, 1], [("Reshape", [-1, 1])]),
+    "Squeeze and Unsqueeze": ([5, 4, 1], [0], [("Squeeze", [1]), ("Unsqueeze", [0])]),
+    "Unsqueeze and Reshape": ([5, 4, 1], [0], [("Unsqueeze", [0]), ("Reshape", [1, 4])]),
+    "Flatten": ([5, 4, 1], [0], [("Flatten", [0])]),
+    "behind an Identity": ([5, 4, 1], [0], [("Identity", []), ("Transpose", [1, 0])]),
+    "of rank 3": ([2, 3, 1, 1], [0], [("Transpose", [1, 0, 2])]),
+    "several axes": ([5, 6, 4, 1], [0, 2], [("Transpose", [1, 0])]),
+    "open sizes": (["n", "m", 1], [0], [("Transpose", [1, 0])]),
+}
+SIZES = {"n": 5, "m": 4}
+
+
+def _model(form: Form, reduction: str = "ReduceMean", opset: int = 18) -> ModelProto:
+    shape, axes, behind = form
+    constants = {"axes": np.array(axes)} if opset >= 18 else {}
+    reduced = ["x", "axes"] if constants else ["x"]
+    given = {} if constants else {"axes": axes}
+    nodes = [helper.make_node(reduction, reduced, ["v0"], name="reduced", keepdims=0, **given)]
+    for i, (operator, how) in enumerate(behind):
+        nodes.append(_moving(operator, how, i, constants, opset))
+    return models.model(
+        nodes,
+        [models.tensor("x", shape)],
+        [models.tensor(f"v{len(behind)}", None)],
+        initializers=constants,
+        opsets={"": opset},
+    )
+
+
+def _moving(operator: str, how: list[int], i: int, constants: dict[str, np.ndarray], opset: int) -> NodeProto:
+    read, made = [f"v{i}"], [f"v{i + 1}"]
+    if operator == "Reshape" or (operator in ("Squeeze", "Unsqueeze") and opset >= 13):
+        constants[f"c{i}"] = np.array(how)
+        return helper.make_node(operator, [*read, f"c{i}"], made)
+    attributes = {"Transpose": {"perm": how}, "Flatten": {"axis": how[0] if how else 0}, "Identity": {}}
+    return helper.make_node(operator, read, made, **attributes.get(operator, {"axes": how}))
+
+
+def _input(form: Form) -> np.ndarray:
+    sizes = [SIZES[size] if isinstance(size, str) else size for size in form[0]]
+    return np.random.default_rng(0).uniform(1, 2, sizes).astype(np.float32)
+
+
+def _holds(prepared: omb.PreparedModel, model: ModelProto, x: np.ndarray) -> bool:
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,), (result,) = session.run(None, {"x": x}), prepared.run({"x": x})
+    return bool(result.shape == expected.shape and np.allclose(result, expected, rtol=1e-4))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_axes_are_moved(preset: type[omb.Preset], form: str) -> None:
+    model = _model(FORMS[form])
+    assert _holds(preset.prepare(model), model, _input(FORMS[form]))
+
+
+@pytest.mark.parametrize(
+    "reduction", "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split(), ids="Reduce{}".format
+)
+@pytest.mark.parametrize("opset", [11, 18])
+def test_behind_each_reduction(preset: type[omb.Preset], reduction: str, opset: int) -> None:
+    model = _model(FORMS["Transpose"], f"Reduce{reduction}", opset)
+    assert _holds(preset.prepare(model), model, _input(FORMS["Transpose"]))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ([5, 4, 3], [0], [("Transpose", [1, 0])]),
+        ([5, 4], [0], [("Unsqueeze", [0])]),
+        (["n", 16, "h", "w"], [2, 3], [("Reshape", [-1, 16])]),
+    ],
+    ids=["no axis of size 1", "one axis more", "the same shape"],
+)
+def test_nothing_is_put_between_without_need(openvino: type[omb.Preset], form: Form) -> None:
+    prepared = openvino.prepare(_model(form))
+    assert not [change for change in prepared.adaptations if change.pass_name == "axes_moved"]
