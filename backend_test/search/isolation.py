@@ -235,6 +235,9 @@ def _judge_death(worker: _Worker, fate: str, limits: Limits) -> _Task:
         error = f"{_how(worker.process.exitcode)} {worker.last_words()}".strip()
     else:
         error = f"more than {limits.seconds:g} s" if fate == HANG else f"more than {worker.limit / GIB:.1f} GiB"
+    if not stage and stage not in task.may_have_defect:  # what broke its memory may have been another task
+        task.may_have_defect[stage] = fate
+        return task
     if not stage:
         raise RuntimeError(f"the task {task.key!r} ended its worker outside any stage: {error}")
     confirmed = task.may_have_defect.get(stage) == fate or stage.split(" ")[-1] not in _CONFIRMED

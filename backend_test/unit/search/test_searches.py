@@ -18,6 +18,7 @@ import onnx
 import onnx.parser
 import pytest
 
+from backend_test.search import isolation
 from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.evaluator import errs
 from backend_test.search.findings import KNOWN
@@ -335,3 +336,22 @@ def test_the_evaluator_counts_a_last_window_beyond_the_image_as_a_whole_one(ceil
         y = LpPool <ceil_mode = {ceil_mode}, kernel_shape = [3, 3], strides = [1, 3]> (x) }}"""
     )
     assert bool(errs(model)) is told
+
+
+def test_a_task_counts_for_itself_where_another_broke_the_memory() -> None:
+    """What ends a worker before any stage of a task has to do so in a fresh one too."""
+    seen: list[int] = []
+
+    def work(key: int, stages: isolation.Stages) -> int:
+        seen.append(key)
+        if len(seen) > 1:  # another task came before it in this worker
+            os.abort()
+        return key
+
+    assert sorted(isolation.run(work, [1, 2], jobs=1)) == [(1, 1), (2, 2)]
+
+    def never(key: int, stages: isolation.Stages) -> int:
+        os.abort()
+
+    with pytest.raises(RuntimeError, match="task 1 ended its worker outside any stage"):
+        list(isolation.run(never, [1], jobs=1))
