@@ -50,3 +50,15 @@ def test_the_shape_of_a_fixed_size_is_known(openvino_ep: type[omb.Preset]) -> No
 def test_without_the_cpu_provider_it_is_refused(openvino_ep: type[omb.Preset]) -> None:
     with pytest.raises(omb.UnsupportedModelError, match="z node not found in graph cache"):
         openvino_ep.prepare(model("z = Neg(w)"), fallback="none")
+
+
+def test_a_node_that_the_provider_takes_may_read_it(openvino_ep: type[omb.Preset]) -> None:
+    """A sum of constants is kept apart from what reads it, and is an output."""
+    made = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (int64[A] axes) => (int64[1] s, int64[B] y)
+           <int64[3] w = {18, -20, 12}, int64[1] zero = {0}, int64[1] start = {-1}, int64[1] end = {1}> {
+             s = ReduceSum(w, zero) y = Slice(s, start, end, axes) }"""
+    )
+    with pytest.warns(omb.FallbackWarning):
+        rep = openvino_ep.prepare(made)
+    assert [output.tolist() for output in rep.run([np.array([0])])] == [[10], [10]]

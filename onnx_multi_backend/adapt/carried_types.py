@@ -13,6 +13,8 @@ from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_tensors, subgraphs
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import WIDER, element_name
 
 #: What makes tensors of a type that an attribute names by its number.
@@ -31,11 +33,18 @@ def carried_types(work: Work) -> None:
         for kind, made in _occurring(work.contents).items()
         if work.limits.needs_carrier(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
     }
-    kinds |= {kind for kind in _passed_on(work.model.graph) if not work.limits.gives_back(kind)}
+    kept = {kind for kind in _given_back(work.model.graph).values() if not work.limits.gives_back(kind)}
+    if not kinds and not kept:
+        return
+    inlines = work.model.functions and not expands_too_far(work.model)
+    flat = inlined(work.model) if inlines else work.model
+    kinds |= kept & _passed_on(flat.graph)
     if not kinds:
         return
-    if any(next(subgraphs(node), None) is not None for node in work.model.graph.node) or work.model.functions:
+    if flat.functions or any(next(subgraphs(node), None) is not None for node in flat.graph.node):
         return  # left to the engine to refuse
+    if work.model.functions:
+        work.inline(flat, "types of values are to be changed in it")
     scope = scope_of(infer(work.model))
     graph = work.edit().graph
     for tensor in all_tensors(work.model):
@@ -102,8 +111,13 @@ def _occurring(contents: Contents) -> dict[int, _Made]:
 def _passed_on(graph: GraphProto) -> set[int]:
     """The narrow types of results that are not made there, of another type."""
     made = {name for node in graph.node if node.op_type in _MAKERS | _LIKE for name in node.output}
+    return {kind for name, kind in _given_back(graph).items() if name not in made}
+
+
+def _given_back(graph: GraphProto) -> dict[str, int]:
+    """The results of a narrow type."""
     results = {value.name: value.type.tensor_type.elem_type for value in graph.output}
-    return {kind for name, kind in results.items() if kind in _KINDS and name not in made}
+    return {name: kind for name, kind in results.items() if kind in _KINDS}
 
 
 def _how(node: NodeProto) -> _Made:

@@ -321,3 +321,21 @@ def test_what_has_a_minor_defect_is_left_to_the_cpu_provider(openvino_ep: type[o
         "Tanh",
         "Sigmoid",
     }
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_what_the_cpu_provider_gets_wrong_too_is_rewritten_and_left_to_it(
+    openvino_ep: type[omb.Preset], op_type: str, keepdims: int
+) -> None:
+    """OpenVINO reads no axes whose number is known only at run time."""
+    nodes = f"y = {op_type} <keepdims = {keepdims}> (x, r)"
+    prepared = openvino_ep.prepare(
+        model("int64[m, n] x, int64[q] r", "int64[s, t] y" if keepdims else "int64[s] y", nodes)
+    )
+    assert "left_to_cpu" in {change.pass_name for change in prepared.adaptations}
+    x = np.array([[2**31, 5, -(2**40)], [1, -(2**31) - 1, 2**40 + 2**31]])
+    reduced = np.max if op_type == "ReduceMax" else np.min
+    for axis in (0, 1):
+        found = prepared.run([x, np.array([axis]), floats(4)])[0]
+        np.testing.assert_array_equal(found, reduced(x, axis=axis, keepdims=bool(keepdims)))

@@ -72,3 +72,18 @@ def test_they_come_through_the_execution_provider(
         found, _ = rep.run([x.astype(DTYPES[kind]), np.ones(3, np.float32)])
         assert found.dtype == DTYPES[kind]
         np.testing.assert_array_equal(found.astype(int), wanted(x))
+
+
+@pytest.mark.parametrize("kind", ["uint4", "int4"])
+def test_a_function_may_pass_them_on(kind: str, openvino_ep: type[omb.Preset]) -> None:
+    rep = openvino_ep.prepare(
+        parser.parse_model(
+            f"""<ir_version: 11, opset_import: ["": 21, "own": 1]> g ({kind}[N,3] x, float[3] f) => ({kind}[N,3] y, float[3] w)
+                {{ y = own.same(x) a = Sin(f) b = Tanh(a) c = Cos(b) w = Exp(c) }}
+                <domain: "own", opset_import: ["": 21]> same (p) => (q) {{ q = Identity(p) }}"""
+        )
+    )
+    x = np.resize(np.array([0, 1, 7, 3, 5]), (4, 3)).astype(DTYPES[kind])
+    found, _ = rep.run([x, np.ones(3, np.float32)])
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found.astype(int), x.astype(int))

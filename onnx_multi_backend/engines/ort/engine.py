@@ -20,7 +20,7 @@ from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
-from onnx_multi_backend.engines.ort.among_others import among_others
+from onnx_multi_backend.engines.ort.among_others import among_others, why_refused
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
@@ -134,19 +134,20 @@ class OrtEngine(Target):
     def rules(self) -> tuple[Rule, ...]:
         """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose.
 
-        A node that no provider has is not: its If would be written, and refused with all that is around it. Nor is one that the CPU provider
-        computes wrongly, or fails to run; a minor defect does not count.
+        A node that no provider has is not: its If would be written, and refused with all that is around it. Of one that the CPU provider
+        computes wrongly too, or fails to run, what `exact_integers` writes is left; a minor defect does not count.
         """
         if not self._leaves:
             return ()
-        from onnx_multi_backend.engines.ort.left_to_cpu import left_to_cpu
+        from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
+        from onnx_multi_backend.engines.ort.left_to_cpu import left_to_cpu, rewritten_and_left
 
         @functools.wraps(left_to_cpu)
         def of_what_it_has(site: Site) -> Iterator[ModelProto]:
             of_cpu = defects.CPU.find(site)
             if of_cpu is not None and not of_cpu.minor:
-                return
-            if self.find_defect(site) is not None or self._cpu_alone.takes(site):
+                yield from rewritten_and_left(site, exact_integers)
+            elif self.find_defect(site) is not None or self._cpu_alone.takes(site):
                 yield from left_to_cpu(site)
 
         return (of_what_it_has,)
@@ -281,6 +282,8 @@ class OrtEngine(Target):
             return f"it would end the engine's process: {dead[0][1]}"
         if self._leaves and any(LEFT in str(node.name) for node in model.graph.node):
             return self._cpu_alone.accepts(model)  # shown alone, it would be taken
+        if self._leaves and (words := why_refused(model)) is not None:
+            return words
         words = self._complaint(model)
         if words is None or not self.loses_empty_inputs:
             return words

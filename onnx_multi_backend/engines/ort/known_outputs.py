@@ -16,18 +16,25 @@ from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import canonical, defaults_of
 
-#: What the provider says, behind the name of the output.
-MISSING = " node not found in graph cache"
+#: What the provider says, behind the name of the output; and ONNX Runtime, where a node that the provider takes reads that output.
+_MISSING = " node not found in graph cache"
+_TWICE = "Duplicate definition of name ("
 
 _SUFFIX = "/omb_known"
 #: Since this opset `Less` broadcasts.
 _BROADCASTS = 7
 
 
+def names_output(words: str) -> bool:
+    """Whether a refusal may name such an output."""
+    return _MISSING in words or _TWICE in words
+
+
 def passed_on(payload: Payload, words: str) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with the output that the provider's words name passed on by the CPU provider."""
     model = payload.adapted.proto
-    output = next((o for o in model.graph.output if f": {o.name}{MISSING}" in words), None)
+    said = (": {}" + _MISSING, _TWICE + "{})")
+    output = next((o for o in model.graph.output if any(form.format(o.name) in words for form in said)), None)
     defaults = defaults_of(model.graph)
     read = next((v for v in model.graph.input if v.type.HasField("tensor_type") and v.name not in defaults), None)
     opset = next((o.version for o in model.opset_import if not canonical(o.domain)), 1)

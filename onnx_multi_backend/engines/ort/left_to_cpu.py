@@ -8,13 +8,15 @@ node is put in a branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
-from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.site import Body, Rule, Site
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.outer_reads import LOOPS, loop_in_branch, outer_reads
 from onnx_multi_backend.engines.ort.texts import make_text, with_texts
@@ -35,29 +37,44 @@ def left_to_cpu(site: Site) -> Iterator[ModelProto]:
     kinds = [site.type(name) for name in site.node.output if name]
     if any(kind is None or not kind.WhichOneof("value") for kind in kinds):
         return
-    body = Body(site, site.opsets)
     if site.op_type == "If":
+        body = Body(site, site.opsets)
         yield body.finish(*_branching(body, site, site.node, name=LEFT))
         return
-    read = next((v for v in site.model.graph.input if v.type.HasField("tensor_type")), None)
-    if read is None:
+    own = NodeProto()
+    own.CopyFrom(site.node)
+    own.name = ""
+    yield from _in_branches(site, [own])
+
+
+def rewritten_and_left(site: Site, rule: Rule) -> Iterator[ModelProto]:
+    """Have the CPU provider compute what a rule writes in a node's place: a node that the CPU provider computes wrongly too."""
+    if site.domain or site.op_type in _NOT_MOVED or LEFT in site.node.name:
         return
-    node = NodeProto(op_type="If", input=[_always(body, read.name)], output=site.node.output)
-    for branch in ("then_branch", "else_branch"):  # the other one is never chosen
-        own = NodeProto()
-        own.CopyFrom(site.node)
-        own.name = f"{LEFT}_{branch}"
-        results = []
-        for i, name in enumerate(site.node.output):
-            if name:
-                own.output[i] = f"{branch}{i}"
-                results.append(ValueInfoProto(name=own.output[i], type=site.type(name)))
-        node.attribute.append(helper.make_attribute(branch, helper.make_graph([own], branch, [], results)))
+    for written in rule(site):
+        yield from _in_branches(site, written.graph.node, opset_versions(written))
+
+
+def _in_branches(
+    site: Site, nodes: Sequence[NodeProto], opsets: Mapping[str, int] | None = None
+) -> Iterator[ModelProto]:
+    """An If whose branches hold what makes a node's outputs; the other branch is never chosen."""
+    read = next((v for v in site.model.graph.input if v.type.HasField("tensor_type")), None)
     wanted = [name for name in site.node.output if name]
-    del node.output[:]
-    node.output.extend(wanted)
-    made = dict(zip(wanted, _branching(body, site, node, name=f"{CAST}_{LEFT}"), strict=True))
-    yield body.finish(*(made.get(name, "") for name in site.node.output))
+    if read is None or any(site.type(name) is None for name in wanted):
+        return
+    body = Body(site, opsets or site.opsets)
+    made = {name for node in nodes for name in node.output if name}
+    node = NodeProto(op_type="If", input=[_always(body, read.name)], output=wanted)
+    for branch in ("then_branch", "else_branch"):
+        names = {name: f"{branch}_{name}" for name in made}
+        own = [renamed(inner, lambda name, names=names: names.get(name, name)) for inner in nodes]  # type: ignore[misc]
+        for i, inner in enumerate(own):
+            inner.name = f"{LEFT}_{branch}{i}{inner.name}"
+        types = [ValueInfoProto(name=names[name], type=site.type(name)) for name in wanted]
+        node.attribute.append(helper.make_attribute(branch, helper.make_graph(own, branch, [], types)))
+    results = dict(zip(wanted, _branching(body, site, node, name=f"{CAST}_{LEFT}"), strict=True))
+    yield body.finish(*(results.get(name, "") for name in site.node.output))
 
 
 def _always(body: Body, read: str) -> str:

@@ -9,7 +9,7 @@ from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.half_constants import computed_ahead, takes_all
-from onnx_multi_backend.engines.ort.known_outputs import MISSING, passed_on
+from onnx_multi_backend.engines.ort.known_outputs import names_output, passed_on
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
@@ -27,7 +27,8 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
         return built
     built = built or (_without_circles(target, payload) if _CIRCLE in error.words else None)
     built = built or (_with_types(target, payload) if UNKNOWN_RANK in error.words else None)
-    built = built or (_with_known_outputs(target, payload, error) if MISSING in error.words else None)
+    built = built or (_without_unknown_ranks(target, payload) if UNKNOWN_RANK in error.words else None)
+    built = built or (_with_known_outputs(target, payload, error) if names_output(error.words) else None)
     return built or _with_reductions(target, payload) or _without_empty_inputs(target, payload)
 
 
@@ -47,6 +48,19 @@ def _with_types(target: OrtTarget, payload: Payload) -> Built | None:
     typed, changes = with_types(payload)
     try:
         return target.build(typed).after(changes) if changes else None
+    except RefusedError:
+        return None
+
+
+def _without_unknown_ranks(target: OrtTarget, payload: Payload) -> Built | None:
+    """The session of a model whose nodes that read a tensor of unknown rank are left to the CPU provider."""
+    if not payload.lowering or not target.rules:
+        return None
+    from onnx_multi_backend.engines.ort.unknown_ranks import left_of_unknown_rank
+
+    left, changes = left_of_unknown_rank(payload)
+    try:
+        return target.build_once(left).after(changes) if changes else None
     except RefusedError:
         return None
 

@@ -32,7 +32,7 @@ def with_texts(
     """
     copy = ModelProto()
     copy.CopyFrom(model)
-    count = _add(copy.graph, is_meant, _unused_prefix(copy, "omb_text"), 0)
+    count = _add(copy.graph, is_meant, unused_prefix(copy, "omb_text"), 0)
     change = Adaptation("left_to_cpu", what, f"a state or output of text added ({count})", reason)
     return payload.changed(copy, change, inserted=set()), (change,)
 
@@ -48,7 +48,7 @@ def _add(graph: GraphProto, is_meant: IsMeant, prefix: str, count: int) -> int:
             if node.op_type == "If":
                 make_text(node, f"{prefix}{count}")
             else:
-                nodes.append(_carry_text(node, f"{prefix}{count}"))
+                graph.initializer.append(_carry_text(node, f"{prefix}{count}"))
         nodes.append(node)
     put_back(graph, nodes)
     return count
@@ -64,8 +64,8 @@ def make_text(node: NodeProto, name: str) -> None:
     node.output.append(name)
 
 
-def _carry_text(node: NodeProto, name: str) -> NodeProto:
-    """Give a Loop a text for another state; the node that makes it."""
+def _carry_text(node: NodeProto, name: str) -> TensorProto:
+    """Give a Loop a text for another state; the text. A Constant would count as a node: the provider takes more of a model of four nodes."""
     body = next(a.g for a in node.attribute if a.name == "body")
     states = len(body.input) - 2
     node.input.append(name)
@@ -78,12 +78,14 @@ def _carry_text(node: NodeProto, name: str) -> NodeProto:
     del body.output[:], node.output[:]
     body.output.extend(results)
     node.output.extend(made)
-    return helper.make_node("Constant", [], [name], value=_TEXT)
+    return TensorProto(name=name, data_type=_TEXT.data_type, dims=_TEXT.dims, string_data=_TEXT.string_data)
 
 
-def _unused_prefix(model: ModelProto, prefix: str) -> str:
+def unused_prefix(model: ModelProto, prefix: str) -> str:
     """A prefix that no name of a node or value has, made of this one."""
     names = {name for node in all_nodes(model) for name in (node.name, *node.output)}
+    names.update(value.name for value in model.graph.input)
+    names.update(tensor.name for tensor in model.graph.initializer)
     while any(name.startswith(prefix) for name in names):
         prefix += "_"
     return prefix
