@@ -70,11 +70,16 @@ def _ort(model: bytes, provider: str, level: Any = None) -> Callable[[Feeds], li
 
     def run(feeds: Feeds) -> list[Any]:
         if not exotic:
-            return list(session.run(None, {name: feeds[name] for name, _ in inputs}))
+            return list(session.run(None, {name: _as_array(feeds[name]) for name, _ in inputs}))
         given = {n: values.to_ort_value(feeds[n], values.exotic_type(t)) for n, t in inputs}
         return [values.to_array(value) for value in session.run_with_ort_values(outputs, given)]
 
     return run
+
+
+def _as_array(value: Any) -> Any:
+    """ONNX Runtime takes no scalar of numpy's where it takes an array without axes."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def ort_cpu(model: bytes, feeds: Sequence[Feeds], note: Note = _nothing) -> Answer:

@@ -65,6 +65,22 @@ def test_on_onnx_runtime_in_a_model_that_is_rewritten(ort_cpu: type[omb.Preset],
     np.testing.assert_allclose(found, right, atol=2e-4)
 
 
+@pytest.mark.parametrize(
+    ("operator", "more"), [("BatchNormalization", "m, v"), ("InstanceNormalization", "")], ids=["Batch", "Instance"]
+)
+def test_an_infinite_scale_on_onnx_runtime_in_a_model_that_is_rewritten(
+    ort_cpu: type[omb.Preset], operator: str, more: str
+) -> None:
+    """The sign of the deviation decides; of a scale that is a constant nothing is written out."""
+    text = f"""g (float[n, 2, 2] x, float[2] s, uint8[1, 1, 2, 2] i) => (uint8[a, b, c, d] r, float[n, 2, 2] y)
+        <float[2] b = {{1, 1}}, float[2] m = {{2, 2}}, float[2] v = {{1, 1}}, int64[4] sizes = {{1, 1, 4, 4}}>
+        {{ r = Resize <mode = "cubic"> (i, "", "", sizes) y = {operator} (x, s, b{", " + more if more else ""}) }}"""
+    prepared = ort_cpu.prepare(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}'))
+    x, image = np.float32([[[1, 3], [0, 4]]]), np.zeros((1, 1, 2, 2), np.uint8)
+    found = prepared.run([x, np.float32([np.inf, -np.inf]), image])[1]
+    np.testing.assert_array_equal(found, [[[-np.inf, np.inf], [np.inf, -np.inf]]])
+
+
 def test_other_bodies_stay() -> None:
     changed = set()
     schemas: Any = defs.get_all_schemas_with_history()

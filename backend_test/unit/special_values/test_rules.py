@@ -227,6 +227,13 @@ def others() -> Iterator[Form]:
     yield Form("gemm_without_c", "Gemm", products, {"beta": 0.0}, where=lambda s: not s.attribute("beta", 1.0))
     channels = np.float32([[1, 2, np.nan, 3, 4, 5], [1, 2, 3, 4, 5, np.nan], *np.ones((4, 6))])
     yield Form("lrn", "LRN", (channels[:, :, None, None],), {"size": 2, "alpha": 0.5}, opset=13)
+    image, scale, bias = (
+        np.float32([[[1, 2], [3, 5]] * 2] * 2),
+        np.float32([np.inf, -np.inf, np.nan, 2]),
+        np.ones(4, np.float32),
+    )
+    yield Form("scaled_apart", "InstanceNormalization", (image, scale, bias))
+    yield Form("scaled_apart", "BatchNormalization", (image, scale, bias, bias, bias))
     for name in ("Softmax", "LogSoftmax"):
         yield Form("softmax_rows", name, (ROWS,), {"axis": 1}, opset=11)
     volume, places = FLOATS[:8].reshape(1, 1, 2, 2, 2), np.random.default_rng(1).uniform(-1, 1, (1, 2, 3, 2, 3))

@@ -64,6 +64,7 @@ from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
+from onnx_multi_backend.adapt.rules.scaled_apart import scaled_apart
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.sequence_positions import sequence_positions
 from onnx_multi_backend.adapt.rules.shrink import shrink
@@ -152,6 +153,7 @@ RULES: tuple[Rule, ...] = (
     roi_samples,
     run_time_scales,
     quantized_products,
+    scaled_apart,
     scan_captures,
     sequence_positions,
     shrink,

@@ -14,12 +14,14 @@ from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
 from onnx_multi_backend.adapt.products import PRODUCTS, adds_nothing
+from onnx_multi_backend.adapt.scales import SCALED
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse
 from onnx_multi_backend.engines.ort import integers
+from onnx_multi_backend.engines.ort.normalizations import NORMALIZATIONS
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -29,10 +31,6 @@ _AFTER_1_24: When = {"onnxruntime": ">=1.25"}
 _INLINED = 18
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
-#: Of a form that is right on every other execution provider.
-_PROVIDER = "CPUExecutionProvider"
-#: The most neighbouring channels that are added up one by one.
-_WIDEST_WINDOW = 32
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 _HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
@@ -86,27 +84,6 @@ def _loop_before_1_31(site: Site) -> Defect | None:
     if rows_of_strings(site):
         return Defect("a scan output of strings is copied byte by byte, which ends the process", wrong=True)
     return None
-
-
-def _normalization(site: Site) -> Defect | None:
-    """Source: measured. GroupNormalization has no kernel, and the body in its schema takes its place; LayerNormalization's computes the same until 1.24."""
-    words = "the variance is the difference of two means, of which nothing is left where the mean is much larger than the deviations"
-    return Defect(words, provider=_PROVIDER, minor=True)
-
-
-def _mean_variance(site: Site) -> Defect | None:
-    """Source: measured, in each opset; a 0 divided by 1e-9 is meant."""
-    return Defect("what is all alike is NaN: 0 is divided by 0", provider=_PROVIDER, minor=True)
-
-
-def _lrn(site: Site) -> Defect | None:
-    """Source: measured, and its kernel. Written out, a window of 5 takes a third of the time of a large image, one of 31 the same."""
-    if site.rank(site.input(0)) not in (4, None):
-        return Defect("other ranks than 4 are refused at run time")
-    if site.attribute("size", 0) > _WIDEST_WINDOW:
-        return None
-    words = "one sum goes on from channel to channel: a NaN stays in it, and what was rounded beside a large number"
-    return Defect(words, provider=_PROVIDER, minor=True)
 
 
 def _max_unpool(site: Site) -> Defect | None:
@@ -207,19 +184,16 @@ def _exponential(site: Site) -> Defect | None:
 
 
 DEFECTS: Mapping[str, FindDefect] = {
+    **NORMALIZATIONS,
     "Attention": Several((Only(_BEFORE_1_31, _causal_query), _attention)),
     "AveragePool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
     "Einsum": Only(_BEFORE_1_31, _sums_nothing),
     "GRU": _recurrent,
-    "GroupNormalization": _normalization,
-    "LRN": _lrn,
     "LSTM": _recurrent,
-    "LayerNormalization": Only(_BEFORE_1_31, _normalization),
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
-    "MeanVarianceNormalization": _mean_variance,
     **dict.fromkeys(("MatMulInteger", "QLinearConv", "QLinearMatMul"), _sums_nothing),
     "MaxPool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "MaxUnpool": _max_unpool,
@@ -236,10 +210,6 @@ DEFECTS: Mapping[str, FindDefect] = {
 }
 
 
-#: The operators whose defects are all minor.
-MINOR = frozenset({"GroupNormalization", "LayerNormalization", "MeanVarianceNormalization"})
-
-
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
     if canonical(node.domain):
@@ -253,6 +223,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return halves or facts.may_hold_doubles
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return not facts.floats.issuperset(node.input[:1])
+    if node.op_type in SCALED:
+        return node.input[1] not in facts.known
     if node.op_type in PRODUCTS and facts.may_be_empty:
         return True
     if node.op_type in ("Einsum", "MatMulInteger", "QLinearConv", "QLinearMatMul"):

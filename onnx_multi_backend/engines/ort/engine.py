@@ -26,6 +26,7 @@ from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
 from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
+from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.optimizers import MERGING
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
@@ -195,7 +196,7 @@ class OrtEngine(Target):
     @property
     def minor_operators(self) -> frozenset[str]:
         """Those of which the CPU provider alone has defects, and minor ones."""
-        return defects.MINOR.difference(*(known.defects.operators for known in self.records))
+        return MINOR.difference(*(known.defects.operators for known in self.records))
 
     def deadly(self, facts: Facts) -> list[tuple[NodeProto, str]]:
         """The nodes that end the process, as far as constants tell. The CPU provider computes constants of all of them."""
