@@ -14,7 +14,10 @@ from onnx_multi_backend.presets.registry import get_preset
 
 SAME_AS = "OrtOpenvino"
 
-globals().update(plug_preset("OrtOpenvino", __name__, fallback="full"))
+#: What falls back is another thing on the plugin, of which there is no baseline.
+_PLUGIN = "OrtOpenvino is on the plugin here" if "plugin" in get_preset("OrtOpenvino").availability().engine else None
+
+globals().update(plug_preset("OrtOpenvino", __name__, fallback="full", skip=_PLUGIN))
 
 
 def runs_otherwise(name: str) -> bool:

@@ -74,8 +74,21 @@ def openvino() -> type[omb.Preset]:
 
 @pytest.fixture
 def openvino_ep() -> type[omb.Preset]:
-    """The OpenVINO execution provider."""
+    """The OpenVINO execution provider, in onnxruntime-openvino or, on an Intel processor, as a plugin."""
     return _usable("OrtOpenvino")
+
+
+@pytest.fixture
+def built_in_ep(openvino_ep: type[omb.Preset]) -> type[omb.Preset]:
+    """The OpenVINO execution provider in onnxruntime-openvino."""
+    without_the_plugin(openvino_ep)
+    return openvino_ep
+
+
+def without_the_plugin(preset: type[omb.Preset]) -> None:
+    """Skip a test of what only the provider in onnxruntime-openvino does, or does rightly."""
+    if preset.name == "OrtOpenvino" and "plugin" in preset.availability().engine:
+        pytest.skip("OrtOpenvino is on the plugin here")
 
 
 @pytest.fixture

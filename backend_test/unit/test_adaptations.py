@@ -218,14 +218,14 @@ def test_a_name_that_a_cast_would_take_is_left_to_the_user() -> None:
     assert adapted.inputs["x"].engine_name not in ("x", "x/omb_edge", "y")
 
 
-def test_inserted_casts_count_neither_for_nor_against_a_provider(openvino_ep: type[omb.Preset]) -> None:
+def test_inserted_casts_count_neither_for_nor_against_a_provider(built_in_ep: type[omb.Preset]) -> None:
     det = models.model(
         [models.node("Cast", ["x"], ["c"], to=models.FLOAT), models.node("Det", ["c"], ["y"])],
         [models.tensor("x", [4, 4], TensorProto.BFLOAT16)],
         [models.tensor("y", [])],
     )
     with pytest.raises(omb.UnsupportedModelError):
-        openvino_ep.prepare(det)
+        built_in_ep.prepare(det)
 
 
 def test_openvino_tells_of_the_identities_that_it_needs(openvino: type[omb.Preset]) -> None:

@@ -14,6 +14,7 @@ from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from backend_test.unit.conftest import without_the_plugin
 from onnx_multi_backend import inference_session
 from onnx_multi_backend.engines.ort import providers as ort_providers
 from onnx_multi_backend.presets.answers import Availability
@@ -139,6 +140,7 @@ def test_the_library_of_onnxruntime_extensions(ort_cpu: type[omb.Preset]) -> Non
 def test_a_session_is_used_as_onnx_runtimes(
     preset: type[omb.Preset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
+    without_the_plugin(preset)  # ONNX Runtime adds it to the caller's SessionOptions alone
     ort = pytest.importorskip("onnxruntime")
     path = tmp_path / "model.onnx"
     path.write_bytes(two_outputs().SerializeToString())

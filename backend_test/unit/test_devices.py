@@ -220,7 +220,7 @@ def test_ort_refuses_a_list_in_which_any_provider_is_not_usable(no_gpu: None, or
             omb.OrtBackend(MODEL, names)
 
 
-def test_ort_takes_the_openvino_ep_by_name_with_its_options(openvino_ep: type[omb.Preset]) -> None:
+def test_ort_takes_the_built_in_ep_by_name_with_its_options(built_in_ep: type[omb.Preset]) -> None:
     rep = omb.OrtBackend(
         MODEL, ["OpenVINOExecutionProvider", "CPUExecutionProvider"], [{"num_of_threads": 1}, {}], device="CPU"
     )
@@ -266,9 +266,9 @@ def test_set_providers_refuses_and_leaves_the_model_as_it_was(ort_cpu: type[omb.
     np.testing.assert_array_equal(rep.run(X)[0], np.maximum(X, 0))
 
 
-def test_a_provider_option_that_is_refused_is_no_silent_fallback(openvino_ep: type[omb.Preset]) -> None:
+def test_a_provider_option_that_is_refused_is_no_silent_fallback(built_in_ep: type[omb.Preset]) -> None:
     with pytest.raises(omb.OptionError, match="(?i)OpenVINOExecutionProvider refuses its options"):
-        openvino_ep.prepare(MODEL, provider_options={"num_of_thread": 1})
+        built_in_ep.prepare(MODEL, provider_options={"num_of_thread": 1})
 
 
 def test_a_broken_model_is_never_compatible_and_never_raises(preset: type[omb.Preset]) -> None:

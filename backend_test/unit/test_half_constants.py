@@ -47,10 +47,10 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("made", "wanted"), FORMS)
-def test_they_are_what_onnx_asks_for(made: ModelProto, wanted: list[np.ndarray], openvino_ep: type[omb.Preset]) -> None:
+def test_they_are_what_onnx_asks_for(made: ModelProto, wanted: list[np.ndarray], built_in_ep: type[omb.Preset]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", omb.FallbackWarning)
-        rep = openvino_ep.prepare(made, fallback="full")
+        rep = built_in_ep.prepare(made, fallback="full")
     given = [np.float32([-2, 3])] if made.graph.input else []
     assert "half_constants" in {change.pass_name for change in rep.adaptations}
     for _ in range(2):
@@ -81,12 +81,12 @@ APART = [
 
 @pytest.mark.parametrize(("made", "given", "wanted"), APART)
 def test_small_ones_apart_from_others_are_left_alone(
-    made: ModelProto, given: dict[str, np.ndarray], wanted: list[np.ndarray], openvino_ep: type[omb.Preset]
+    made: ModelProto, given: dict[str, np.ndarray], wanted: list[np.ndarray], built_in_ep: type[omb.Preset]
 ) -> None:
     """ONNX Runtime has no kernel for what was left once they were computed ahead, or leaves none to the provider."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", omb.FallbackWarning)
-        rep = openvino_ep.prepare(made)
+        rep = built_in_ep.prepare(made)
     assert "half_constants" not in {change.pass_name for change in rep.adaptations}
     for _ in range(2):
         for found, right in zip(rep.run(given), wanted, strict=True):
@@ -94,12 +94,12 @@ def test_small_ones_apart_from_others_are_left_alone(
 
 
 @pytest.mark.parametrize("kind", ["int8", "float"])  # ONNX Runtime's CPU provider has no TopK of int8 in this opset
-def test_large_ones_are_left_alone_where_the_provider_takes_all(kind: str, openvino_ep: type[omb.Preset]) -> None:
+def test_large_ones_are_left_alone_where_the_provider_takes_all(kind: str, built_in_ep: type[omb.Preset]) -> None:
     x = np.array([1, 5, -3, 4], "float32" if kind == "float" else kind)
     text = (
         f"({kind}[4] x, int64[1] k) => ({kind}[2] v, int64[2] i, float16[4,4,4,4] y) {{ v, i = TopK(x, k) y = Sin(c) }}"
     )
-    rep = openvino_ep.prepare(model(text, 11, c=HALVES), fallback="none")
+    rep = built_in_ep.prepare(model(text, 11, c=HALVES), fallback="none")
     assert "half_constants" not in {change.pass_name for change in rep.adaptations}
     for _ in range(2):
         found = rep.run([x, np.int64([2])])
@@ -128,26 +128,26 @@ MIXED = [
 
 @pytest.mark.parametrize(("text", "halves", "options"), MIXED)
 def test_others_are_computed_ahead(
-    text: str, halves: np.ndarray, options: dict[str, str], openvino_ep: type[omb.Preset]
+    text: str, halves: np.ndarray, options: dict[str, str], built_in_ep: type[omb.Preset]
 ) -> None:
     made = model(text, 17, c=halves, f=np.float32([1]))
     given = {"x": np.float32([-1, 2]), "b": np.ones(64, np.float16 if "float16[k]" in text else np.float32)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", omb.FallbackWarning)
-        rep = openvino_ep.prepare(made, fallback="full", **options)
+        rep = built_in_ep.prepare(made, fallback="full", **options)
     found = rep.run({v.name: given[v.name] for v in made.graph.input})
     assert "half_constants" in {change.pass_name for change in rep.adaptations}
     np.testing.assert_allclose(found[0].astype(np.float32), np.sin(halves.astype(np.float32)), rtol=5e-3, atol=5e-3)
     np.testing.assert_array_equal(found[1], given["x"])
 
 
-def test_what_reads_an_input_too_is_left_alone(openvino_ep: type[omb.Preset]) -> None:
+def test_what_reads_an_input_too_is_left_alone(built_in_ep: type[omb.Preset]) -> None:
     made = model("(float16[4] x) => (float16[4] y) { m = Mul(x, h) y = Relu(m) }", 18, h=np.array(2, np.float16))
-    rep = openvino_ep.prepare(made)
+    rep = built_in_ep.prepare(made)
     assert "half_constants" not in {change.pass_name for change in rep.adaptations}
 
 
-def test_where_nothing_is_computed_ahead_the_process_lives(openvino_ep: type[omb.Preset]) -> None:
+def test_where_nothing_is_computed_ahead_the_process_lives(built_in_ep: type[omb.Preset]) -> None:
     """With its constants in the branch of an If that is known, the provider (1.24.1) ends the process for the Casts."""
     made = model(
         """() => (float16[4,2] y, float16[4,2] z) {
@@ -163,7 +163,7 @@ def test_where_nothing_is_computed_ahead_the_process_lives(openvino_ep: type[omb
     branch.initializer.append(numpy_helper.from_array(RNG.normal(size=(2, 2, 2, 2)), "d"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", omb.FallbackWarning)
-        rep = openvino_ep.prepare(made, fallback="full")
+        rep = built_in_ep.prepare(made, fallback="full")
     wanted = np.arctanh(1 / np.arange(2, 10, dtype=np.float32)).reshape(4, 2)
     for found in rep.run([]):
         np.testing.assert_allclose(found.astype(np.float32), wanted, rtol=5e-3)

@@ -30,29 +30,29 @@ def model(body: str, *, outputs: str = "float[2] z", size: str = "3") -> ModelPr
     ],
 )  # fmt: skip
 def test_it_is_there_in_every_run(
-    body: str, outputs: str, wanted: list[object], size: str, openvino_ep: type[omb.Preset]
+    body: str, outputs: str, wanted: list[object], size: str, built_in_ep: type[omb.Preset]
 ) -> None:
     with pytest.warns(omb.FallbackWarning):
-        rep = openvino_ep.prepare(model(body, outputs=outputs, size=size))
+        rep = built_in_ep.prepare(model(body, outputs=outputs, size=size))
     for _ in range(2):
         y, *others = rep.run([X])
         assert y.tolist() == [0, 2, 3] and [other.tolist() for other in others] == wanted
 
 
-def test_the_shape_of_a_fixed_size_is_known(openvino_ep: type[omb.Preset]) -> None:
+def test_the_shape_of_a_fixed_size_is_known(built_in_ep: type[omb.Preset]) -> None:
     with pytest.warns(omb.FallbackWarning, match="2 of 5 nodes run on CPUExecutionProvider.*If"):
-        rep = openvino_ep.prepare(model("z = Shape(x)", outputs="int64[1] z"))
+        rep = built_in_ep.prepare(model("z = Shape(x)", outputs="int64[1] z"))
     assert [output.tolist() for output in rep.run([X])] == [[0, 2, 3], [3]]
     assert any(change.pass_name == "known_outputs" for change in rep.adaptations)
     assert "OpenVINOExecutionProvider" in {node.provider for node in rep.placement()}
 
 
-def test_without_the_cpu_provider_it_is_refused(openvino_ep: type[omb.Preset]) -> None:
+def test_without_the_cpu_provider_it_is_refused(built_in_ep: type[omb.Preset]) -> None:
     with pytest.raises(omb.UnsupportedModelError, match="z node not found in graph cache"):
-        openvino_ep.prepare(model("z = Neg(w)"), fallback="none")
+        built_in_ep.prepare(model("z = Neg(w)"), fallback="none")
 
 
-def test_a_node_that_the_provider_takes_may_read_it(openvino_ep: type[omb.Preset]) -> None:
+def test_a_node_that_the_provider_takes_may_read_it(built_in_ep: type[omb.Preset]) -> None:
     """A sum of constants is kept apart from what reads it, and is an output."""
     made = parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17]> g (int64[A] axes) => (int64[1] s, int64[B] y)
@@ -60,5 +60,5 @@ def test_a_node_that_the_provider_takes_may_read_it(openvino_ep: type[omb.Preset
              s = ReduceSum(w, zero) y = Slice(s, start, end, axes) }"""
     )
     with pytest.warns(omb.FallbackWarning):
-        rep = openvino_ep.prepare(made)
+        rep = built_in_ep.prepare(made)
     assert [output.tolist() for output in rep.run([np.array([0])])] == [[10], [10]]

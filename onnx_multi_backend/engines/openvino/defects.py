@@ -217,7 +217,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "HardSigmoid": form_defects.zeros,
     "If": Only({"openvino": "<2026"}, step_defects.branches),
     "IsInf": form_defects.infinite,
-    "LRN": Several((form_defects.lrn, Only({"openvino": "<2026"}, form_defects.normalized_channels))),
+    "LRN": Several((form_defects.lrn, form_defects.normalized_channels)),
     "LSTM": step_defects.lstm,
     "Loop": step_defects.loop,
     "LpNormalization": form_defects.lp_normalization,

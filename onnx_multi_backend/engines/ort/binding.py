@@ -46,8 +46,8 @@ class Binding:
                 self._io.bind_ortvalue_output(name, value.native)
             else:
                 self._io.bind_output(name, "cpu", 0, value.dtype.type, list(value.shape), value.ctypes.data)
-        # Of host memory a session on another device takes a copy when it is bound.
-        elsewhere = record(native.get_providers()[0]).on_cuda
+        known = record(native.get_providers()[0])
+        elsewhere = known.on_cuda or known.copies_bound_inputs  # of host memory it takes a copy when that is bound
         self._again = [(n, v) for n, v in inputs.items() if elsewhere and isinstance(v, np.ndarray)]
 
     def _bind_input(self, name: str, value: Any) -> None:

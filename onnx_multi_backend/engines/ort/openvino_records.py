@@ -73,6 +73,7 @@ PLUGIN = replace(
     _OPENVINO,
     known_options=frozenset({"load_config", "reshape_input"}),
     loses_empty_inputs=True,
+    copies_bound_inputs=True,
     takes_no_empty_tensors=True,
     breaks_memory=True,
     deadly=OF_OPENVINO,

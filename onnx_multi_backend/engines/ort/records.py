@@ -63,6 +63,8 @@ class Record:
         Whether it computes some nodes wrongly together, as `engines.across_nodes` knows.
     loses_empty_inputs : bool
         Whether it misses an input that is declared without elements.
+    copies_bound_inputs : bool
+        Whether it takes a copy of host memory when that is bound, as a provider on a GPU does.
     takes_no_empty_tensors : bool
         Whether a run fails in which it gets a tensor without elements, of a fixed shape.
     zero_packed_outputs : bool
@@ -104,6 +106,7 @@ class Record:
     keeps_defaults: bool = False
     mixes_nodes: bool = False
     loses_empty_inputs: bool = False
+    copies_bound_inputs: bool = False
     takes_no_empty_tensors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
