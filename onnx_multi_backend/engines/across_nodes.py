@@ -8,8 +8,8 @@ import functools
 from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.nan_made import nan_kept
+from onnx_multi_backend.engines.reduced_axes import axes_moved
 from onnx_multi_backend.engines.rewritten import Rewritten
-from onnx_multi_backend.engines.unit_axes import axes_moved
 from onnx_multi_backend.engines.unsigned_activations import unsigned
 from onnx_multi_backend.models.contents import Contents
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of size 1 that are moved behind a reduction: OpenVINO leaves out what moves them."""
+"""Axes that are moved or merged behind a reduction: OpenVINO leaves that out where there are as many afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from onnx import ModelProto, NodeProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -25,6 +25,12 @@ FORMS: dict[str, Form] = {
     "behind an Identity": ([5, 4, 1], [0], [("Identity", []), ("Transpose", [1, 0])]),
     "of rank 3": ([2, 3, 1, 1], [0], [("Transpose", [1, 0, 2])]),
     "several axes": ([5, 6, 4, 1], [0, 2], [("Transpose", [1, 0])]),
+    "merged": ([5, 3, 2], [0], [("Unsqueeze", [0]), ("Flatten", [1])]),
+    "merged, of an open batch": (["n", 3, 2], [0], [("Unsqueeze", [0]), ("Reshape", [1, -1])]),
+    "by way of a lower rank": ([3, 1, 3, 1], [1, 3], [("Reshape", [9]), ("Reshape", [9, 1])]),
+    "behind a Dropout": ([5, 4, 1], [0], [("Dropout", []), ("Transpose", [1, 0])]),
+    "behind a Cast to its own type": ([5, 4, 1], [0], [("Cast", []), ("Transpose", [1, 0])]),
+    "behind a sum with 0": ([5, 4, 1], [0], [("Add", [0]), ("Transpose", [1, 0])]),
     "open sizes": (["n", "m", 1], [0], [("Transpose", [1, 0])]),
 }
 SIZES = {"n": 5, "m": 4}
@@ -52,7 +58,16 @@ def _moving(operator: str, how: list[int], i: int, constants: dict[str, np.ndarr
     if operator == "Reshape" or (operator in ("Squeeze", "Unsqueeze") and opset >= 13):
         constants[f"c{i}"] = np.array(how)
         return helper.make_node(operator, [*read, f"c{i}"], made)
-    attributes = {"Transpose": {"perm": how}, "Flatten": {"axis": how[0] if how else 0}, "Identity": {}}
+    if operator == "Add":
+        constants[f"c{i}"] = np.float32(0)
+        return helper.make_node(operator, [f"c{i}", *read], made)
+    attributes = {
+        "Cast": {"to": 1},
+        "Dropout": {},
+        "Transpose": {"perm": how},
+        "Flatten": {"axis": how[0] if how else 0},
+        "Identity": {},
+    }
     return helper.make_node(operator, read, made, **attributes.get(operator, {"axes": how}))
 
 
@@ -86,12 +101,43 @@ def test_behind_each_reduction(preset: type[omb.Preset], reduction: str, opset: 
 @pytest.mark.parametrize(
     "form",
     [
-        ([5, 4, 3], [0], [("Transpose", [1, 0])]),
         ([5, 4], [0], [("Unsqueeze", [0])]),
         (["n", 16, "h", "w"], [2, 3], [("Reshape", [-1, 16])]),
     ],
-    ids=["no axis of size 1", "one axis more", "the same shape"],
+    ids=["one axis more", "the same shape"],
 )
 def test_nothing_is_put_between_without_need(openvino: type[omb.Preset], form: Form) -> None:
     prepared = openvino.prepare(_model(form))
     assert not [change for change in prepared.adaptations if change.pass_name == "axes_moved"]
+
+
+@pytest.mark.parametrize("opset", [7, 13])
+def test_of_doubles(openvino_ep: type[omb.Preset], opset: int) -> None:
+    """ONNX Runtime has no Max of doubles before opset 8."""
+    nodes = [
+        helper.make_node("Sin", ["f"], ["a"]),
+        helper.make_node("Tanh", ["a"], ["b"]),
+        helper.make_node("Cos", ["b"], ["c"]),
+        helper.make_node("ReduceL2", ["x"], ["r"], keepdims=0, axes=[0]),
+        helper.make_node("Transpose", ["r"], ["y"], perm=[1, 0]),
+    ]
+    inputs = [models.tensor("f", [3]), models.tensor("x", [5, 4, 1], TensorProto.DOUBLE)]
+    outputs = [models.tensor("c", [3]), models.tensor("y", [1, 4], TensorProto.DOUBLE)]
+    prepared = openvino_ep.prepare(models.model(nodes, inputs, outputs, opsets={"": opset}))
+    x = np.random.default_rng(0).uniform(1, 2, (5, 4, 1))
+    _, found = prepared.run([np.ones(3, np.float32), x])
+    np.testing.assert_allclose(found, np.sqrt((x**2).sum(0)).T, rtol=1e-6)
+
+
+def test_a_name_that_is_taken_stays(preset: type[omb.Preset]) -> None:
+    nodes = [
+        helper.make_node("Neg", ["x"], ["romb_castaxes"]),
+        helper.make_node("ReduceSum", ["x"], ["r"], keepdims=0, axes=[0]),
+        helper.make_node("Transpose", ["r"], ["y"], perm=[1, 0]),
+    ]
+    outputs = [models.tensor("romb_castaxes", [5, 4, 1]), models.tensor("y", [1, 4])]
+    model = models.model(nodes, [models.tensor("x", [5, 4, 1])], outputs, opsets={"": 11})
+    x = np.random.default_rng(0).uniform(1, 2, (5, 4, 1)).astype(np.float32)
+    negative, moved = preset.prepare(model).run([x])
+    np.testing.assert_array_equal(negative, -x)
+    np.testing.assert_allclose(moved, x.sum(0).T, rtol=1e-6)
