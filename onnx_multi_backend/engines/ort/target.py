@@ -124,6 +124,8 @@ class OrtTarget(OrtEngine):
             raise RefusedError("the provider takes nodes that were to be left to the CPU provider", lacks_kernel=True)
         if again := self._casts_apart(payload, session) if grouped else None:
             return self.build_once(again[0], apart=apart, grouped=False, ahead=ahead).after((*changes, *again[1]))
+        if again := self._bodies_apart(payload, session):
+            return self.build_once(again[0], apart=apart, grouped=grouped, ahead=ahead).after((*changes, *again[1]))
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
             judge(
                 session.placement(),
@@ -179,6 +181,15 @@ class OrtTarget(OrtEngine):
                 f"{self.preset}: not even a Relu can be prepared with these options, {options}: {words.rstrip('.')}. Correct the "
                 "name or the value of the option."
             )
+
+    def _bodies_apart(self, payload: Payload, session: OrtSession) -> tuple[Payload, tuple[Adaptation, ...]] | None:
+        """The payload with loops whose bodies the provider does not take; None where there is nothing to change."""
+        if not payload.lowering or not self.rules or not payload.adapted.facts.contents.has({"Loop"}):
+            return None
+        from onnx_multi_backend.engines.ort.loop_bodies import bodies_apart
+
+        apart, changes = bodies_apart(payload, session.placement())
+        return (apart, changes) if changes else None
 
     def _check_packed_outputs(self, session: OrtSession) -> None:
         """Refuse what an execution provider computes wrongly without a word: it returns zeros."""
