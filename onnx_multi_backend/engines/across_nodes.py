@@ -14,22 +14,22 @@ from onnx_multi_backend.engines.unsigned_activations import unsigned
 from onnx_multi_backend.models.contents import Contents
 
 
-def around(contents: Contents, *, compared: bool = False) -> Rewritten | None:
+def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | None:
     """A copy of the model that OpenVINO computes rightly; None where nothing is known.
 
     Parameters
     ----------
     contents : Contents
-    compared : bool
-        Whether comparisons are true of NaN.
+    in_onnx_runtime : bool
+        Whether OpenVINO's execution provider gets it: comparisons are true of NaN there, and the CPU provider computes what is left.
     """
     found: Rewritten | None = None
     for mend in (
         channels_in_order,
         unsigned,
         kept_in_place,
-        axes_moved,
-        functools.partial(nan_kept, compared=compared),
+        functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
+        functools.partial(nan_kept, compared=in_onnx_runtime),
     ):
         made = mend(contents)
         if made is not None:

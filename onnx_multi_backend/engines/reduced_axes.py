@@ -43,8 +43,11 @@ _Shape = Sequence[int | str | None] | None
 _REASON = "OpenVINO would leave out what gives its result another shape of as many axes"
 
 
-def axes_moved(contents: Contents) -> Rewritten | None:
-    """A copy of the model with the larger of a value and itself, which is that value, behind these reductions; None where there are none."""
+def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | None:
+    """A copy of the model with the larger of a value and itself, which is that value, behind these reductions; None where there are none.
+
+    `in_onnx_runtime`: whether its CPU provider may compute it, which has no Max of other types than float32 before opset 8.
+    """
     if not contents.has(_MOVING) or not any(map(_drops_axes, contents.nodes)) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
@@ -56,9 +59,10 @@ def axes_moved(contents: Contents) -> Rewritten | None:
     everywhere = _types(typed)
     taken = {name for node in all_nodes(flat) for name in (node.name, *node.input, *node.output)}
     opset = opset_versions(flat).get("", 1)
+    floats = _FLOATS if opset >= _ANY_FLOAT or not in_onnx_runtime else _FLOATS[:1]
     added: dict[str, str] = {}
     for graph, known in zip(inner_first(copy.graph), typed, strict=True):
-        _keep(graph, {**everywhere, **_types([known])}, opset, taken, added)
+        _keep(graph, {**everywhere, **_types([known])}, floats, opset >= _ANY_NUMBER, taken, added)
     changes = (Adaptation("axes_moved", where, "kept apart from what reads it", _REASON) for where in added.values())
     return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
@@ -125,17 +129,15 @@ def _may_differ(before: _Shape, after: _Shape) -> bool:
     return sum(a is None or a != b for a, b in zip(before, after, strict=True)) > 1
 
 
-def _can_be_compared(kind: TypeProto.Tensor | None, opset: int) -> bool:
-    """Whether Max takes values of a type; integers are kept apart elsewhere."""
-    elem_type = kind.elem_type if kind is not None else 0
-    if not elem_type:
-        return opset >= _ANY_NUMBER
-    return elem_type == TensorProto.FLOAT or (opset >= _ANY_FLOAT and elem_type in _FLOATS)
-
-
 def _keep(
-    graph: GraphProto, types: Mapping[str, TypeProto.Tensor], opset: int, taken: set[str], added: dict[str, str]
+    graph: GraphProto,
+    types: Mapping[str, TypeProto.Tensor],
+    floats: Sequence[int],
+    others: bool,
+    taken: set[str],
+    added: dict[str, str],
 ) -> None:
+    """Do so in one graph, for these types, and what is of an unknown one if `others`; integers are kept apart elsewhere."""
     moved = _moved(graph)
     if not moved:
         return
@@ -145,7 +147,8 @@ def _keep(
         made = node.output[0] if node.output else ""
         behind = moved.get(made, ())
         differs = any(_may_differ(_shape(types.get(made)), _shape(types.get(name))) for name in behind)
-        if not differs or not _can_be_compared(types.get(made), opset):
+        elem_type = types[made].elem_type if made in types else 0
+        if not differs or not (elem_type in floats if elem_type else others):
             continue
         apart = f"{made}{CAST}axes"
         while apart in taken:

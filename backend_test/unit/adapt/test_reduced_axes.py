@@ -112,7 +112,7 @@ def test_nothing_is_put_between_without_need(openvino: type[omb.Preset], form: F
 
 
 @pytest.mark.parametrize("opset", [7, 13])
-def test_of_doubles(openvino_ep: type[omb.Preset], opset: int) -> None:
+def test_of_doubles(built_in_ep: type[omb.Preset], opset: int) -> None:
     """ONNX Runtime has no Max of doubles before opset 8."""
     nodes = [
         helper.make_node("Sin", ["f"], ["a"]),
@@ -123,7 +123,7 @@ def test_of_doubles(openvino_ep: type[omb.Preset], opset: int) -> None:
     ]
     inputs = [models.tensor("f", [3]), models.tensor("x", [5, 4, 1], TensorProto.DOUBLE)]
     outputs = [models.tensor("c", [3]), models.tensor("y", [1, 4], TensorProto.DOUBLE)]
-    prepared = openvino_ep.prepare(models.model(nodes, inputs, outputs, opsets={"": opset}))
+    prepared = built_in_ep.prepare(models.model(nodes, inputs, outputs, opsets={"": opset}))
     x = np.random.default_rng(0).uniform(1, 2, (5, 4, 1))
     _, found = prepared.run([np.ones(3, np.float32), x])
     np.testing.assert_allclose(found, np.sqrt((x**2).sum(0)).T, rtol=1e-6)
