@@ -8,6 +8,8 @@
 - The grid of one place along an axis with align_corners=1 (AffineGrid): the step is a quotient by 0.
 - The determinant of a matrix that is not finite, or whose products are not: what is infinite and what is NaN depends on the order of the steps.
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
+- A Gemm of integers whose products leave the type, multiplied by an alpha or beta that is a float: a float out of range, made an integer.
+- Attention of float16 whose scores leave the type: infinite where they are summed in float16, and finite in float32 once they are scaled.
 """
 
 from __future__ import annotations
@@ -88,7 +90,37 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
         return "an integer to the power of a negative number"
     if node.op_type in _LOGARITHMS and first.dtype.kind in "iu":
         return _NO_LOGARITHM
+    if (
+        node.op_type == "Gemm"
+        and first.dtype.kind in "iu"
+        and any(a.name in ("alpha", "beta") and a.f != 1 for a in node.attribute)
+    ):
+        inside = _largest_product(operands, node) <= np.iinfo(first.dtype).max
+        return "" if inside else "products beyond what the integer holds, and a float"
+    if node.op_type == "Attention" and first.dtype == np.float16:
+        return (
+            ""
+            if _largest_product(operands, node) <= float(np.finfo(first.dtype).max)
+            else "scores beyond what float16 holds"
+        )
     return ""
+
+
+def _largest_product(operands: list[Any], node: NodeProto) -> float:
+    """What no sum of products of the first two operands exceeds, scaled by Gemm's `alpha` and `beta`."""
+    factors = {a.name: abs(a.f) for a in node.attribute}
+    largest = [_largest(operand) for operand in operands[:3]]
+    summed = max((size for operand in operands[:2] for size in np.shape(operand)), default=1)
+    product = largest[0] * largest[1] * summed * factors.get("alpha", 1.0)
+    return product + (largest[2] * factors.get("beta", 1.0) if node.op_type == "Gemm" and len(largest) > 2 else 0.0)
+
+
+def _largest(operand: Any) -> float:
+    if not isinstance(operand, np.ndarray):
+        return 0.0
+    with np.errstate(all="ignore"):
+        finite = operand.astype(np.float64)
+    return float(np.abs(finite[np.isfinite(finite)]).max(initial=0.0))
 
 
 def _has_finite_products(dtype: np.dtype, matrices: np.ndarray) -> bool:

@@ -265,3 +265,31 @@ def test_an_input_that_is_cast_there_and_back_is_cut_as_onnx_asks(
         x = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2) % 100 + np.float32(0.6)
         right = x.astype(onnx.helper.tensor_dtype_to_np_dtype(to)).astype(np.float32)
         np.testing.assert_array_equal(prepared.run([x])[0], right)
+
+
+@pytest.mark.parametrize(
+    "nothing", ["ConstantOfShape (sizes)", "Expand (one, sizes)", "Gather (two, none)", "Slice (two, zero, zero)"]
+)
+@pytest.mark.parametrize("sum_", ["Add (p, b)", "Add (b, p)"])
+def test_a_product_by_a_constant_without_elements_and_a_sum(
+    openvino: type[omb.Preset], nothing: str, sum_: str
+) -> None:
+    """Compiling it ended the process where the constant is the first operand."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[n] a, float[n] b) => (float[k, m] y)
+        <int64[2] sizes = {{0, 1}}, float one = {{1}}, float[2, 1] two = {{1, 2}}, int64[1] zero = {{0}}, int64[0] none = {{}}> {{
+        c = {nothing} p = Mul (c, a) y = {sum_} }}"""
+    )
+    prepared = openvino.prepare(model)
+    assert any("without elements" in a.change for a in prepared.adaptations)
+    assert prepared.run([np.ones(3, np.float32)] * 2)[0].shape == (0, 3)
+
+
+def test_a_rewritten_product_of_nothing_and_a_sum(openvino: type[omb.Preset]) -> None:
+    """The product of integers, whose first operand has no elements, written in other operators."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 25]> g (int64[0, n] b, int64 c) => (int64[k, m] y) <int64[0, 0] a = {}> {
+        y = Gemm (a, b, c) }"""
+    )
+    result = openvino.prepare(model).run([np.zeros([0, 3], np.int64), np.array(7)])[0]
+    assert (result.shape, result.dtype) == ((0, 3), np.int64)

@@ -11,6 +11,7 @@ from onnx import ModelProto
 import onnx_multi_backend as omb
 
 NAN = np.float32([np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0])
+FLOAT_MAX = float(np.finfo(np.float32).max)
 GENERATOR = np.random.default_rng(7)
 
 
@@ -284,6 +285,24 @@ def test_a_clip_with_attributes_keeps_its_type(
     x = np.array([1, 2, 3, 4], dtype)
     made = openvino.prepare(model).run([x, x])[0]
     np.testing.assert_array_equal(made, np.array(right, dtype), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "largest", "right"),
+    [("float16", np.inf, np.inf), ("float16", 65504, 65504), ("float", 1e38, 1e38), ("double", 1e300, FLOAT_MAX)],
+)
+def test_a_clip_that_names_no_upper_limit_has_that_of_float32(
+    ort_cpu: type[omb.Preset], kind: str, largest: float, right: float
+) -> None:
+    """Since opset 11 it is that of the tensor's own type. It stands beside a node that needs a newer opset."""
+    model = parsed(
+        f"""({kind}[3] x, double[4] z) => ({kind}[3] y, double[4] w) {{
+        w = HardSigmoid <alpha = 1.0, beta = 0.0> (z) y = Clip <min = -1.5> (x) }}""",
+        opset=8,
+    )
+    dtype = {"float16": np.float16, "float": np.float32, "double": np.float64}[kind]
+    made = ort_cpu.prepare(model).run([np.array([-9, 2, largest], dtype), np.zeros(4)])[0]
+    np.testing.assert_array_equal(made, np.array([-1.5, 2, right], dtype), strict=True)
 
 
 @pytest.mark.parametrize("opset", [9, 10, 13, 14, 21])

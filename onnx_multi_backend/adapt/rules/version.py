@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import onnx
 import onnx.version_converter
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.rules.older_resize import RESIZE, older_resize
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
@@ -21,6 +22,9 @@ _NO_WAY: set[tuple[str, int, int]] = set()
 
 #: Since this opset the limits of Clip are inputs.
 _CLIP_INPUTS = 11
+
+#: What limits Clip before that where none is given, by attribute.
+_FLOAT_LIMITS = {"min": float(np.finfo(np.float32).min), "max": float(np.finfo(np.float32).max)}
 
 _NO_ADAPTER = (RuntimeError, ValueError, onnx.version_converter.ConvertError, onnx.shape_inference.InferenceError)
 
@@ -66,10 +70,15 @@ def _as_nodes(site: Site, converted: ModelProto) -> None:
 
 
 def _clip(site: Site) -> ModelProto:
-    """Limits of the tensor's own type: ONNX's converter makes them float32, and puts in those that were left out."""
+    """Limits of the tensor's own type: ONNX's converter makes them float32, and puts in those that were left out.
+
+    Those were float32's then, whatever the tensor's type; since `_CLIP_INPUTS` they are those of its type.
+    """
     body, kind = Body(site), site.elem_type(site.input(0))
-    limits = [site.attribute(name) for name in ("min", "max")]
-    given = ["" if limit is None else body.constant(limit, kind) for limit in limits]
+    of_type = kind == TensorProto.FLOAT
+    limits = [site.attribute(name, None if of_type else limit) for name, limit in _FLOAT_LIMITS.items()]
+    with np.errstate(over="ignore"):  # float32's limits are infinite in float16
+        given = ["" if limit is None else body.constant(limit, kind) for limit in limits]
     while given and not given[-1]:
         given.pop()
     return body.finish(body("Clip", site.input(0), *given))

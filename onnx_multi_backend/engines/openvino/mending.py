@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
-from onnx_multi_backend.engines.openvino.mends import extremes, folded, frontend_forms, nan_operands, ranges, reductions
+from onnx_multi_backend.engines.openvino.mends import (
+    empty_operands,
+    extremes,
+    folded,
+    frontend_forms,
+    nan_operands,
+    ranges,
+    reductions,
+)
 from onnx_multi_backend.models.contents import Contents
 
 
@@ -87,6 +95,12 @@ _MENDS = (
         extremes.guard,
         "guarded against NaN and infinities",
         "a NaN is lost, and the extreme of infinities alone, or of nothing, is finite",
+    ),
+    _Mend(
+        {"Mul": "Multiply"},
+        empty_operands.last,
+        "given its operand without elements last",
+        "a constant without elements, multiplied by a value and added to another, ends the process",
     ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(

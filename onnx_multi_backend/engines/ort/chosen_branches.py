@@ -20,7 +20,7 @@ from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 #: The optimizer that computes constants beforehand.
-_FOLDING = "ConstantFolding"
+FOLDING = "ConstantFolding"
 #: What may be known of an input whose shape is declared.
 _SIZES = frozenset({"Shape", "Size"})
 #: ONNX Runtime keeps constants of more bytes outside the graph; a string counts as many, whatever its length.
@@ -38,7 +38,7 @@ def of_branches(contents: Contents) -> list[str]:
     if not contents.has({"If"}):
         return []
     facts = Facts(contents.model, contents)
-    return [_FOLDING] if _loses_values(facts) or _loses_constants(facts) else []
+    return [FOLDING] if _loses_values(facts) or _loses_constants(facts) else []
 
 
 def _loses_constants(facts: Facts) -> bool:

@@ -9,13 +9,16 @@ node; building the session then ends the process at the level ORT_ENABLE_ALL, wh
 is not the first axis.
 
 Another one ends the process before 1.26, with a Where that reads a DequantizeLinear without a constant zero point.
+
+Before 1.27 an Optional of what is known ahead is refused: computing it beforehand is not implemented.
 """
 
 from __future__ import annotations
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.engines.ort.chosen_branches import of_branches
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 
@@ -25,7 +28,13 @@ MERGING = "CommonSubexpressionElimination"
 
 def harmful_optimizers(contents: Contents) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""
-    return [*_of_pads(contents), *_of_halves(contents), *_of_choices(contents), *of_branches(contents)]
+    return [
+        *_of_pads(contents),
+        *_of_halves(contents),
+        *_of_choices(contents),
+        *_of_optionals(contents),
+        *of_branches(contents),
+    ]
 
 
 def _of_pads(contents: Contents) -> list[str]:
@@ -50,6 +59,14 @@ def _pools(node: NodeProto) -> bool:
 def _of_choices(contents: Contents) -> list[str]:
     both = contents.has({"Where"}) and contents.has({"DequantizeLinear"})
     return ["WhereDummyDq"] if both and applies({"onnxruntime": "<1.26"}) else []
+
+
+def _of_optionals(contents: Contents) -> list[str]:
+    if not contents.has({"Optional"}) or not applies({"onnxruntime": "<1.27"}):
+        return []
+    facts = Facts(contents.model, contents)
+    known = facts.known | facts.computed_of_constants
+    return [FOLDING] if any(not known.isdisjoint(node.input) for node in contents.of("Optional")) else []
 
 
 def _of_halves(contents: Contents) -> list[str]:
