@@ -51,7 +51,8 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
     if not contents.has(_MOVING) or not any(map(_drops_axes, contents.nodes)) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
-    if not any(_moved(graph) for graph in inner_first(flat.graph)):
+    moved = [_moved(graph) for graph in inner_first(flat.graph)]
+    if not any(moved):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
@@ -61,8 +62,9 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
     opset = opset_versions(flat).get("", 1)
     floats = _FLOATS if opset >= _ANY_FLOAT or not in_onnx_runtime else _FLOATS[:1]
     added: dict[str, str] = {}
-    for graph, known in zip(inner_first(copy.graph), typed, strict=True):
-        _keep(graph, {**everywhere, **_types([known])}, floats, opset >= _ANY_NUMBER, taken, added)
+    for graph, known, behind in zip(inner_first(copy.graph), typed, moved, strict=True):
+        if behind:
+            _keep(graph, behind, {**everywhere, **_types([known])}, floats, opset >= _ANY_NUMBER, taken, added)
     changes = (Adaptation("axes_moved", where, "kept apart from what reads it", _REASON) for where in added.values())
     return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
@@ -131,6 +133,7 @@ def _may_differ(before: _Shape, after: _Shape) -> bool:
 
 def _keep(
     graph: GraphProto,
+    moved: Mapping[str, Sequence[str]],
     types: Mapping[str, TypeProto.Tensor],
     floats: Sequence[int],
     others: bool,
@@ -138,9 +141,6 @@ def _keep(
     added: dict[str, str],
 ) -> None:
     """Do so in one graph, for these types, and what is of an unknown one if `others`; integers are kept apart elsewhere."""
-    moved = _moved(graph)
-    if not moved:
-        return
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes.append(node)

@@ -8,11 +8,12 @@ condition is true, and that makes a text too, since the provider takes no node o
 
 from __future__ import annotations
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.engines.ort.branched import branched
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import canonical, defaults_of
 
@@ -25,20 +26,19 @@ _SUFFIX = "/omb_known"
 _BROADCASTS = 7
 
 
-def names_output(words: str) -> bool:
-    """Whether a refusal may name such an output."""
-    return _MISSING in words or _TWICE in words
-
-
-def passed_on(payload: Payload, words: str) -> tuple[Payload, tuple[Adaptation, ...]]:
-    """The payload with the output that the provider's words name passed on by the CPU provider."""
-    model = payload.adapted.proto
+def named_output(model: ModelProto, words: str) -> ValueInfoProto | None:
+    """The output that a refusal names as such."""
     said = (": {}" + _MISSING, _TWICE + "{})")
-    output = next((o for o in model.graph.output if any(form.format(o.name) in words for form in said)), None)
+    return next((o for o in model.graph.output if any(form.format(o.name) in words for form in said)), None)
+
+
+def passed_on(payload: Payload, output: ValueInfoProto) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload with such an output passed on by the CPU provider."""
+    model = payload.adapted.proto
     defaults = defaults_of(model.graph)
     read = next((v for v in model.graph.input if v.type.HasField("tensor_type") and v.name not in defaults), None)
     opset = next((o.version for o in model.opset_import if not canonical(o.domain)), 1)
-    if output is None or read is None or opset < _BROADCASTS:
+    if read is None or opset < _BROADCASTS:
         return payload, ()
     copy = ModelProto()
     copy.CopyFrom(model)
@@ -69,25 +69,8 @@ def _passing(output: ValueInfoProto, known: str, read: str) -> list[NodeProto]:
         helper.make_node("Cast", [size], [number], to=TensorProto.FLOAT),
         helper.make_node("Constant", [], [least], value=helper.make_tensor("least", TensorProto.FLOAT, [], [-1.0])),
         helper.make_node("Less", [least, number], [true]),
-        helper.make_node("If", [true], [output.name, f"{known}/text"]),
+        branched([helper.make_node("Identity", [known], [output.name])], {output.name: output.type}, true, known),
     ]
-    for branch in ("then_branch", "else_branch"):  # the other one is never chosen
-        nodes[-1].attribute.append(helper.make_attribute(branch, _branch(branch, output, known)))
     for place, node in enumerate(nodes):
         node.name = f"{name}_{place}"
     return nodes
-
-
-def _branch(branch: str, output: ValueInfoProto, known: str) -> GraphProto:
-    """A branch that passes on what is known, and makes a text."""
-    result, text = f"{known}/{branch}", f"{known}/{branch}/text"
-    empty = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
-    nodes = [
-        helper.make_node("Identity", [known], [result], name=f"{LEFT}_{result}"),
-        helper.make_node("Constant", [], [text], value=empty),
-    ]
-    results = [
-        ValueInfoProto(name=result, type=output.type),
-        helper.make_tensor_value_info(text, TensorProto.STRING, [1]),
-    ]
-    return helper.make_graph(nodes, branch, [], results)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST, LEFT
-from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import Body, Rule, Site
 from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.branched import branched
 from onnx_multi_backend.engines.ort.outer_reads import LOOPS, loop_in_branch, outer_reads
 from onnx_multi_backend.engines.ort.texts import make_text, with_texts
 from onnx_multi_backend.engines.placement import NodePlacement
@@ -39,7 +39,11 @@ def left_to_cpu(site: Site) -> Iterator[ModelProto]:
         return
     if site.op_type == "If":
         body = Body(site, site.opsets)
-        yield body.finish(*_branching(body, site, site.node, name=LEFT))
+        own = NodeProto()
+        own.CopyFrom(site.node)
+        own.name = LEFT
+        make_text(own, "text")
+        yield body.finish(*body.add(own)[:-1])
         return
     own = NodeProto()
     own.CopyFrom(site.node)
@@ -61,19 +65,12 @@ def _in_branches(
     """An If whose branches hold what makes a node's outputs; the other branch is never chosen."""
     read = next((v for v in site.model.graph.input if v.type.HasField("tensor_type")), None)
     wanted = [name for name in site.node.output if name]
-    if read is None or any(site.type(name) is None for name in wanted):
+    types = {name: kind for name in wanted if (kind := site.type(name)) is not None}
+    if read is None or len(types) != len(wanted):
         return
     body = Body(site, opsets or site.opsets)
-    made = {name for node in nodes for name in node.output if name}
-    node = NodeProto(op_type="If", input=[_always(body, read.name)], output=wanted)
-    for branch in ("then_branch", "else_branch"):
-        names = {name: f"{branch}_{name}" for name in made}
-        own = [renamed(inner, lambda name, names=names: names.get(name, name)) for inner in nodes]  # type: ignore[misc]
-        for i, inner in enumerate(own):
-            inner.name = f"{LEFT}_{branch}{i}{inner.name}"
-        types = [ValueInfoProto(name=names[name], type=site.type(name)) for name in wanted]
-        node.attribute.append(helper.make_attribute(branch, helper.make_graph(own, branch, [], types)))
-    results = dict(zip(wanted, _branching(body, site, node, name=f"{CAST}_{LEFT}"), strict=True))
+    *made, _ = body.add(branched(nodes, types, _always(body, read.name), f"{CAST}_{LEFT}"))
+    results = dict(zip(wanted, made, strict=True))
     yield body.finish(*(results.get(name, "") for name in site.node.output))
 
 
@@ -81,15 +78,6 @@ def _always(body: Body, read: str) -> str:
     """A condition that is true, and known only at run time: a constant one would be resolved before it is placed."""
     size = body.cast(body("Size", read, name=f"{CAST}_{LEFT}"), TensorProto.FLOAT)
     return str(body("Less", body.constant(-1.0, TensorProto.FLOAT), size, name=f"{CAST}_{LEFT}"))
-
-
-def _branching(body: Body, site: Site, node: NodeProto, *, name: str) -> list[str]:
-    """An If with a text for another output; its other outputs."""
-    own = NodeProto()
-    own.CopyFrom(node)
-    own.name = name
-    make_text(own, "text")
-    return body.add(own)[:-1]
 
 
 def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:

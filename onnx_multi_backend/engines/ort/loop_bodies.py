@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.outer_reads import carries_text
 from onnx_multi_backend.engines.ort.texts import with_texts
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
@@ -37,4 +38,4 @@ def _carries_no_text(node: NodeProto) -> bool:
     if node.op_type != "Loop" or canonical(node.domain):
         return False
     body = next((a.g for a in node.attribute if a.name == "body"), None)
-    return body is not None and all(v.type.tensor_type.elem_type != TensorProto.STRING for v in body.input)
+    return body is not None and not carries_text(body)

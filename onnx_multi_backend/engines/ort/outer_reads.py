@@ -31,10 +31,14 @@ def loop_in_branch(node: NodeProto, constants: list[np.ndarray | None]) -> str |
 def outer_reads(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """Loop that carries values of known rank, and whose body reads the outer graph."""
     body = next((a.g for a in node.attribute if a.name == "body"), None)
-    states = [v.type.tensor_type for v in body.input[2:]] if body is not None else []
-    if not all(state.HasField("shape") for state in states) or any(s.elem_type == TensorProto.STRING for s in states):
+    if body is None or carries_text(body) or not all(v.type.tensor_type.HasField("shape") for v in body.input[2:]):
         return None
-    return "its body reads the outer graph" if body is not None and reads_outer(body) else None
+    return "its body reads the outer graph" if reads_outer(body) else None
+
+
+def carries_text(body: GraphProto) -> bool:
+    """Whether a state of a loop is text."""
+    return any(value.type.tensor_type.elem_type == TensorProto.STRING for value in body.input)
 
 
 def reads_outer(body: GraphProto) -> bool:

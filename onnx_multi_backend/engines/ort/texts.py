@@ -9,6 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import without_unread
+from onnx_multi_backend.engines.apart import inner_first
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
 
@@ -84,8 +85,9 @@ def _carry_text(node: NodeProto, name: str) -> TensorProto:
 def unused_prefix(model: ModelProto, prefix: str) -> str:
     """A prefix that no name of a node or value has, made of this one."""
     names = {name for node in all_nodes(model) for name in (node.name, *node.output)}
-    names.update(value.name for value in model.graph.input)
-    names.update(tensor.name for tensor in model.graph.initializer)
+    for graph in inner_first(model.graph):
+        names.update(value.name for value in graph.input)
+        names.update(tensor.name for tensor in graph.initializer)
     while any(name.startswith(prefix) for name in names):
         prefix += "_"
     return prefix

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.single_node import reads, scope_of
-from onnx_multi_backend.engines.ort.texts import make_text, unused_prefix
+from onnx_multi_backend.engines.ort.branched import branched
+from onnx_multi_backend.engines.ort.texts import unused_prefix
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import put_back
 from onnx_multi_backend.models.inlining import inlined
@@ -42,7 +43,8 @@ def left_of_unknown_rank(payload: Payload) -> tuple[Payload, tuple[Adaptation, .
     nodes = list(_true_at_run_time(true))
     count = len(nodes)
     for i, node in enumerate(copy.graph.node):
-        nodes.append(_in_branches(node, types, true, f"{prefix}{i}") if i in found else node)
+        results = {name: types[name] for name in node.output if name in types}
+        nodes.append(branched([node], results, true, f"{prefix}{i}") if i in found else node)
     added = {*(node.name for node in nodes[:count]), *(f"{prefix}{i}" for i in found)}
     put_back(copy.graph, nodes)
     _declare(copy, made, types)
@@ -78,21 +80,6 @@ def _true_at_run_time(made: str) -> Iterator[NodeProto]:
         [helper.make_tensor_value_info(f"{name}_out", kind, []) for name, kind in states],
     )
     yield helper.make_node("Loop", [one, start, start, text], [made, f"{text}_last"], name=made, body=body)
-
-
-def _in_branches(node: NodeProto, types: Mapping[str, TypeProto], true: str, name: str) -> NodeProto:
-    """An If with a text for another output, whose branches compute a node; the other one is never chosen."""
-    choice = helper.make_node("If", [true], [made for made in node.output if made], name=name)
-    for branch in ("then_branch", "else_branch"):
-        own = NodeProto()
-        own.CopyFrom(node)
-        own.name = node.name and f"{node.name}_{branch}"
-        for place, made in enumerate(node.output):
-            own.output[place] = made and f"{name}_{branch}_{made}"
-        results = [ValueInfoProto(name=f"{name}_{branch}_{made}", type=types[made]) for made in node.output if made]
-        choice.attribute.append(helper.make_attribute(branch, helper.make_graph([own], branch, [], results)))
-    make_text(choice, f"{name}_text")
-    return choice
 
 
 def _declare(model: ModelProto, made: list[str], types: Mapping[str, TypeProto]) -> None:
