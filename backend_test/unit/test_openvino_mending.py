@@ -293,3 +293,20 @@ def test_a_rewritten_product_of_nothing_and_a_sum(openvino: type[omb.Preset]) ->
     )
     result = openvino.prepare(model).run([np.zeros([0, 3], np.int64), np.array(7)])[0]
     assert (result.shape, result.dtype) == ((0, 3), np.int64)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "float"])
+@pytest.mark.parametrize("sizes", ["1", "1, 1"])
+@pytest.mark.parametrize("high", [4, 9])
+@pytest.mark.parametrize(
+    "nodes", ["y = Clip (c, low, high)", 'y = Clip (c, "", high)', "m = Max (low, c) y = Min (high, m)"]
+)
+def test_one_number_between_limits_keeps_its_rank(
+    openvino: type[omb.Preset], kind: str, sizes: str, high: int, nodes: str
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 15]> g () => ({kind}[{sizes}] y)
+        <{kind}[{sizes}] c = {{5}}, {kind} low = {{1}}, {kind} high = {{{high}}}> {{ {nodes} }}"""
+    )
+    result = openvino.prepare(model).run([])[0]
+    assert (result.shape, result.item()) == (tuple(map(int, sizes.split(","))), min(5, high))

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.engines.openvino.mends import (
-    empty_operands,
     extremes,
     folded,
     frontend_forms,
     nan_operands,
+    operand_order,
     ranges,
     reductions,
 )
@@ -98,9 +98,18 @@ _MENDS = (
     ),
     _Mend(
         {"Mul": "Multiply"},
-        empty_operands.last,
+        operand_order.empty_last,
         "given its operand without elements last",
         "a constant without elements, multiplied by a value and added to another, ends the process",
+    ),
+    *(
+        _Mend(
+            {"Clip": kind, operator: kind},
+            operand_order.lower_rank_last,
+            "given its operand of the lower rank last",
+            "two of them, of constants of at most 16 bits with one element, make a scalar",
+        )
+        for operator, kind in (("Max", "Maximum"), ("Min", "Minimum"))
     ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(

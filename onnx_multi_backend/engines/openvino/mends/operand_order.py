@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of two operands that OpenVINO treats rightly only in one order, whatever the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Integers of so many bits are not folded where the extreme of two constants is asked for.
+_NOT_FOLDED = 16
+
+
+def empty_last(op: Any) -> bool:
+    """Multiply's operand without elements goes last, unless neither has any."""
+    if not _is_empty(op.input_value(0)) or _is_empty(op.input_value(1)):
+        return False
+    _swap(op)
+    return True
+
+
+def lower_rank_last(op: Any) -> bool:
+    """Of small integers, the operand of the lower rank goes last."""
+    kind = op.get_output_element_type(0)
+    ranks = [value.get_partial_shape().rank for value in op.input_values()]
+    if kind.is_real() or kind.bitwidth > _NOT_FOLDED or not all(rank.is_static for rank in ranks):
+        return False
+    if ranks[0].get_length() >= ranks[1].get_length():
+        return False
+    _swap(op)
+    return True
+
+
+def _swap(op: Any) -> None:
+    first, second = op.input_values()
+    op.input(0).replace_source_output(second)
+    op.input(1).replace_source_output(first)
+
+
+def _is_empty(value: Any) -> bool:
+    shape = value.get_partial_shape()
+    return bool(shape.rank.is_static and any(size.is_static and size.get_length() == 0 for size in shape))
