@@ -102,8 +102,8 @@ class OnWiderTypes:
                 if len(node.input) > 2 and node.input[2]:
                     x = self._add("Sub", [x, self._by_axis(node.input[2])])
                 self._add("Cast", [self._add("Mul", [x, self._by_axis(node.input[1])])], output, to=made)
-            case "Constant" if made in self._kinds and "value" in self._attributes:
-                yield helper.make_node("Constant", [], [output], value=widened(self._attributes["value"]))
+            case "Constant" | "ConstantOfShape" if made in self._kinds and "value" in self._attributes:
+                yield helper.make_node(node.op_type, node.input, [output], value=widened(self._attributes["value"]))
                 return
             case _:
                 yield node

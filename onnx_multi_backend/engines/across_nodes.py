@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 
 from onnx_multi_backend.engines.channel_order import channels_in_order
+from onnx_multi_backend.engines.known_signs import signs_told
 from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.nan_made import nan_kept
 from onnx_multi_backend.engines.reduced_axes import axes_moved
@@ -21,7 +22,8 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
     ----------
     contents : Contents
     in_onnx_runtime : bool
-        Whether OpenVINO's execution provider gets it: comparisons are true of NaN there, and the CPU provider computes what is left.
+        Whether OpenVINO's execution provider gets it: comparisons are true of NaN there, the CPU provider computes what is left, and
+        nothing is mended in OpenVINO's own graph.
     """
     found: Rewritten | None = None
     for mend in (
@@ -30,6 +32,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         kept_in_place,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
+        *((signs_told,) if in_onnx_runtime else ()),
     ):
         made = mend(contents)
         if made is not None:

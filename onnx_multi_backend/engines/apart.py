@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from onnx import GraphProto, ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper
 
 from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 
@@ -44,3 +44,9 @@ def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tupl
 def inner_first(graph: GraphProto) -> list[GraphProto]:
     """A graph and its subgraphs; the inner ones first, since a node is copied with them."""
     return [*(g for node in graph.node for body in subgraphs(node) for g in inner_first(body)), graph]
+
+
+def tensor_types(graphs: Iterable[GraphProto]) -> dict[str, TypeProto.Tensor]:
+    """The types of values, as far as they are known; of those that share a name, any."""
+    values = (v for graph in graphs for v in (*graph.input, *graph.value_info, *graph.output))
+    return {v.name: v.type.tensor_type for v in values if v.type.HasField("tensor_type")}

@@ -9,7 +9,7 @@ out. Where that has the rank of the reduction's result, and not its shape, it is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
@@ -17,7 +17,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, larger
+from onnx_multi_backend.engines.apart import inner_first, larger, tensor_types
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back
@@ -57,14 +57,14 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
     copy = ModelProto()
     copy.CopyFrom(flat)
     typed = inner_first(infer(flat).graph)
-    everywhere = _types(typed)
+    everywhere = tensor_types(typed)
     taken = {name for node in all_nodes(flat) for name in (node.name, *node.input, *node.output)}
     opset = opset_versions(flat).get("", 1)
     floats = _FLOATS if opset >= _ANY_FLOAT or not in_onnx_runtime else _FLOATS[:1]
     added: dict[str, str] = {}
     for graph, known, behind in zip(inner_first(copy.graph), typed, moved, strict=True):
         if behind:
-            _keep(graph, behind, {**everywhere, **_types([known])}, floats, opset >= _ANY_NUMBER, taken, added)
+            _keep(graph, behind, {**everywhere, **tensor_types([known])}, floats, opset >= _ANY_NUMBER, taken, added)
     changes = (Adaptation("axes_moved", where, "kept apart from what reads it", _REASON) for where in added.values())
     return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
@@ -107,12 +107,6 @@ def _behind(made: str, readers: Mapping[str, list[NodeProto]]) -> Iterator[str]:
             if (step := (node.output[0], movers)) not in seen:
                 seen.add(step)
                 todo.append(step)
-
-
-def _types(graphs: Iterable[GraphProto]) -> dict[str, TypeProto.Tensor]:
-    """The types of values, as far as they are known; of those that share a name, any."""
-    values = (v for graph in graphs for v in (*graph.input, *graph.value_info, *graph.output))
-    return {v.name: v.type.tensor_type for v in values if v.type.HasField("tensor_type")}
 
 
 def _shape(kind: TypeProto.Tensor | None) -> _Shape:

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
 
 import onnx_multi_backend as omb
 
@@ -87,3 +87,16 @@ def test_a_function_may_pass_them_on(kind: str, openvino_ep: type[omb.Preset]) -
     found, _ = rep.run([x, np.ones(3, np.float32)])
     assert found.dtype == x.dtype
     np.testing.assert_array_equal(found.astype(int), x.astype(int))
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_what_is_filled_with_one_of_them_has_its_shape(kind: str, openvino: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        f"""<ir_version: 11, opset_import: ["": 24]> g (int64[2] s) => ({kind}[N, 3] y) {{
+        y = ConstantOfShape<value = {kind}[1] {{3}}>(s) }}"""
+    )
+    (number,) = numpy_helper.to_array(model.graph.node[0].attribute[0].t)
+    rep = openvino.prepare(model)
+    for rows in (4, 1, 0):
+        (found,) = rep.run([np.array([rows, 3])])
+        np.testing.assert_array_equal(found, np.full((rows, 3), number), strict=True)

@@ -10,6 +10,8 @@ is not the first axis.
 
 Another one ends the process before 1.26, with a Where that reads a DequantizeLinear without a constant zero point.
 
+Before 1.30 the process ends too where an input of float16 has a default: the fusion that makes float32 of it frees it.
+
 Before 1.27 an Optional of what is known ahead is refused: computing it beforehand is not implemented.
 """
 
@@ -33,6 +35,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_halves(contents),
         *_of_choices(contents),
         *_of_optionals(contents),
+        *_of_defaults(contents),
         *of_branches(contents),
     ]
 
@@ -67,6 +70,13 @@ def _of_optionals(contents: Contents) -> list[str]:
     facts = Facts(contents.model, contents)
     known = facts.known | facts.computed_of_constants
     return [FOLDING] if any(not known.isdisjoint(node.input) for node in contents.of("Optional")) else []
+
+
+def _of_defaults(contents: Contents) -> list[str]:
+    graph = contents.model.graph
+    halves = {tensor.name for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT16}
+    given = not halves.isdisjoint(value.name for value in graph.input)
+    return ["FuseFp16InitializerToFp32NodeTransformer"] if given and applies({"onnxruntime": "<1.30"}) else []
 
 
 def _of_halves(contents: Contents) -> list[str]:

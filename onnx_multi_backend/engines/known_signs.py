@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Abs of what is made of constants and shapes alone, which OpenVINO (2025.4, 2026.4) takes for positive and leaves out.
+
+The default of an input counts as a constant. The pure preset mends OpenVINO's own graph, which costs less; see `openvino.mends.folded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.apart import inner_first, tensor_types
+from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back, subgraphs
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+#: Since this opset there is Where, and Greater takes integers.
+_WHERE = 9
+#: What ONNX Runtime's CPU provider compares too; smaller integers are computed in int32 anyway.
+_COMPARED = frozenset(
+    {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.INT64}
+)
+_SHAPES = frozenset({"Shape", "Size"})
+
+_REASON = "OpenVINO takes what is computed from constants and shapes alone for positive"
+
+
+def signs_told(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which a number or its negative is chosen in place of such an Abs; None where there is none."""
+    if not contents.has({"Abs"}) or expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    fixed = _fixed(flat)
+    if opset_versions(flat).get("", 1) < _WHERE or not any(_is_lost(node, fixed) for node in all_nodes(flat)):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    typed = inner_first(infer(flat).graph)
+    everywhere = tensor_types(typed)
+    taken = {name for node in all_nodes(flat) for name in (node.name, *node.input, *node.output)}
+    added: set[str] = set()
+    changes: list[Adaptation] = []
+    for graph, known in zip(inner_first(copy.graph), typed, strict=True):
+        kinds = {name: kind.elem_type for name, kind in {**everywhere, **tensor_types([known])}.items()}
+        kinds.update((tensor.name, tensor.data_type) for tensor in (*flat.graph.initializer, *graph.initializer))
+        _choose(graph, {name: kind for name, kind in kinds.items() if name in fixed}, taken, added, changes)
+    return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
+
+
+def _fixed(model: ModelProto) -> set[str]:
+    """The values that are made of constants and shapes alone."""
+    fixed = set(Facts(model, Contents(model)).known)
+    for node in all_nodes(model):
+        read = [name for name in node.input if name]
+        is_shape = node.op_type in _SHAPES and not canonical(node.domain)
+        if is_shape or (read and fixed.issuperset(read) and next(subgraphs(node), None) is None):
+            fixed.update(name for name in node.output if name)
+    return fixed
+
+
+def _is_lost(node: NodeProto, fixed: set[str]) -> bool:
+    return node.op_type == "Abs" and not canonical(node.domain) and node.input[0] in fixed
+
+
+def _choose(
+    graph: GraphProto, fixed: Mapping[str, int], taken: set[str], added: set[str], changes: list[Adaptation]
+) -> None:
+    """Do so in one graph, for values of these element types."""
+    nodes: list[NodeProto] = []
+    for node in graph.node:
+        kind = fixed.get(node.input[0]) if node.op_type == "Abs" and not canonical(node.domain) else None
+        if kind not in _COMPARED:
+            nodes.append(node)
+            continue
+        x, made = node.input[0], node.output[0]
+        prefix = f"{made}{CAST}sign"
+        while any(name.startswith(prefix) for name in taken):
+            prefix += "_"
+        zero, is_positive, negative = (f"{prefix}_{part}" for part in ("zero", "positive", "negative"))
+        tensor = helper.make_tensor(zero, kind, [], [0])
+        new = [
+            helper.make_node("Constant", [], [zero], zero, value=tensor),
+            helper.make_node("Greater", [x, zero], [is_positive], is_positive),
+            helper.make_node("Sub", [zero, x], [negative], negative),  # 0 of -0
+        ]
+        added.update(each.name for each in new)
+        nodes += [*new, helper.make_node("Where", [is_positive, x, negative], [made], node.name)]
+        where = f"Abs {node.name or made!r}"
+        changes.append(
+            Adaptation("signs_told", where, "written as a choice between a number and its negative", _REASON)
+        )
+    put_back(graph, nodes)
