@@ -9,6 +9,7 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.wider_types import FLOATS
 
 _COUNTED = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
 
@@ -33,8 +34,11 @@ def pad_value(site: Site) -> Iterator[ModelProto]:
 
 
 def padded_with_value(body: Body, site: Site, pads: str) -> str:
-    """The nodes for pads of all axes."""
+    """The nodes for pads of all axes. Engines that have floats of 8 bits do not choose between them."""
     x, value, kind = site.input(0), site.input(2), site.elem_type(site.input(0))
+    narrow = kind in FLOATS
+    if narrow:
+        x, value, kind = body.cast(x, TensorProto.FLOAT), body.cast(value, TensorProto.FLOAT), TensorProto.FLOAT
     counted = kind if kind in _COUNTED else TensorProto.FLOAT
 
     def padded(data: str, of: int) -> str:
@@ -42,4 +46,5 @@ def padded_with_value(body: Body, site: Site, pads: str) -> str:
 
     one = body.constant(1, counted)
     inside = body("Equal", padded(body("Expand", one, body("Shape", x)), counted), one)
-    return str(body("Where", inside, padded(x, kind), value))
+    result = str(body("Where", inside, padded(x, kind), value))
+    return body.cast(result, site.elem_type(site.input(0))) if narrow else result
