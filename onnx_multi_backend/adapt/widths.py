@@ -10,6 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt import wide_inputs
 from onnx_multi_backend.adapt.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
 from onnx_multi_backend.adapt.bounds import Bound, as_inputs, find_bounds, largest
+from onnx_multi_backend.adapt.chosen_constants import Chosen
 from onnx_multi_backend.adapt.constant_reductions import (
     axes_given,
     constants_of,
@@ -73,7 +74,7 @@ def study(
     if wide and exact_in_float:
         for name in wide_inputs.exact_in_float(graph, {n: kind for n, kind in wide.items() if kind in WIDE}):
             del wide[name]
-    leaving = Leaving()
+    leaving, chosen = Leaving(), Chosen(graph)
     computed_ahead: list[NodeProto] = []
     shifts: list[Shift] = []
     products: list[NodeProto] = []
@@ -90,6 +91,7 @@ def study(
             wrapped = wrapped or may_have_wrapped(value)
         if wrapped and not computed:
             leaving(node, operands, made)
+        chosen(node, made)
         if computed:
             if is_shift(node, operands):
                 shifts.append((node, operands))
@@ -122,6 +124,7 @@ def study(
         wrapped += [node for node in bounds.wrapped if node not in wrapped]
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows if node not in wrapped]
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
+    found.overflows += [Concern(node, _LEAVES) for node in chosen.leaving]
     constants = constants_of(graph) if computed_ahead else {}
     large = [node for node in computed_ahead if leaves_int32(node, constants)]
     whole = [

@@ -18,12 +18,12 @@ def empty_last(op: Any) -> bool:
 
 
 def lower_rank_last(op: Any) -> bool:
-    """Of small integers, the operand of the lower rank goes last."""
+    """Of a single small integer, the operand of the lower rank goes last."""
     kind = op.get_output_element_type(0)
-    ranks = [value.get_partial_shape().rank for value in op.input_values()]
-    if kind.is_real() or kind.bitwidth > _NOT_FOLDED or not all(rank.is_static for rank in ranks):
+    shapes = [value.get_partial_shape() for value in op.input_values()]
+    if kind.is_real() or kind.bitwidth > _NOT_FOLDED or not all(shape.is_static for shape in shapes):
         return False
-    if ranks[0].get_length() >= ranks[1].get_length():
+    if len(shapes[0]) >= len(shapes[1]) or any(size.get_length() != 1 for size in shapes[1]):
         return False
     _swap(op)
     return True
