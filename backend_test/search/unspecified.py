@@ -9,6 +9,7 @@
 - The determinant of a matrix that is not finite, or whose products are not: what is infinite and what is NaN depends on the order of the steps.
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
 - A Gemm of integers whose products leave the type, multiplied by an alpha or beta that is a float: a float out of range, made an integer.
+- ReduceL2 of integers whose squares add up to more than the type holds: they are added in the type, in int64 or in float.
 - Attention of float16 whose scores leave the type: infinite where they are summed in float16, and finite in float32 once they are scaled.
 """
 
@@ -97,6 +98,9 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
     ):
         inside = _largest_product(operands, node) <= np.iinfo(first.dtype).max
         return "" if inside else "products beyond what the integer holds, and a float"
+    if node.op_type == "ReduceL2" and first.dtype.kind in "iu":
+        inside = _largest(first) ** 2 * first.size <= np.iinfo(first.dtype).max
+        return "" if inside else "a sum of squares beyond what the integer holds"
     if node.op_type == "Attention" and first.dtype == np.float16:
         return (
             ""

@@ -209,3 +209,20 @@ def test_constants_are_convolved_by_constants(
     got, wanted = openvino.run_model(model, [])[0], expected(model)[0]
     assert len(np.unique(wanted)) > 10
     assert np.abs(got.astype(int) - wanted.astype(int)).max() <= 1
+
+
+def test_a_zero_point_of_any_number_is_that_of_one_output_channel(
+    openvino: type[omb.Preset], ort_cpu: type[omb.Preset]
+) -> None:
+    """Its number is known at run time alone, and that there is one channel tells it."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (uint8[a, 1, 4, b] x, int8[n] z) => (int8[c, d, e, f] y) <float s = {0.25}, uint8 o = {59}, float[1] t = {0.25},
+        int8[1, 1, 3, 3] w = {14, 80, 36, -53, -24, -21, -38, 93, -73}, float u = {90.5}, int8 p = {10}> {
+        y = QLinearConv <pads = [2, 2, 1, 0], strides = [1, 3]> (x, s, o, w, t, z, u, p) }""",
+    )
+    prepared, right = openvino.prepare(model), ort_cpu.prepare(model)
+    x = np.random.default_rng(7).integers(0, 256, (2, 1, 4, 6)).astype(np.uint8)
+    for zero in (0, -7, 100):
+        (found,), (wanted,) = (rep.run([x, np.array([zero], np.int8)]) for rep in (prepared, right))
+        assert np.unique(wanted).size > 20
+        assert np.abs(found.astype(int) - wanted).max() <= 1

@@ -47,3 +47,21 @@ def test_what_a_known_rank_comes_of_is_declared(openvino_ep: type[omb.Preset]) -
         x = np.ones(shape, np.float32)
         _, y = prepared.run([x, np.ones((2, 3), np.float32)])
         np.testing.assert_allclose(y, np.cos(np.exp(np.tanh(np.sin(x.ravel())))), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_loop_beside_them_is_right(openvino_ep: type[omb.Preset]) -> None:
+    """The provider took its body, and then the loop."""
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 8]> g (float v, float[1] x) => (float w, float[a, b, c] y) <int64 n = {3}, bool go = {1}> {
+        w = Loop (n, go, v) <body = s (int64 i, bool more, float t) => (bool again, float u) {
+            again = Identity (more) k = Log (t) u = Identity (k) }>
+        y = ReduceMax <axes = [0, 1, 2], keepdims = 1> (x) }"""
+    )
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    prepared = openvino_ep.prepare(model)
+    for size in (2, 3):
+        x = np.arange(size * 4, dtype=np.float32).reshape(size, 2, 2)
+        w, y = prepared.run([np.array(12, np.float32), x])
+        np.testing.assert_allclose(w, np.log(np.log(np.log(12))), rtol=1e-5)
+        np.testing.assert_array_equal(y, [[[size * 4 - 1]]])

@@ -85,3 +85,11 @@ def test_a_float_beyond_two_bits_is_not_specified(number: float, told: bool) -> 
     shape = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
     model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [shape], []))
     assert bool(unspecified(model, [{"x": np.float32([number])}])) is told
+
+
+@pytest.mark.parametrize(("largest", "told"), [(40_000, True), (30_000, False)])
+def test_a_root_of_squares_that_leave_the_type_is_not_specified(largest: int, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (int32[2] x) => (int32[1] y) { y = ReduceL2 (x) }"""
+    )
+    assert bool(unspecified(model, [{"x": np.int32([largest, -largest])}])) is told

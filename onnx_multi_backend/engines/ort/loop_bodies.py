@@ -24,12 +24,20 @@ from onnx_multi_backend.models.plausible import expands_too_far
 _REASON = "the OpenVINO execution provider takes the body of a loop that it leaves, and the loop reads other memory"
 
 
+#: What it is refused with where the provider then takes the loop too.
+TAKEN_INSIDE = "com.intel.ai.OpenVINO-EP-subgraph"
+
+
 def bodies_apart(payload: Payload, placement: Iterable[NodePlacement]) -> tuple[Payload, tuple[Adaptation, ...]]:
-    """The payload with a text for another state of each Loop, where one runs on the CPU provider without a text."""
+    """The payload as `bodies_left` has it, where a Loop runs on the CPU provider."""
+    left = any(node.op_type == "Loop" and node.provider == providers.CPU for node in placement)
+    return bodies_left(payload) if left else (payload, ())
+
+
+def bodies_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload with a text for another state of each Loop, where one carries none."""
     contents = payload.adapted.facts.contents
     if not any(map(_carries_no_text, contents.of("Loop"))) or expands_too_far(payload.adapted.proto):
-        return payload, ()
-    if not any(node.op_type == "Loop" and node.provider == providers.CPU for node in placement):
         return payload, ()
     return with_texts(payload, inlined(payload.adapted.proto), _carries_no_text, "Loop", _REASON)
 

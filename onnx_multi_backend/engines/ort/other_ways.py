@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_typ
 from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.half_constants import computed_ahead, takes_all
 from onnx_multi_backend.engines.ort.known_outputs import named_output, passed_on
+from onnx_multi_backend.engines.ort.loop_bodies import TAKEN_INSIDE, bodies_left
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 
@@ -28,24 +29,35 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
     if isinstance(error, MisplacedError):
         return built
     if built is None and _CIRCLE in error.words:
-        built = _changed(target.build_once, *target.without_circles(payload, bodies=False))
+        built = _changed(target, *target.without_circles(payload, bodies=False))
     if built is None and UNKNOWN_RANK in error.words and payload.lowering:
         built = _with_known_ranks(target, payload)
     if built is None and payload.lowering and target.rules:
         output = named_output(payload.adapted.proto, error.words)
         # Where there is another such output, it is named then.
-        built = _changed(target.build, *passed_on(payload, output)) if output is not None else None
+        built = _changed(target, *passed_on(payload, output), build=target.build) if output is not None else None
     if built is None:
         built = _with_reductions(target, payload)
     if built is None and target.loses_empty_inputs:
-        built = _changed(target.build_once, *without_empty_inputs(payload))
+        built = _changed(target, *without_empty_inputs(payload))
     return built
 
 
-def _changed(build: Callable[[Payload], Built], payload: Payload, changes: tuple[Adaptation, ...]) -> Built | None:
+def _changed(
+    target: OrtTarget,
+    payload: Payload,
+    changes: tuple[Adaptation, ...],
+    build: Callable[[Payload], Built] | None = None,
+) -> Built | None:
     """The session of a changed model; None where nothing is changed, or it is refused too."""
+    if not changes:
+        return None
     try:
-        return build(payload).after(changes) if changes else None
+        return (build or target.build_once)(payload).after(changes)
+    except RefusedError as error:
+        left, more = bodies_left(payload) if TAKEN_INSIDE in error.words else (payload, ())
+    try:
+        return target.build_once(left).after((*changes, *more)) if more else None
     except RefusedError:
         return None
 
@@ -57,11 +69,11 @@ def _with_known_ranks(target: OrtTarget, payload: Payload) -> Built | None:
     """
     built = None
     if any(known.forgets_ranks for known in target.records):
-        built = _changed(target.build, *with_types(payload))
+        built = _changed(target, *with_types(payload), build=target.build)
     if built is None and target.rules:
         from onnx_multi_backend.engines.ort.unknown_ranks import left_of_unknown_rank
 
-        built = _changed(target.build_once, *left_of_unknown_rank(payload))
+        built = _changed(target, *left_of_unknown_rank(payload))
     return built
 
 
