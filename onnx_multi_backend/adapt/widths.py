@@ -31,6 +31,8 @@ from onnx_multi_backend.models.inlining import inlined
 
 _DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
 _LEAVES = "its result leaves what int32 holds"
+#: What gives a tensor another shape, and moves nothing.
+_RESHAPING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _WRAPS = "it reads an unsigned number that may have wrapped around below 0, which is negative in int32"
 
 
@@ -128,17 +130,22 @@ def study(
     constants = constants_of(graph) if computed_ahead else {}
     large = [node for node in computed_ahead if leaves_int32(node, constants)]
     whole = [
-        node for node in large if (folds_exactly or node.op_type == "BitwiseNot") and _is_a_result_alone(node, graph)
+        node for node in large if (folds_exactly or node.op_type == "BitwiseNot") and _is_only_given_back(node, graph)
     ]
     found.overflows += [Concern(node, _LEAVES) for node in large if node not in whole]
     return found
 
 
-def _is_a_result_alone(node: NodeProto, graph: GraphProto) -> bool:
-    """Whether a node makes results of the model, and nothing that another node reads. OpenVINO's complement then comes out whole too."""
-    if not {output.name for output in graph.output}.issuperset(node.output):
-        return False
-    return not any(name in node.output for other in nodes_in(graph.node) for name in reads(other))
+def _is_only_given_back(node: NodeProto, graph: GraphProto) -> bool:
+    """Whether what a node makes is a result of the model at most, and nothing computes with it. OpenVINO's complement then comes out whole too."""
+    own = {id(each) for each in graph.node}
+    found = set(node.output)
+    for other in nodes_in(graph.node):
+        if not found.isdisjoint(reads(other)):
+            if canonical(other.domain) or other.op_type not in _RESHAPING or id(other) not in own:
+                return False
+            found.update(other.output)
+    return id(node) in own
 
 
 def _counted(graph: GraphProto) -> dict[str, int]:

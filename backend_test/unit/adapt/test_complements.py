@@ -27,6 +27,20 @@ def test_alone_it_is_whole(kind: str, sizes: str, values: list[int], openvino: t
     np.testing.assert_array_equal(found.ravel(), wanted)
 
 
+@pytest.mark.parametrize("kind", ["uint32", "uint64", "int64"])
+@pytest.mark.parametrize(
+    "body", ["w = Flatten(y)", "i = Identity(y) w = Reshape(i, s)", "s1 = Squeeze(y) w = Unsqueeze(s1, z0)"]
+)
+def test_in_another_shape_it_is_whole_too(kind: str, body: str, openvino: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g (float[1] x) => (float[1] z, {kind}[1, 4] y, {kind}[a, b] w)
+            <{kind}[1, 4] c = {{13, 8, 2, 0}}, int64[2] s = {{2, 2}}, int64[1] z0 = {{0}}> {{ y = BitwiseNot(c) {body} z = Relu(x) }}"""
+    )
+    _, found, reshaped = openvino.prepare(model).run([np.ones(1, np.float32)])
+    np.testing.assert_array_equal(found, ~np.array([[13, 8, 2, 0]], kind), strict=True)
+    np.testing.assert_array_equal(reshaped.ravel(), found.ravel(), strict=True)
+
+
 @pytest.mark.parametrize(
     "body",
     [

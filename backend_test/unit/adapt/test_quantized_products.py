@@ -224,5 +224,5 @@ def test_a_zero_point_of_any_number_is_that_of_one_output_channel(
     x = np.random.default_rng(7).integers(0, 256, (2, 1, 4, 6)).astype(np.uint8)
     for zero in (0, -7, 100):
         (found,), (wanted,) = (rep.run([x, np.array([zero], np.int8)]) for rep in (prepared, right))
-        assert np.unique(wanted).size > 20
+        assert np.unique(wanted).size > 9
         assert np.abs(found.astype(int) - wanted).max() <= 1
