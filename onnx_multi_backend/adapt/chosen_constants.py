@@ -29,8 +29,7 @@ class Chosen:
 
     def __init__(self, graph: GraphProto) -> None:
         self.leaving: list[NodeProto] = []
-        given = {value.name for value in graph.input}
-        self._fixed = {tensor.name for tensor in graph.initializer if tensor.name not in given}
+        self._fixed = {tensor.name for tensor in graph.initializer}  # OpenVINO makes constants of defaults too
 
     def __call__(self, node: NodeProto, made: Made) -> None:
         """Look at a node of any domain."""

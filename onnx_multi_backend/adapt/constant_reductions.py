@@ -26,9 +26,12 @@ REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
     "ReduceSum": lambda x, axes: x.sum(axes),
     "ReduceSumSquare": lambda x, axes: (x * x).sum(axes),
 }
+#: A shift by as many bits leaves nothing of any type.
+_WIDEST = 64
 #: What has to stay within int32 by element, and where the type is unsigned must not be below 0, which wraps around.
 _COMPUTED: Mapping[str, Callable[..., _Array]] = {
     "Add": operator.add,
+    "BitShift": lambda x, amounts: x << np.minimum(amounts, _WIDEST),  # to the left
     "BitwiseNot": lambda x: -1 - x,
     "Mul": operator.mul,
     "Sub": operator.sub,
@@ -38,14 +41,13 @@ _UNSIGNED = (_T.UINT32, _T.UINT64)
 
 
 def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
-    """The small constants of a graph."""
+    """The small constants of a graph; a default counts, since OpenVINO makes a constant of it."""
     made = {
         n.output[0]: n.attribute[0].t
         for n in graph.node
         if n.op_type == "Constant" and n.attribute and n.attribute[0].HasField("t")
     }
-    given = {v.name for v in graph.input}
-    stored = {t.name: t for t in graph.initializer if t.name not in given}
+    stored = {t.name: t for t in graph.initializer}
     return {n: t for n, t in (made | stored).items() if t.data_location != _T.EXTERNAL and t.ByteSize() < SMALL_BYTES}
 
 
@@ -70,7 +72,7 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     if node.op_type == "Cast":
         return _becomes_large(node, constants)
     if node.op_type in _COMPUTED:
-        return _is_limited(node, constants)
+        return not _shifts_right(node) and _is_limited(node, constants)
     reduced = REDUCED.get(node.op_type)
     data = constants.get(node.input[0]) if reduced and node.input and not canonical(node.domain) else None
     if reduced is None or data is None:
@@ -101,6 +103,10 @@ def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> boo
     ):
         return False
     return bool((numpy_helper.to_array(data).astype(object) < 0).any())
+
+
+def _shifts_right(node: NodeProto) -> bool:
+    return node.op_type == "BitShift" and any(a.name == "direction" and a.s == b"RIGHT" for a in node.attribute)
 
 
 def _is_limited(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:

@@ -9,7 +9,7 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 from __future__ import annotations
 
 import onnx
-from onnx import GraphProto, ModelProto, ValueInfoProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt.hidden_integers import (
     follows_integers,
@@ -50,40 +50,56 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
     follows = not model.functions and follows_integers(visible.graph)
     typed = _with_shapes_followed(visible, typed) if follows else typed
-    if ranks := _ranks_of_reshapes(typed.graph):
+    if ranks := _open_ranks(typed.graph):
         visible, typed = _with_ranks(visible, typed, ranks)
         typed = _with_shapes_followed(visible, typed) if follows else typed
     return restored(typed, model) if long else typed
 
 
 def _with_ranks(model: ModelProto, typed: ModelProto, ranks: list[ValueInfoProto]) -> tuple[ModelProto, ModelProto]:
-    """The model with these ranks declared, and those of other reshapes that come of them; and its types."""
+    """The model with these ranks declared, and others that come of them; and its types."""
     for _ in range(_MOST_PASSES):
         model = _declaring(model, ranks)
         typed = _asked(model, data_prop=False) or typed
-        if not (ranks := _ranks_of_reshapes(typed.graph)):
+        if not (ranks := _open_ranks(typed.graph)):
             break
     return model, typed
 
 
-def _ranks_of_reshapes(graph: GraphProto) -> list[ValueInfoProto]:
-    """The results of Reshape whose rank onnx leaves open where it does not know the new shape: it is as long as that."""
-    nodes = [node for node in graph.node if node.op_type == "Reshape" and not node.domain and len(node.input) > 1]
+def _open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
+    """Results whose rank onnx leaves open where a run alone tells the other input.
+
+    That of Reshape is as long as the new shape, and a reduction that keeps its axes keeps their number.
+    """
+    nodes = [n for n in graph.node if not n.domain and len(n.input) > 1 and (n.op_type == "Reshape" or _keeps_rank(n))]
     if not nodes:
         return []
     types = {v.name: v.type.tensor_type for v in (*graph.value_info, *graph.output, *graph.input)}
     types.update((t.name, helper.make_tensor_type_proto(t.data_type, t.dims).tensor_type) for t in graph.initializer)
     found = []
     for node in nodes:
-        made, shape = types.get(node.output[0]), types.get(node.input[1])
-        data = types.get(node.input[0])
-        if (made is not None and made.HasField("shape")) or shape is None or len(shape.shape.dim) != 1:
+        made, data = types.get(node.output[0]), types.get(node.input[0])
+        if made is not None and made.HasField("shape"):
             continue
+        rank = _length(types.get(node.input[1])) if node.op_type == "Reshape" else _rank(data)
         kind = made.elem_type if made is not None and made.elem_type else data.elem_type if data is not None else 0
-        length = shape.shape.dim[0]
-        if kind and length.HasField("dim_value") and 0 <= length.dim_value < MOST_AXES:
-            found.append(helper.make_tensor_value_info(node.output[0], kind, [None] * length.dim_value))
+        if kind and rank is not None and rank < MOST_AXES:
+            found.append(helper.make_tensor_value_info(node.output[0], kind, [None] * rank))
     return found
+
+
+def _keeps_rank(node: NodeProto) -> bool:
+    return node.op_type.startswith("Reduce") and all(a.i for a in node.attribute if a.name == "keepdims")
+
+
+def _rank(kind: TypeProto.Tensor | None) -> int | None:
+    return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else None
+
+
+def _length(kind: TypeProto.Tensor | None) -> int | None:
+    """How many elements a list has."""
+    size = kind.shape.dim[0] if kind is not None and _rank(kind) == 1 else None
+    return size.dim_value if size is not None and size.HasField("dim_value") and size.dim_value >= 0 else None
 
 
 def _declaring(model: ModelProto, values: list[ValueInfoProto]) -> ModelProto:

@@ -128,9 +128,13 @@ def study(
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
     found.overflows += [Concern(node, _LEAVES) for node in chosen.leaving]
     constants = constants_of(graph) if computed_ahead else {}
+    given_names = {value.name for value in graph.input}  # ONNX Runtime computes nothing ahead of a default
     large = [node for node in computed_ahead if leaves_int32(node, constants)]
     whole = [
-        node for node in large if (folds_exactly or node.op_type == "BitwiseNot") and _is_only_given_back(node, graph)
+        node
+        for node in large
+        if ((folds_exactly and given_names.isdisjoint(node.input)) or node.op_type == "BitwiseNot")
+        and _is_only_given_back(node, graph)
     ]
     found.overflows += [Concern(node, _LEAVES) for node in large if node not in whole]
     return found

@@ -11,14 +11,14 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first
+from onnx_multi_backend.engines.apart import inner_first, tensor_types
 from onnx_multi_backend.engines.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -33,9 +33,9 @@ _OF_ROWS = frozenset({"LogSoftmax", "Softmax"})
 _COMPARING = frozenset({"Greater", "GreaterOrEqual"})
 _SEVERAL = frozenset({"Max", "Min"}) | _COMPARING
 
-#: The first opsets whose operators broadcast; with Where; in which Equal takes floating-point numbers; in which ReduceSum has its
-#: axes as an input.
-_OLDEST, _WHERE, _EQUAL, _OLDEST_OF_ROWS = 7, 9, 11, 13
+#: The first opsets whose operators broadcast; with Where; in which Equal takes floating-point numbers; in which Softmax goes over one
+#: axis, and ReduceSum has its axes as an input.
+_OLDEST, _WHERE, _EQUAL, _OF_ONE_AXIS = 7, 9, 11, 13
 
 _REASON = "OpenVINO loses the NaN that a node before it makes of numbers without a result"
 
@@ -59,16 +59,15 @@ def nan_kept(contents: Contents, *, compared: bool = False) -> Rewritten | None:
     floats = functools.cache(lambda: float_names(flat.graph))
     is_plain = flat is contents.model and not contents.holding
     looked_at = [plain(contents)] if is_plain else scopes(flat.graph)
-    guarded -= _OF_ROWS if opset < _OLDEST_OF_ROWS else frozenset()
     losing = contents.of(*guarded) if is_plain else None
     if not any(_lossy(scope, guarded, floats, losing) for scope in looked_at):
         return None
-    kinds = _kinds(flat) if opset < _WHERE else {}
+    known = tensor_types(inner_first(infer(flat).graph)) if opset < _OF_ONE_AXIS else {}
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}
     for scope in scopes(copy.graph):
-        _guard(scope, opset, _lossy(scope, guarded, floats), kinds, added)
+        _guard(scope, opset, _lossy(scope, guarded, floats), known, added)
     told = dict.fromkeys(added.values())
     changes = (Adaptation("nan_kept", where, "guarded against NaN", _REASON) for where in told)
     return Rewritten(copy, tuple(changes), frozenset(added))
@@ -93,24 +92,25 @@ def _lossy(
     return found
 
 
-def _kinds(model: ModelProto) -> Mapping[str, int]:
-    """The element types of values, as far as they are known; of those that share a name, any."""
-    graphs = inner_first(infer(model).graph)
-    values = (value for graph in graphs for value in (*graph.value_info, *graph.input, *graph.output))
-    return {value.name: value.type.tensor_type.elem_type for value in values}
-
-
 def _guard(
-    scope: Scope, opset: int, lossy: Mapping[str, list[str]], kinds: Mapping[str, int], added: dict[str, str]
+    scope: Scope,
+    opset: int,
+    lossy: Mapping[str, list[str]],
+    known: Mapping[str, TypeProto.Tensor],
+    added: dict[str, str],
 ) -> None:
+    """Do so in one graph; the types of values are needed in the older opsets only."""
     graph = scope.graph
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes.append(node)
         read = lossy.get(node.output[0]) if node.output else None
-        if read is None or (opset < _WHERE and not kinds.get(node.output[0])):
+        kind = known.get(node.output[0]) if node.output else None
+        if read is None or (opset < _WHERE and (kind is None or not kind.elem_type)):
             continue
-        behind = list(_kept(node, read, graph, opset, kinds))
+        if node.op_type in _OF_ROWS and opset < _OF_ONE_AXIS and not _axes_of_rows(node, kind):
+            continue
+        behind = list(_kept(node, read, graph, opset, kind))
         added |= dict.fromkeys((n.name for n in behind), f"{node.op_type} {node.name or behind[-1].output[0]!r}")
         nodes += behind
     if lossy:
@@ -118,17 +118,14 @@ def _guard(
 
 
 def _kept(
-    node: NodeProto, read: list[str], graph: GraphProto, opset: int, kinds: Mapping[str, int]
+    node: NodeProto, read: list[str], graph: GraphProto, opset: int, kind: TypeProto.Tensor | None
 ) -> Iterator[NodeProto]:
     """The nodes behind a node, which gets another name for its result."""
     made = node.output[0]
     node.output[0] = result = f"{made}{CAST}lossy"
     if node.op_type in _OF_ROWS:  # an element that stays NaN makes the sum of its row NaN
-        axis = next((a.i for a in node.attribute if a.name == "axis"), -1)
-        axes = numpy_helper.from_array(np.array([axis], np.int64), f"{made}{CAST}axes")
-        graph.initializer.append(axes)
         total = f"{made}{CAST}total"
-        yield helper.make_node("ReduceSum", [result, axes.name], [total], name=total, keepdims=1)
+        yield _total(node, result, total, graph, opset, kind)
         read = [total]
     for place, name in enumerate(read):
         kept = made if place == len(read) - 1 else f"{made}{CAST}kept{place}"
@@ -139,8 +136,28 @@ def _kept(
         elif opset >= _WHERE:
             yield helper.make_node("Where", [number, result, name], [kept], name=f"{made}{CAST}where{place}")
         else:
-            yield from _times_number(number, result, kept, kinds[made])
+            yield from _times_number(number, result, kept, kind.elem_type if kind is not None else 0)
         result = kept
+
+
+def _axes_of_rows(node: NodeProto, kind: TypeProto.Tensor | None) -> list[int]:
+    """The axes that a node took together before it took one; none where the rank is not known."""
+    rank = len(kind.shape.dim) if kind is not None and kind.HasField("shape") else 0
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 1)
+    return list(range(axis + rank if axis < 0 else axis, rank))
+
+
+def _total(
+    node: NodeProto, result: str, total: str, graph: GraphProto, opset: int, kind: TypeProto.Tensor | None
+) -> NodeProto:
+    """The sum of each row of a node's result."""
+    if opset < _OF_ONE_AXIS:
+        axes = _axes_of_rows(node, kind)
+        return helper.make_node("ReduceSum", [result], [total], name=total, axes=axes, keepdims=1)
+    axis = next((a.i for a in node.attribute if a.name == "axis"), -1)
+    along = numpy_helper.from_array(np.array([axis], np.int64), f"{total}_axes")
+    graph.initializer.append(along)
+    return helper.make_node("ReduceSum", [result, along.name], [total], name=total, keepdims=1)
 
 
 def _times_number(number: str, result: str, kept: str, kind: int) -> Iterator[NodeProto]:

@@ -248,6 +248,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Shrink of integers": parsed(
             19, "(float[2, 3] x) => (int32[2, 3] y) { i = Cast <to = 6> (x) y = Shrink <bias = 0.5> (i) }"
         ),
+        "BitShift of a scalar by a scalar": parsed(
+            18, """() => (uint16 y) <uint16 c = {12}, uint16 d = {2}> { y = BitShift <direction = "RIGHT"> (c, d) }"""
+        ),
         "BitShift beyond int32": parsed(
             18,
             """(float[2] x) => (uint64[2] y) <uint64 a = {40}> {

@@ -276,3 +276,46 @@ def test_a_model_of_an_old_opset_is_lifted_though_one_node_is_right_there(
     x, z = np.int32([2**24, 2**24 + 1, 5]), np.float32([[1, 2], [4, 3]])
     got, _ = openvino.prepare(made).run([x, x + np.int32([1, 0, 0]), z])
     np.testing.assert_array_equal(got, [False, True, True])
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64"])
+def test_a_scalar_that_is_shifted_beside_a_scan_stays_one(
+    openvino: type[omb.Preset], kind: str, direction: str
+) -> None:
+    """The model is rewritten for the Scan, and the shift was left as it was then."""
+    model = parsed(
+        f"""(float[n, 2] x, bool[1] b, int32[m] i) => ({kind} y, int64 s, bool[k] z) <{kind} c = {{12}}, {kind} d = {{2}}> {{
+        y = BitShift <direction = "{direction}"> (c, d)
+        q = SequenceConstruct (i, i, i) s = SequenceLength (q)
+        z = Scan <num_scan_inputs = 1, scan_output_directions = [1], body = r (bool p) => (bool v) {{ u = Log (x) v = Identity (p) }}> (b) }}""",
+        opset=11,
+    )
+    given = {"x": np.ones((1, 2), np.float32), "b": np.array([True]), "i": np.ones(2, np.int32)}
+    shifted = openvino.prepare(model).run(given)[0]
+    np.testing.assert_array_equal(shifted, np.array(48 if direction == "LEFT" else 3, kind), strict=True)
+
+
+@pytest.mark.parametrize(("kind", "shift"), [("uint64", 19), ("uint32", 7)])
+def test_a_constant_that_is_shifted_beyond_int32_is_refused(openvino: type[omb.Preset], kind: str, shift: int) -> None:
+    nodes = 'y = BitShift <direction = "LEFT"> (c, d) z = Relu (x)'
+    for amount in (shift, 2):
+        model = parsed(
+            f"(float[n] x) => ({kind}[2] y, float[n] z) <{kind}[2] c = {{16777217, 5}}, {kind}[2] d = {{{amount}, 3}}> {{ {nodes} }}"
+        )
+        if amount == shift:
+            with pytest.raises(omb.UnsupportedModelError, match="BitShift"):
+                openvino.prepare(model)
+        else:
+            (found, _) = openvino.prepare(model).run([np.ones(1, np.float32)])
+            np.testing.assert_array_equal(found, np.array([16777217 << 2, 40], kind), strict=True)
+
+
+@pytest.mark.parametrize("node", ["Cast <to = 13> (c)", "Sub (t, u)"])
+def test_a_default_is_a_constant_to_openvino(openvino: type[omb.Preset], node: str) -> None:
+    model = parsed(
+        f"""(float[n] x, int64[2] c, uint64[2] t) => (uint64[2] y, float[n] z)
+        <int64[2] c = {{-2, 3}}, uint64[2] t = {{1, 3}}, uint64 u = {{2}}> {{ y = {node} z = Relu (x) }}"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="its result leaves what int32 holds"):
+        openvino.prepare(model)

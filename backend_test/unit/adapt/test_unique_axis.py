@@ -43,3 +43,13 @@ def test_equal_slices_are_found(
         right = found(x, axis, ordered=ordered)
         for name, result in zip(filter(None, wanted), rep.run(x), strict=True):
             np.testing.assert_array_equal(result, right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceSum", "ReduceMax"])
+def test_a_reduction_along_axes_of_a_run_keeps_its_rank(operator: str, openvino: type[omb.Preset]) -> None:
+    """onnx leaves it open, and without it Unique is not rewritten."""
+    nodes = [models.node(operator, ["x", "axes"], ["r"]), models.node("Unique", ["r"], ["y"], axis=1)]
+    given = [models.tensor("x", ["N", 4]), models.tensor("axes", [1], models.INT64)]
+    rep = openvino.prepare(models.model(nodes, given, [models.tensor("y", ["A", "B"])], opsets={"": 18}))
+    x = np.float32([[3, 1, 3, 1]])
+    np.testing.assert_array_equal(rep.run([x, np.array([0])])[0], [[1, 3]])

@@ -107,6 +107,19 @@ def test_older_opsets(operator: str, opset: int, preset: type[omb.Preset]) -> No
     np.testing.assert_allclose(found, wanted(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("opset", [7, 9, 11, 12])
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Softmax<axis=0>", "Softmax<axis=-1>"])
+def test_rows_before_opset_13(operator: str, opset: int, preset: type[omb.Preset]) -> None:
+    """They are all axes from `axis` on."""
+    if "-1" in operator and opset < 11:
+        pytest.skip("an axis is not counted from the end yet")
+    x = np.float32([[1, 2, 3, 4], [1, -2, 3, 4]])
+    (found,) = preset.prepare(net(f"a = Log(x) y = {operator}(a)", opset)).run([x])
+    assert np.isnan(found[1]).all()
+    assert np.isnan(found[0]).all() == ("=0" in operator)
+    assert np.isfinite(found[0]).all() == ("=0" not in operator)
+
+
 def _with_log(body: str, opset: int) -> object:
     model = net(body, opset)
     assert hasattr(model, "graph")

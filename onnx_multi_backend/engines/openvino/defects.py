@@ -58,6 +58,8 @@ def _bit_shift(site: Site) -> Defect | None:
             return Defect("a constant amount shifts beyond what int32 holds", wrong=True)
     if GUARDED in site.node.name:
         return None
+    if all(site.rank(name) == 0 for name in site.node.input):
+        return Defect("a scalar shifted by a scalar becomes a vector of one element", wrong=True)
     return Defect("shifts are products and quotients: wrong for negative numbers, overflow and shifts out of range")
 
 
