@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -310,3 +311,20 @@ def test_one_number_between_limits_keeps_its_rank(
     )
     result = openvino.prepare(model).run([])[0]
     assert (result.shape, result.item()) == (tuple(map(int, sizes.split(","))), min(5, high))
+
+
+@pytest.mark.parametrize("axis", range(5))
+@pytest.mark.parametrize("sizes", [(4, 2, 3, 0), (2, 4, 3, 0), (4, 0, 3, 2), (0, 4, 2, 1)])
+@pytest.mark.parametrize("behind", ["Identity (f)", "Transpose (f)", "Concat <axis = 1> (f, f)"])
+def test_what_is_flattened_without_elements_has_none(
+    openvino: type[omb.Preset], axis: int, sizes: tuple[int, ...], behind: str
+) -> None:
+    """The result held memory that was never written."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float{list(sizes)} x) => (float[a, b] y) {{
+        f = Flatten <axis = {axis}> (x) y = {behind} }}"""
+    )
+    x = np.zeros(sizes, np.float32)
+    flat = x.reshape(math.prod(sizes[:axis]), math.prod(sizes[axis:]))
+    right = {"I": flat, "T": flat.T, "C": np.concatenate([flat, flat], 1)}[behind[0]]
+    assert openvino.prepare(model).run([x])[0].shape == right.shape
