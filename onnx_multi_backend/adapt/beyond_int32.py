@@ -100,7 +100,7 @@ def _may_saturate(
         return high <= _INT32[1]
     if (kind == "Clip" and index == 2) or kind == "Min":
         return (low >= _INT32[0] and value.elem_type == _T.INT64) or low >= 0
-    if (kind in _PASSES and index == 0) or kind == "Concat":
+    if (kind in _PASSES and index == 0) or kind == "Concat" or (kind == "Where" and index > 0):
         made = node.output[0]
         readers = [(n, i) for n in graph.node for i, name in enumerate(n.input) if name == made]
         return (

@@ -28,7 +28,7 @@ from onnx_multi_backend.adapt.values import (
 _T = TensorProto
 
 #: Operators whose elements are those of their first input, and of these other ones; a sequence has those of its tensors.
-_MOVED: Mapping[str, tuple[int, ...]] = {
+MOVED: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice"), (0,)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), (0,)),
     **dict.fromkeys(("Compress", "Split", "ReverseSequence", "Dropout", "Unique", "TopK", "MaxPool"), (0,)),
@@ -134,7 +134,7 @@ def _may_be_negative(x: Value) -> bool:
 def _moved(done: Operation) -> Made | None:
     if not done.operands:
         return None
-    read, kind = [done.read[i] for i in _MOVED[done.kind] if i < len(done.read)], done.kind
+    read, kind = [done.read[i] for i in MOVED[done.kind] if i < len(done.read)], done.kind
     if kind == "Pad" and len(done.read) > 2 and done.node.input[2]:
         read.append(done.read[2])
     elif kind in _WITH_ZERO:
@@ -295,7 +295,7 @@ def _joined(done: Operation) -> Made | None:
 
 _RULES: Mapping[str, _Rule] = {
     **dict.fromkeys(_INDICES, _indices),
-    **dict.fromkeys(_MOVED, _moved),
+    **dict.fromkeys(MOVED, _moved),
     **dict.fromkeys(_BITWISE, _bitwise),
     **dict.fromkeys(_ARITHMETIC | _ELEMENTWISE, _computed),
     **dict.fromkeys(_UNARY, _reduced),

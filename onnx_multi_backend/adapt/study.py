@@ -31,8 +31,9 @@ class Study:
         By input.
     readers : dict of str to set of str
         The operators that compute with an input.
-    constants, overflows, doubles : list of Concern
-        Nodes that read constants beyond int32; that leave int32 whatever the inputs are; that compute with float64.
+    constants, overflows, chosen, doubles : list of Concern
+        Nodes that read constants beyond int32; that leave int32 whatever the inputs are; that may leave it by what a run chooses from
+        constants; that compute with float64.
     uncertain : bool
         Whether the engine may compute a node on integers wrongly.
     values : mapping of str to Value, optional
@@ -43,6 +44,7 @@ class Study:
     readers: dict[str, set[str]] = field(default_factory=dict)
     constants: list[Concern] = field(default_factory=list)
     overflows: list[Concern] = field(default_factory=list)
+    chosen: list[Concern] = field(default_factory=list)
     doubles: list[Concern] = field(default_factory=list)
     uncertain: bool = False
     values: Values | None = None
@@ -50,4 +52,4 @@ class Study:
     @property
     def is_clear(self) -> bool:
         """Whether nothing has to be told, refused or checked."""
-        return not (self.bounds or self.constants or self.overflows or self.doubles)
+        return not (self.bounds or self.constants or self.overflows or self.chosen or self.doubles)

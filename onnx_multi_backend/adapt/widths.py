@@ -31,6 +31,7 @@ from onnx_multi_backend.models.inlining import inlined
 
 _DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
 _LEAVES = "its result leaves what int32 holds"
+_MAY_LEAVE = "its result may leave what int32 holds"
 #: What gives a tensor another shape, and moves nothing.
 _RESHAPING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _WRAPS = "it reads an unsigned number that may have wrapped around below 0, which is negative in int32"
@@ -93,7 +94,7 @@ def study(
             wrapped = wrapped or may_have_wrapped(value)
         if wrapped and not computed:
             leaving(node, operands, made)
-        chosen(node, made)
+        chosen(node, operands, made)
         if computed:
             if is_shift(node, operands):
                 shifts.append((node, operands))
@@ -126,7 +127,7 @@ def study(
         wrapped += [node for node in bounds.wrapped if node not in wrapped]
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows if node not in wrapped]
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
-    found.overflows += [Concern(node, _LEAVES) for node in chosen.leaving]
+    found.chosen = [Concern(node, _MAY_LEAVE) for node in chosen.leaving]
     constants = constants_of(graph) if computed_ahead else {}
     given_names = {value.name for value in graph.input}  # ONNX Runtime computes nothing ahead of a default
     large = [node for node in computed_ahead if leaves_int32(node, constants)]
@@ -145,7 +146,7 @@ def _is_only_given_back(node: NodeProto, graph: GraphProto) -> bool:
     own = {id(each) for each in graph.node}
     found = set(node.output)
     for other in nodes_in(graph.node):
-        if not found.isdisjoint(reads(other)):
+        if not found.isdisjoint(reads(other)) and (other.op_type not in SHAPE_ALONE or canonical(other.domain)):
             if canonical(other.domain) or other.op_type not in _RESHAPING or id(other) not in own:
                 return False
             found.update(other.output)

@@ -22,7 +22,7 @@ from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back,
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
-#: Since this opset there is Where, and Greater takes integers.
+#: Since this opset there is Where, and Greater takes integers. Before, Max takes float32.
 _WHERE = 9
 #: What ONNX Runtime's CPU provider compares too; smaller integers are computed in int32 anyway.
 _COMPARED = frozenset(
@@ -34,13 +34,18 @@ _REASON = "OpenVINO takes what is computed from constants and shapes alone for p
 
 
 def signs_told(contents: Contents) -> Rewritten | None:
-    """A copy of the model in which a number or its negative is chosen in place of such an Abs; None where there is none."""
+    """A copy of the model in which the larger of a number and its negative is in such an Abs's place; None where there is none.
+
+    Before opset 9 that of float32 alone.
+    """
     if not contents.has({"Abs"}) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
     fixed = _fixed(flat)
-    if opset_versions(flat).get("", 1) < _WHERE or not any(_is_lost(node, fixed) for node in all_nodes(flat)):
+    if not any(_is_lost(node, fixed) for node in all_nodes(flat)):
         return None
+    opset = opset_versions(flat).get("", 1)
+    kinds_written = _COMPARED if opset >= _WHERE else frozenset({TensorProto.FLOAT})
     copy = ModelProto()
     copy.CopyFrom(flat)
     typed = inner_first(infer(flat).graph)
@@ -51,7 +56,8 @@ def signs_told(contents: Contents) -> Rewritten | None:
     for graph, known in zip(inner_first(copy.graph), typed, strict=True):
         kinds = {name: kind.elem_type for name, kind in {**everywhere, **tensor_types([known])}.items()}
         kinds.update((tensor.name, tensor.data_type) for tensor in (*flat.graph.initializer, *graph.initializer))
-        _choose(graph, {name: kind for name, kind in kinds.items() if name in fixed}, taken, added, changes)
+        written = {name: kind for name, kind in kinds.items() if name in fixed and kind in kinds_written}
+        _write(graph, written, opset >= _WHERE, taken, added, changes)
     return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
 
@@ -70,14 +76,19 @@ def _is_lost(node: NodeProto, fixed: set[str]) -> bool:
     return node.op_type == "Abs" and not canonical(node.domain) and node.input[0] in fixed
 
 
-def _choose(
-    graph: GraphProto, fixed: Mapping[str, int], taken: set[str], added: set[str], changes: list[Adaptation]
+def _write(
+    graph: GraphProto,
+    fixed: Mapping[str, int],
+    chooses: bool,
+    taken: set[str],
+    added: set[str],
+    changes: list[Adaptation],
 ) -> None:
-    """Do so in one graph, for values of these element types."""
+    """Do so in one graph, for values of these element types; `chooses`: whether the opset has Where."""
     nodes: list[NodeProto] = []
     for node in graph.node:
         kind = fixed.get(node.input[0]) if node.op_type == "Abs" and not canonical(node.domain) else None
-        if kind not in _COMPARED:
+        if kind is None:
             nodes.append(node)
             continue
         x, made = node.input[0], node.output[0]
@@ -85,16 +96,19 @@ def _choose(
         while any(name.startswith(prefix) for name in taken):
             prefix += "_"
         zero, is_positive, negative = (f"{prefix}_{part}" for part in ("zero", "positive", "negative"))
-        tensor = helper.make_tensor(zero, kind, [], [0])
         new = [
-            helper.make_node("Constant", [], [zero], zero, value=tensor),
-            helper.make_node("Greater", [x, zero], [is_positive], is_positive),
+            helper.make_node("Constant", [], [zero], zero, value=helper.make_tensor(zero, kind, [], [0])),
             helper.make_node("Sub", [zero, x], [negative], negative),  # 0 of -0
         ]
+        if chooses:
+            new.append(helper.make_node("Greater", [x, zero], [is_positive], is_positive))
+            result = helper.make_node("Where", [is_positive, x, negative], [made], node.name)
+        else:
+            result = helper.make_node("Max", [x, negative], [made], node.name)
         added.update(each.name for each in new)
-        nodes += [*new, helper.make_node("Where", [is_positive, x, negative], [made], node.name)]
+        nodes += [*new, result]
         where = f"Abs {node.name or made!r}"
         changes.append(
-            Adaptation("signs_told", where, "written as a choice between a number and its negative", _REASON)
+            Adaptation("signs_told", where, f"written with {result.op_type}, of a number and its negative", _REASON)
         )
     put_back(graph, nodes)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from onnx import AttributeProto, TensorProto
 
@@ -24,6 +25,20 @@ from onnx_multi_backend.user_warnings import warn
 
 _COMPUTED = WIDE | {TensorProto.INT32}
 _MOST_NAMED = 5
+
+
+class _Words(NamedTuple):
+    """What an engine does, and where another one is better."""
+
+    what: str
+    where: str
+
+
+_IN_FLOAT = _Words("OpenVINO computes float64 in float32 (7 digits, up to 3.4e38)", "for float64")
+_IN_INT32 = _Words(
+    "OpenVINO computes int64 in int32, and what a run chooses from constants may come to more than that holds",
+    "where it does",
+)
 
 
 def look(target: Target, payload: Payload) -> Study:
@@ -86,12 +101,15 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
         refused = _unless_folded(payload, built, refused, concerned)
     own = payload.adapted.inserted
     doubles = [c for c in found.doubles if concerned(c.node.op_type) and c.node.name not in own]
+    chosen = [c for c in found.chosen if concerned(c.node.op_type)]
     if target.precision_policy == "strict":
-        refused += doubles
+        refused += [*doubles, *chosen]
     if refused:
         raise computed_wrongly(payload, refused, who=target.preset)
     if doubles:
-        _tell(target, payload, doubles)
+        _tell(target, payload, doubles, _IN_FLOAT)
+    if chosen:
+        _tell(target, payload, chosen, _IN_INT32)
     bounds = {
         name: bound if concerned("ReduceProd") else bound._replace(products=())
         for name, bound in found.bounds.items()
@@ -138,12 +156,11 @@ def _unless_folded(
     return [c for c in refused if free.isdisjoint(c.node.output)]
 
 
-def _tell(target: Target, payload: Payload, doubles: list[Concern]) -> None:
-    named = [f"{operator_name(c.node)} {c.node.name or next(iter(c.node.output), '')!r}" for c in doubles]
+def _tell(target: Target, payload: Payload, concerns: list[Concern], words: _Words) -> None:
+    named = [f"{operator_name(c.node)} {c.node.name or next(iter(c.node.output), '')!r}" for c in concerns]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     warn(
-        f"{target.preset}: OpenVINO computes float64 in float32 (7 digits, up to 3.4e38) in {payload.loaded.label}: "
-        f"{', '.join(named[:_MOST_NAMED])}{more}. Choose an ONNX Runtime preset for float64, or pass "
-        f"{option_words.given('precision_policy', 'strict')} to refuse such models.",
+        f"{target.preset}: {words.what} in {payload.loaded.label}: {', '.join(named[:_MOST_NAMED])}{more}. Choose an ONNX Runtime "
+        f"preset {words.where}, or pass {option_words.given('precision_policy', 'strict')} to refuse such models.",
         PrecisionWarning,
     )

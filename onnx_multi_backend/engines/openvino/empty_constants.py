@@ -22,9 +22,16 @@ _FLOATS = frozenset(
 _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 
 
-def has_empty_constants(contents: Contents) -> bool:
-    """Whether a tensor that a model holds has no elements, and its shape may matter."""
-    return holds_empty_data(contents, _is_empty)
+def may_be_misread(contents: Contents) -> bool:
+    """Whether a tensor that a model holds has no elements, and its shape may matter; or what is given has none, and is flattened."""
+    return holds_empty_data(contents, _is_empty) or _flattens_nothing(contents)
+
+
+def _flattens_nothing(contents: Contents) -> bool:
+    """Whether there is a Flatten, and an input that is known to have no elements: of the sizes that it makes, a 0 stands for another one."""
+    given = contents.model.graph.input if contents.has({"Flatten"}) else ()
+    shapes = (value.type.tensor_type.shape for value in given)
+    return any(size.HasField("dim_value") and not size.dim_value for shape in shapes for size in shape.dim)
 
 
 def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
@@ -40,7 +47,7 @@ def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     reason = "its result has no elements"
     made += [
         Adaptation("empty_constants", name, "left out", reason)
-        for name in (without_computing(copy, _TYPES, opset) if changes else ())
+        for name in (without_computing(copy, _TYPES, opset) if changes or _flattens_nothing(Contents(model)) else ())
     ]
     return (copy, tuple(made)) if made else (model, ())
 

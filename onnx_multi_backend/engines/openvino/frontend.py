@@ -12,7 +12,7 @@ from onnx_multi_backend.engines import unsigned_weights
 from onnx_multi_backend.engines.across_nodes import around
 from onnx_multi_backend.engines.byte_products import may_saturate
 from onnx_multi_backend.engines.openvino import constant_paths, in_place, mending, passing, runtime, wide_inputs
-from onnx_multi_backend.engines.openvino.empty_constants import has_empty_constants, with_shapes
+from onnx_multi_backend.engines.openvino.empty_constants import may_be_misread, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.quantized_operators import written_out
@@ -61,7 +61,7 @@ def read_model(payload: Payload) -> Read:
 
 def readable(model: ModelProto) -> ModelProto:
     """A (small) model as OpenVINO reads it rightly."""
-    return with_shapes(model)[0] if has_empty_constants(Contents(model)) else model
+    return with_shapes(model)[0] if may_be_misread(Contents(model)) else model
 
 
 def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
@@ -73,7 +73,7 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
         contents = Contents(model)
     if not payload.lowering:
         return contents, changes
-    if has_empty_constants(contents):
+    if may_be_misread(contents):
         model, more = with_shapes(payload.loaded.whole(contents.model))
         contents, changes = Contents(model), (*changes, *more)
     if may_saturate(contents.tensors):

@@ -111,12 +111,6 @@ _MENDS = (
         )
         for operator, kind in (("Max", "Maximum"), ("Min", "Minimum"))
     ),
-    _Mend(
-        {"Flatten": "Reshape"},
-        frontend_forms.keeps_nothing,
-        "given the sizes of its result",
-        "of a tensor without elements, a size that becomes 0 is taken for another size of it",
-    ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
         {

@@ -24,7 +24,7 @@ from onnx_multi_backend.models.plausible import expands_too_far
 _REASON = "the OpenVINO execution provider takes the body of a loop that it leaves, and the loop reads other memory"
 
 
-#: What it is refused with where the provider then takes the loop too.
+#: What a model is refused with where the provider takes a loop's body, and then the loop around it too.
 TAKEN_INSIDE = "com.intel.ai.OpenVINO-EP-subgraph"
 
 

@@ -32,6 +32,8 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
         built = _changed(target, *target.without_circles(payload, bodies=False))
     if built is None and UNKNOWN_RANK in error.words and payload.lowering:
         built = _with_known_ranks(target, payload)
+    if built is None and TAKEN_INSIDE in error.words and payload.lowering and target.rules:
+        built = _changed(target, *bodies_left(payload))
     if built is None and payload.lowering and target.rules:
         output = named_output(payload.adapted.proto, error.words)
         # Where there is another such output, it is named then.
@@ -49,7 +51,10 @@ def _changed(
     changes: tuple[Adaptation, ...],
     build: Callable[[Payload], Built] | None = None,
 ) -> Built | None:
-    """The session of a changed model; None where nothing is changed, or it is refused too."""
+    """The session of a changed model, with the bodies of its loops left as well where that is what it is refused for.
+
+    None where nothing is changed, or it is refused anyway.
+    """
     if not changes:
         return None
     try:

@@ -18,19 +18,6 @@ def stable(op: Any) -> bool:
     return True
 
 
-def keeps_nothing(op: Any) -> bool:
-    """Of a tensor known to have no elements, the size that is left open becomes 0, which stands for the size in its place then."""
-    x, shape = op.input_value(0), op.get_output_partial_shape(0)
-    if not op.get_attributes()["special_zero"] or not shape.is_static or 0 not in shape.to_shape():
-        return False
-    ov = runtime.load()
-    ops = ov.opset8
-    result = ops.reshape(x, ops.constant(list(shape.to_shape()), ov.Type.i64), special_zero=False)
-    result.set_friendly_name(op.get_friendly_name())
-    ov.utils.replace_node(op, result)
-    return True
-
-
 def over_all_behind(op: Any) -> bool:
     """Source: Softmax's documentation in opset 11. The frontend takes no tensor of unknown rank."""
     x = op.input_value(0)
