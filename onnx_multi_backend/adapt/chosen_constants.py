@@ -14,6 +14,8 @@ from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical, nodes_in, subgraphs
 
 _LONG = frozenset({TensorProto.INT64, TensorProto.UINT64})
+#: What adds up or multiplies its first input along axes, beside the reductions.
+_ALONG = frozenset({"CumProd", "CumSum"})
 
 
 class Chosen:
@@ -61,7 +63,9 @@ class Chosen:
             return True  # of 0 and 1
         if node.op_type == "ConstantOfShape":
             return True
-        read = (
-            [node.input[i] for i in MOVED[node.op_type] if i < len(node.input)] if node.op_type in MOVED else node.input
-        )
+        read = list(node.input)
+        if node.op_type in MOVED:
+            read = [read[i] for i in MOVED[node.op_type] if i < len(read)]
+        elif node.op_type in _ALONG or node.op_type.startswith("Reduce"):
+            read = read[:1]
         return any(read) and all(name in known for name in read if name)

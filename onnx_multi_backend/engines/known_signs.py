@@ -62,12 +62,17 @@ def signs_told(contents: Contents) -> Rewritten | None:
 
 
 def _fixed(model: ModelProto) -> set[str]:
-    """The values that are made of constants and shapes alone."""
-    fixed = set(Facts(model, Contents(model)).known)
+    """The values that are made of constants and shapes alone, but for those that ONNX Runtime computes ahead: of constants alone, and no default."""
+    given = {value.name for value in model.graph.input}
+    folded = set(Facts(model, Contents(model)).known) - given
+    fixed = given.intersection(tensor.name for tensor in model.graph.initializer)
     for node in all_nodes(model):
         read = [name for name in node.input if name]
-        is_shape = node.op_type in _SHAPES and not canonical(node.domain)
-        if is_shape or (read and fixed.issuperset(read) and next(subgraphs(node), None) is None):
+        if not read or next(subgraphs(node), None) is not None:
+            continue
+        if folded.issuperset(read):
+            folded.update(node.output)
+        elif (node.op_type in _SHAPES and not canonical(node.domain)) or (folded | fixed).issuperset(read):
             fixed.update(name for name in node.output if name)
     return fixed
 

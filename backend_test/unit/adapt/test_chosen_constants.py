@@ -81,3 +81,12 @@ def test_a_constant_of_the_same_name_in_another_branch_is_another(openvino: type
     )
     with pytest.warns(omb.PrecisionWarning, match="what a run chooses"):
         openvino.prepare(branches)
+
+
+def test_a_product_along_axes_of_a_run_is_told(openvino: type[omb.Preset]) -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (int64[1] x) => (int64[1] y) <int64[3] c = {-16777215, -8388609, 7}> {
+        y = ReduceProd <keepdims = 1> (c, x) }"""
+    )
+    with pytest.warns(omb.PrecisionWarning, match=r"what a run chooses .*ReduceProd"):
+        openvino.prepare(made)

@@ -329,13 +329,6 @@ FORMS: dict[str, Form] = {
     ),
 }
 
-#: What a preset refuses, and for want of what.
-REFUSED = {
-    "OrtCpu": set[str](),
-    "Openvino": set[str](),
-    "OrtOpenvino": {"Loop"},
-}
-
 #: What comes out wrong, which `docs/wrong-forms.md` tells.
 WRONG = {("OrtOpenvino", "TopK of equal values")}
 
@@ -345,13 +338,8 @@ def test_every_run_is_right(preset: type[omb.Preset], name: str) -> None:
     form = FORMS[name]
     if (preset.name, name) in WRONG:
         pytest.skip("the provider orders equal values as it likes")
-    refused = name in REFUSED[preset.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", omb.FallbackWarning)
-        if refused:
-            with pytest.raises(omb.UnsupportedModelError):
-                preset.prepare(form.model())
-            return
         prepared = preset.prepare(form.model())
     for values in (*form.runs, form.runs[0]):
         right = form.right(*values)

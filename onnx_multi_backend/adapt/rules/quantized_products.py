@@ -16,7 +16,7 @@ _WITH_AXIS = 13
 
 
 def scales_channels(site: Site) -> bool:
-    """Whether each output channel of a QLinearConv has a scale or a zero point of its own, as far as that is known."""
+    """Whether each of several output channels of a QLinearConv has a scale or a zero point of its own, as far as that is known."""
     weights = site.shape(site.input(3))
     return (not weights or weights[0] != 1) and (_is_long(site, 4) or _is_long(site, 5))
 

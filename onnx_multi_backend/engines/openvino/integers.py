@@ -19,7 +19,7 @@ from onnx_multi_backend.adapt.hints import as_hinted
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
-from onnx_multi_backend.adapt.values import SMALL, Value, arithmetic
+from onnx_multi_backend.adapt.values import LIMITS, SMALL, Value, arithmetic
 from onnx_multi_backend.host.applies import applies
 
 _T = TensorProto
@@ -170,7 +170,15 @@ def _exact(site: Site) -> bool:
         return arithmetic("Mul", read).small and read[0].small
     if site.op_type in ("ReduceMax", "ReduceMin", "Resize", "ReverseSequence", "Trilu", "Upsample"):
         read = read[:1]
+    if site.op_type == "Where":
+        return all(value.small or _is_limit(value) for value in read)
     return all(value.small for value in read)
+
+
+def _is_limit(value: Value) -> bool:
+    """Whether every element is beyond int32, and so becomes its largest or smallest number, which comes out of float32 as it is."""
+    low, high = LIMITS[_T.INT32]
+    return value.low is not None and value.high is not None and (value.low > high or value.high < low)
 
 
 def _sum_is_small(site: Site, x: Value) -> bool:
