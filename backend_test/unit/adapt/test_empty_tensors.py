@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
+import onnx_multi_backend as omb
 from onnx_multi_backend.adapt.facts import Facts
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> g (float[n] x, int64[k] i) => '
@@ -54,3 +55,16 @@ def test_a_constant_node_counts_like_an_initializer() -> None:
     info = helper.make_tensor_value_info
     inputs, outputs = [info("i", TensorProto.INT64, ["k"])], [info("y", TensorProto.FLOAT, ["k"])]
     assert Facts(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs))).may_be_empty
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint32"])
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("sizes", [(3, 0, 5), (0, 4), (2, 4, 0)])
+def test_a_triangle_of_nothing(openvino: type[omb.Preset], kind: str, upper: int, sizes: tuple[int, ...]) -> None:
+    """The mask by which it was multiplied, computed while the model was loaded, broke the memory."""
+    model = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 14]> g ({kind}{list(sizes)} x) => ({kind}{list(sizes)} y) {{ y = Trilu <upper = {upper}> (x) }}"""
+    )
+    x = np.zeros(sizes, kind)
+    for _ in range(3):
+        np.testing.assert_array_equal(openvino.prepare(model).run([x])[0], x, strict=True)

@@ -104,6 +104,8 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     """
     if site.domain or GUARDED in site.node.name:
         return None
+    if 0 in (site.shape(site.node.output[0]) or ()):  # there is nothing to compute
+        return None
     kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}
     constants = [site.value(name) for name in site.constants if name not in ends] if written else []
