@@ -36,6 +36,6 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
         return "strings without letters are left out"
     if node.op_type == "LpPool" and "ceil_mode" in set_to:
         return "a last window that ends beyond the image counts as a whole one"
-    if node.op_type == "MaxPool" and max(gaps_under_auto_pad(node), default=0) > 0:
+    if node.op_type in ("AveragePool", "MaxPool") and max(gaps_under_auto_pad(node), default=0) > 0:
         return "elements before the first window are left out where auto_pad has nothing to add"
     return "two axes are taken for the spatial ones, however many there are" if node.op_type == "GlobalMaxPool" else ""

@@ -301,3 +301,13 @@ def test_a_task_counts_for_itself_where_another_broke_the_memory() -> None:
 
     with pytest.raises(RuntimeError, match="task 1 ended its worker outside any stage"):
         list(isolation.run(never, [1], jobs=1))
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize(("stride", "told"), [(3, True), (2, False)])
+def test_the_evaluator_has_no_windows_with_gaps_under_auto_pad(operator: str, stride: int, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 19]> g (float[1, 1, n, n] x) => (float[1, 1, m, m] y) {{
+        y = {operator} <auto_pad = "SAME_UPPER", kernel_shape = [2, 2], strides = [{stride}, {stride}]> (x) }}"""
+    )
+    assert bool(errs(model)) is told
