@@ -319,3 +319,17 @@ def test_a_default_is_a_constant_to_openvino(openvino: type[omb.Preset], node: s
     )
     with pytest.raises(omb.UnsupportedModelError, match="its result leaves what int32 holds"):
         openvino.prepare(model)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize(("kind", "number"), [("uint8", 14), ("uint16", 60_000)])
+@pytest.mark.parametrize("amount", ["c", "n"])
+def test_a_scalar_that_is_shifted_beyond_its_type_wraps_around(
+    openvino: type[omb.Preset], kind: str, number: int, amount: str, opset: int
+) -> None:
+    model = parsed(
+        f"""({kind} x, {kind} n) => ({kind} y) <{kind} c = {{7}}> {{ y = BitShift <direction = "LEFT"> (x, {amount}) }}""",
+        opset=opset,
+    )
+    shifted = openvino.prepare(model).run([np.array(number, kind), np.array(7, kind)])[0]
+    np.testing.assert_array_equal(shifted, np.array(number, kind) << np.array(7, kind), strict=True)

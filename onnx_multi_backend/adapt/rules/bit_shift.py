@@ -39,7 +39,8 @@ def bit_shift(site: Site) -> Iterator[ModelProto]:
         yield _shifted(site, _T.INT64, _by_shifting)
     if INTEGER_BITS[kind] < 64 and kind != _T.UINT32:
         yield _shifted(site, _T.INT32, _by_factor)
-    if all(site.rank(site.input(i)) == 0 for i in (0, 1)):
+    overflows = site.attribute("direction") == "LEFT" and INTEGER_BITS[kind] < 32  # to the type's largest number
+    if all(site.rank(site.input(i)) == 0 for i in (0, 1)) and not overflows:
         yield _as_vectors(site)
 
 
