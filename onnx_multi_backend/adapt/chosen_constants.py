@@ -54,9 +54,8 @@ class Chosen:
                 self.leaving.append(node)
 
     def _chooses(self, node: NodeProto, operands: list[Value]) -> bool:
-        known = self._fixed | self._chosen
         if node.op_type == "If":
-            return all(value.name in known for graph in subgraphs(node) for value in graph.output)
+            return all(self._is_known(value.name) for graph in subgraphs(node) for value in graph.output)
         if node.op_type in WITH_GRAPHS:
             return False
         if node.op_type == "Cast" and operands[0].elem_type == TensorProto.BOOL:
@@ -68,4 +67,7 @@ class Chosen:
             read = [read[i] for i in MOVED[node.op_type] if i < len(read)]
         elif node.op_type in _ALONG or node.op_type.startswith("Reduce"):
             read = read[:1]
-        return any(read) and all(name in known for name in read if name)
+        return any(read) and all(map(self._is_known, filter(None, read)))
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._fixed or name in self._chosen
