@@ -43,8 +43,9 @@ def left_of_unknown_rank(payload: Payload) -> tuple[Payload, tuple[Adaptation, .
     nodes = list(_true_at_run_time(true))
     count = len(nodes)
     for i, node in enumerate(copy.graph.node):
-        results = {name: types[name] for name in node.output if name in types}
-        nodes.append(branched([node], results, true, f"{prefix}{i}") if i in found else node)
+        if i in found:
+            node = branched([node], {name: types[name] for name in node.output if name}, true, f"{prefix}{i}")
+        nodes.append(node)
     added = {*(node.name for node in nodes[:count]), *(f"{prefix}{i}" for i in found)}
     put_back(copy.graph, nodes)
     _declare(copy, made, types)

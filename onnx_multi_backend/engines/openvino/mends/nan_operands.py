@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.engines.openvino.mends.operand_order import swap
 
 
 def as_less(op: Any) -> bool:
@@ -28,8 +29,7 @@ def constant_first(op: Any) -> bool:
     place = constant.index(True)
     if _holds_nan(op.input_value(place).get_node()) == (place == 1):
         return False
-    op.input(0).replace_source_output(b)
-    op.input(1).replace_source_output(a)
+    swap(op)
     return True
 
 

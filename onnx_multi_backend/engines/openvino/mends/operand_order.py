@@ -13,7 +13,7 @@ def empty_last(op: Any) -> bool:
     """Multiply's operand without elements goes last, unless neither has any."""
     if not _is_empty(op.input_value(0)) or _is_empty(op.input_value(1)):
         return False
-    _swap(op)
+    swap(op)
     return True
 
 
@@ -25,11 +25,12 @@ def lower_rank_last(op: Any) -> bool:
         return False
     if len(shapes[0]) >= len(shapes[1]) or any(size.get_length() != 1 for size in shapes[1]):
         return False
-    _swap(op)
+    swap(op)
     return True
 
 
-def _swap(op: Any) -> None:
+def swap(op: Any) -> None:
+    """Have a node read its two operands in the other order."""
     first, second = op.input_values()
     op.input(0).replace_source_output(second)
     op.input(1).replace_source_output(first)
