@@ -173,10 +173,13 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
             target.check_options()
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
-        rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words) if lowering else None
-        if rewritten is not None:
-            return rewritten
+        if lowering:
+            rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words, elsewhere=elsewhere)
+            if rewritten is not None:
+                return rewritten
         if isinstance(error, RefusedError):
+            if elsewhere:
+                raise elsewhere[0] from None
             told = target.explain(payload, error) if plain else as_told(payload, error.words, who=target.preset)
             raise told from error.__cause__
         raise

@@ -17,11 +17,12 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.apart import with_larger
 from onnx_multi_backend.engines.session import Payload
 
-#: Element types of which Max has always had a form.
-_COMPARABLE = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
-#: Since this opset Max takes integers.
-_MAX_OF_INTEGERS = 12
-_NUMBERS = (*_COMPARABLE, *INTEGER_BITS)
+#: The element types that ONNX Runtime's Max takes, by the opset since which it does. It casts float16 where it has no kernel of it.
+_COMPARABLE = {
+    1: frozenset({TensorProto.FLOAT, TensorProto.FLOAT16}),
+    8: frozenset({TensorProto.DOUBLE}),
+    12: frozenset(INTEGER_BITS),
+}
 #: Operators that change the type.
 CASTS = ("Cast", "CastLike")
 #: Operators that OpenVINO drops: of one input, or outside training.
@@ -71,6 +72,7 @@ def _passed_on(graph: GraphProto, opset: int) -> set[int]:
     """The first Casts between an input of unknown shape and an output of its type, with nothing between them but Casts and what is dropped."""
     makers = {name: i for i, node in enumerate(graph.node) for name in node.output}
     inputs = {v.name: v.type.tensor_type for v in graph.input}
+    comparable = frozenset().union(*(types for since, types in _COMPARABLE.items() if opset >= since))
     found = set()
     for value in graph.output:
         name, first = value.name, None
@@ -78,11 +80,7 @@ def _passed_on(graph: GraphProto, opset: int) -> set[int]:
             first = i if graph.node[i].op_type in CASTS else first
             name = graph.node[i].input[0]
         given = inputs.get(name)
-        if (
-            first is None
-            or given is None
-            or given.elem_type not in (_COMPARABLE if opset < _MAX_OF_INTEGERS else _NUMBERS)
-        ):
+        if first is None or given is None or given.elem_type not in comparable:
             continue
         fixed = given.HasField("shape") and all(d.HasField("dim_value") for d in given.shape.dim)
         if given.elem_type == value.type.tensor_type.elem_type and not fixed:

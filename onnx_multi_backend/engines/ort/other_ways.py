@@ -33,11 +33,15 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
     if built is None and UNKNOWN_RANK in error.words and payload.lowering:
         built = _with_known_ranks(target, payload)
     if built is None and TAKEN_INSIDE in error.words and payload.lowering and target.rules:
-        built = _changed(target, *bodies_left(payload))
+        built = _changed(target, *bodies_left(payload), build=target.build)
     if built is None and payload.lowering and target.rules:
         output = named_output(payload.adapted.proto, error.words)
         # Where there is another such output, it is named then.
         built = _changed(target, *passed_on(payload, output), build=target.build) if output is not None else None
+    if built is None and payload.lowering and target.rules:
+        from onnx_multi_backend.engines.ort.named_nodes import left_as_named
+
+        built = _changed(target, *left_as_named(payload, error.words), build=target.build)
     if built is None:
         built = _with_reductions(target, payload)
     if built is None and target.loses_empty_inputs:
@@ -78,7 +82,7 @@ def _with_known_ranks(target: OrtTarget, payload: Payload) -> Built | None:
     if built is None and target.rules:
         from onnx_multi_backend.engines.ort.unknown_ranks import left_of_unknown_rank
 
-        built = _changed(target, *left_of_unknown_rank(payload))
+        built = _changed(target, *left_of_unknown_rank(payload), build=target.build)
     return built
 
 

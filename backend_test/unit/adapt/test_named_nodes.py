@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that OpenVINO's built-in provider takes and fails to compile, and models of which it takes no node at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import parser
+
+import onnx_multi_backend as omb
+from onnx_multi_backend.engines.placement import MisplacedError
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_top_k_of_unknown_length_beside_a_cast(openvino_ep: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (int64[N, M] x, int64[K] k) => (int64[A, B] y, int64[A, B] i, int64[C] l)
+        { y, i = TopK <largest = 0> (x, k) l = Cast <to = 7> (k) }"""
+    )
+    prepared = openvino_ep.prepare(model)
+    assert "left_to_cpu" in {change.pass_name for change in prepared.adaptations}
+    for size, k in ((5, 2), (7, 3)):
+        x = np.random.default_rng(size).permuted(np.tile(np.arange(size), (2, 1)), axis=1)
+        y, i, length = prepared.run([x, np.array([k])])
+        np.testing.assert_array_equal(y, np.tile(np.arange(k), (2, 1)))
+        np.testing.assert_array_equal(i, np.argsort(x)[:, :k])
+        assert length == [k]
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_layer_normalization_of_three_results_beside_a_loop(openvino_ep: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[N] x, float[M] s, int64[1, K] i) => (float[N] y, float[1] r, float[1] l, float[M] u)
+        <int64 n = {1}, bool go = {1}, int64[1] one = {1}> {
+            y, m, r = LayerNormalization <axis = 0> (x, x, x)
+            l = Loop (n, go, m) <body = b (int64 step, bool more, float[1] st) => (bool again, float[1] so) {
+                again = Identity (more) v = Reshape (step, one) so = Identity (st) }>
+            u = ScatterND (s, i, l) }"""
+    )
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    model.graph.output[3].type.tensor_type.ClearField("shape")
+    prepared = openvino_ep.prepare(model)
+    for size in (4, 3):
+        x = np.random.default_rng(size).uniform(-1, 1, size).astype(np.float32)
+        y, r, mean, u = prepared.run([x, np.zeros(3, np.float32), np.array([[1]])])
+        np.testing.assert_allclose(y, (x - x.mean()) / np.sqrt(x.var() + 1e-5) * x + x, rtol=1e-4)
+        np.testing.assert_allclose(r, [1 / np.sqrt(x.var() + 1e-5)], rtol=1e-4)
+        np.testing.assert_allclose(mean, [x.mean()], rtol=1e-4)
+        np.testing.assert_allclose(u, [0, x.mean(), 0], rtol=1e-4)
+
+
+def test_that_no_node_runs_on_the_provider_is_what_is_told(openvino_ep: type[omb.Preset]) -> None:
+    """Rewritten it runs on the CPU provider alone; as it is, the provider takes the Loop and cannot compile it."""
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 14]> g (float[3, 2] x) => (float[3, 2] y, bool[3, 2] w) <int64 n = {0}, bool go = {1}> {
+            y, m = Dropout (x)
+            w = Loop (n, go, m) <body = b (int64 i, bool more, bool[3, 2] s) => (bool again, bool[3, 2] t) {
+                again = Identity (more) t = Identity (s) }> }"""
+    )
+    with pytest.raises(MisplacedError, match="no node of the model runs on OpenVINOExecutionProvider.*fallback='full'"):
+        openvino_ep.prepare(model)
+    with pytest.warns(omb.FallbackWarning):
+        prepared = openvino_ep.prepare(model, fallback="full")
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    y, w = prepared.run([x])
+    np.testing.assert_array_equal(y, x)
+    assert w.all()
+
+
+@pytest.mark.parametrize("opset", [6, 7, 8, 13])
+def test_a_float64_is_cast_to_its_own_type(openvino_ep: type[omb.Preset], opset: int) -> None:
+    """ONNX Runtime has a Max of float64 since opset 8 alone, and the provider takes no Cast of it."""
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (double[N] x) => (double[M] y) {{ y = Cast <to = 11> (x) }}'
+    )
+    with pytest.warns(omb.FallbackWarning):
+        prepared = openvino_ep.prepare(model, fallback="full")
+    for size in (3, 5, 2):
+        x = np.arange(size) / 3
+        np.testing.assert_array_equal(prepared.run([x])[0], x)
