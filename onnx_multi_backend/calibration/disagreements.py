@@ -17,6 +17,7 @@ from onnx_multi_backend import option_words
 from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.ort import quantization
 from onnx_multi_backend.errors import OnnxMultiBackendError
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
 
@@ -112,7 +113,7 @@ def disagreeing(
 def _cause(
     single: ModelProto, given: Mapping[str, Any], right: np.ndarray[Any, Any], step: float, setting: str
 ) -> tuple[str, str]:
-    if not byte_products.may_saturate(single.graph.initializer):
+    if not byte_products.may_saturate(Contents(single)):
         return "", ""
     if not setting.startswith("OrtCpu"):
         return f"probably {_SATURATION}", 'Quantize with target="portable"'

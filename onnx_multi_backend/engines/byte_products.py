@@ -12,6 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
+from onnx_multi_backend.engines.unsigned_operands import OPERATORS, may_be_signed
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
 
 #: Any of these multiplies bytes and adds four products in 32 bits.
@@ -28,15 +30,29 @@ def are_exact() -> bool:
     return bool(EXACT & processor.current().instruction_sets)
 
 
-def may_saturate(tensors: Iterable[TensorProto]) -> bool:
-    """Whether products of some int8 weights saturate on this processor."""
-    weights = [t for t in tensors if _is_weight(t)]
-    return bool(weights) and not are_exact() and bool(saturating(weights))
+def may_saturate(contents: Contents) -> bool:
+    """Whether sums of products of int8 weights, or of int8 that a run brings, may saturate on this processor."""
+    weights = [t for t in contents.tensors if _is_weight(t)]
+    made = contents.has({"QuantizeLinear"}) and _quantizes_to_int8(contents)
+    given = contents.has(OPERATORS) and may_be_signed(contents)
+    return bool(weights or made or given) and not are_exact() and (made or given or bool(saturating(weights)))
 
 
 def saturating(tensors: Iterable[TensorProto]) -> list[TensorProto]:
     """The int8 weights among tensors whose products may saturate; those too that were not read."""
     return [t for t in tensors if _is_weight(t) and _is_wide(t)]
+
+
+def _quantizes_to_int8(contents: Contents) -> bool:
+    zeros = {t.name for t in contents.tensors if t.data_type == TensorProto.INT8}
+    for node in contents.of("Constant"):
+        if any(a.t.data_type == TensorProto.INT8 for a in node.attribute if a.name == "value"):
+            zeros.add(node.output[0])
+    return any(
+        zeros.intersection(node.input[2:3])
+        or any(a.name == "output_dtype" and a.i == TensorProto.INT8 for a in node.attribute)
+        for node in contents.of("QuantizeLinear")
+    )
 
 
 def _is_weight(tensor: TensorProto) -> bool:

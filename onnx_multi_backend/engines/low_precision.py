@@ -144,12 +144,19 @@ def _unsigned_weights(
     maker = makers.get(node.input[1])
     if maker is None or maker.op_type != "DequantizeLinear" or not _is_scaled(node, makers):
         return None
-    weights = constants.get(maker.input[0])
-    if weights is None or weights.data_type != TensorProto.UINT8:
+    if not _is_unsigned(maker.input[0], makers, constants):
         return None
     zero = constants.get(maker.input[2]) if len(maker.input) > 2 and maker.input[2] else None
     shifted = zero is not None and is_whole(zero) and np.all(numpy_helper.to_array(zero))
     return None if shifted else 1
+
+
+def _is_unsigned(name: str, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:
+    """Whether what is dequantized are constants of uint8, or such that the model quantizes to it."""
+    if (maker := makers.get(name)) is not None and maker.op_type == "QuantizeLinear" and maker.input[0] in constants:
+        zero = constants.get(maker.input[2]) if len(maker.input) > 2 and maker.input[2] else None
+        return zero is None or zero.data_type == TensorProto.UINT8
+    return name in constants and constants[name].data_type == TensorProto.UINT8
 
 
 def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:

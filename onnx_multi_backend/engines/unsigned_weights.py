@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Int8 weights as uint8, where products of unsigned and signed bytes would saturate: see `byte_products`.
+"""Int8 weights as uint8, where sums of products of unsigned and signed bytes would saturate: see `byte_products`.
 
 The weights and their zero points are 128 larger: the numbers they stand for are the same, and both engines add products of unsigned bytes
-exactly. (ONNX Runtime's option ``session.x64quantprecision`` does this too. Up to 1.32 it fails where two products share a weight, and where a
+exactly. So are those of what the model itself quantizes to int8, weights or not, where that is dequantized alone: the engine then quantizes to
+uint8. (ONNX Runtime's option ``session.x64quantprecision`` does this too. Up to 1.32 it fails where two products share a weight, and where a
 DequantizeLinear has a scale for each channel and no zero points.)
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,11 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import byte_products
+from onnx_multi_backend.engines.unsigned_operands import shift_operands
 from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
 from onnx_multi_backend.models.tensors import is_whole
+
+SATURATION = "sums of two products of bytes saturate on this processor, which has no VNNI"
 
 _SHIFT = 128
 _SUFFIX = "/omb_unsigned"
@@ -36,6 +40,7 @@ class _Places(NamedTuple):
 SATURATING_ON_OPENVINO = frozenset({"DequantizeLinear", "QLinearConv", "QLinearMatMul"})
 
 _PLACES: Mapping[str, tuple[_Places, ...]] = {
+    "ConvInteger": (),  # right, but for an image that a run brings
     "DequantizeLinear": (_Places(0, 1, 2),),
     "MatMulInteger": (_Places(1, -1, 3),),
     "QLinearConv": (_Places(3, 4, 5),),
@@ -51,52 +56,95 @@ _PLACES: Mapping[str, tuple[_Places, ...]] = {
 SATURATING = _PLACES.keys()
 
 
-def with_unsigned_weights(model: ModelProto, operators: Collection[str]) -> tuple[ModelProto, tuple[Adaptation, ...]]:
+#: ONNX Runtime has no kernels of them for signed inputs and unsigned weights.
+_OF_ONE_TYPE = frozenset({"QLinearConv", "QLinearMatMul"})
+
+
+def with_unsigned_weights(
+    model: ModelProto, operators: Collection[str], *, of_one_type: bool
+) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     """A copy of a model, which has all its weights, with such ones unsigned; the model itself where there are none.
 
     Parameters
     ----------
     operators : collection of str
         Those whose weights are changed.
+    of_one_type : bool
+        Whether nodes that multiply signed by signed bytes, which ONNX Runtime has no kernels of for others, stay as they are.
     """
     copy = ModelProto()
     copy.CopyFrom(model)
-    names = [*_shift(copy.graph, operators)]
+    names = [*_shift(copy.graph, operators, of_one_type), *shift_operands(copy, operators, of_one_type=of_one_type)]
     if not names:
         return model, ()
-    reason = "sums of two products of bytes saturate on this processor, which has no VNNI"
-    return copy, tuple(Adaptation("unsigned_weights", name, "int8 written as uint8", reason) for name in names)
+    return copy, tuple(Adaptation("unsigned_weights", name, "int8 written as uint8", SATURATION) for name in names)
 
 
-def _shift(graph: GraphProto, operators: Collection[str]) -> Sequence[str]:
+def _shift(graph: GraphProto, operators: Collection[str], of_one_type: bool) -> list[str]:
     held = constants_of(graph)
     readers: defaultdict[str, list[tuple[NodeProto, int]]] = defaultdict(list)
     elsewhere = {value.name for value in graph.output}
     done: list[str] = []
+    quantized: list[NodeProto] = []
     for node in graph.node:
         for place, name in enumerate(node.input):
             readers[name].append((node, place))
         for inner in subgraphs(node):
             elsewhere.update(names_read(inner))
-            done += _shift(inner, operators)
+            done += _shift(inner, operators, of_one_type)
+        if node.op_type == "QuantizeLinear":
+            quantized.append(node)
+
+    def zeros_of_readers(name: str) -> list[tuple[NodeProto, int, np.ndarray]] | None:
+        """Where the readers of weights have their zero points, and these; None where one is not known, or the weights are read elsewhere."""
+        if name in elsewhere or any(node.op_type not in operators for node, _ in readers[name]):
+            return None
+        found = [(node, _zeros(node, place, held, of_one_type)) for node, place in readers[name]]
+        return [(node, *zeros) for node, zeros in found if zeros is not None] if all(z for _, z in found) else None
+
     for name, tensor in held.items():
-        if not byte_products.saturating([tensor]):
+        if not byte_products.saturating([tensor]) or (known := zeros_of_readers(name)) is None:
             continue
-        found = [_zeros(node, place, held) for node, place in readers[name]]
-        known = [zeros for zeros in found if zeros is not None]
-        others = {node.op_type for node, _ in readers[name]}.difference(operators)
-        if name in elsewhere or others or len(known) < len(found):
-            continue
-        for (node, _), (place, zeros) in zip(readers[name], known, strict=True):
+        for node, place, zeros in known:
             _set_zeros(graph, node, place, zeros, f"{name}{_SUFFIX}{len(graph.initializer)}")
         shifted = numpy_helper.to_array(tensor).astype(np.int16) + _SHIFT
         tensor.CopyFrom(numpy_helper.from_array(shifted.astype(np.uint8), tensor.name))
         done.append(name)
+    for writer in quantized:
+        name, own = writer.output[0], _zeros_of_quantized(writer, held)
+        if own is None or (known := zeros_of_readers(name)) is None:
+            continue
+        for node, place, zeros in [*known, (writer, 2, own)]:
+            _set_zeros(graph, node, place, zeros, f"{name}{_SUFFIX}{len(graph.initializer)}")
+        for attribute in writer.attribute:
+            if attribute.name == "output_dtype":
+                attribute.i = TensorProto.UINT8
+        declared = [value for value in graph.value_info if value.name != name]
+        del graph.value_info[:]
+        graph.value_info.extend(declared)
+        done.append(name)
     return done
 
 
-def _zeros(node: NodeProto, place: int, held: Mapping[str, TensorProto]) -> tuple[int, np.ndarray] | None:
+def _zeros_of_quantized(node: NodeProto, held: Mapping[str, TensorProto]) -> np.ndarray | None:
+    """The zero points of what is quantized to int8; None where it is not, or they are not known."""
+    if len(node.input) > 2 and node.input[2]:
+        given = held.get(node.input[2])
+        is_int8 = given is not None and given.data_type == TensorProto.INT8 and is_whole(given)
+        return numpy_helper.to_array(given) if is_int8 else None  # type: ignore[arg-type]
+    scales = held.get(node.input[1])
+    is_int8 = any(a.name == "output_dtype" and a.i == TensorProto.INT8 for a in node.attribute)
+    return np.zeros(tuple(scales.dims), np.int8) if is_int8 and scales is not None else None
+
+
+def _zeros(
+    node: NodeProto, place: int, held: Mapping[str, TensorProto], of_one_type: bool
+) -> tuple[int, np.ndarray] | None:
     """The place and values of the zero points of weights that a node reads; None where they are not known, or it reads something else."""
+    if of_one_type and node.op_type in _OF_ONE_TYPE:
+        zero = held.get(node.input[2])
+        if zero is not None and zero.data_type == TensorProto.INT8:
+            return None
     for weights, scale, zeros in _PLACES.get(node.op_type, ()):
         if weights != place:
             continue

@@ -226,3 +226,24 @@ def test_a_zero_point_of_any_number_is_that_of_one_output_channel(
         (found,), (wanted,) = (rep.run([x, np.array([zero], np.int8)]) for rep in (prepared, right))
         assert np.unique(wanted).size > 9
         assert np.abs(found.astype(int) - wanted).max() <= 1
+
+
+@pytest.mark.parametrize("zero", [0, 7, 128])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("engine", ["Openvino", "OrtOpenvino"])
+def test_a_scale_of_rank_1_is_that_of_all_unsigned_weights(
+    request: pytest.FixtureRequest, engine: str, channels: int, zero: int, ort_cpu: type[omb.Preset]
+) -> None:
+    preset: type[omb.Preset] = request.getfixturevalue("openvino" if engine == "Openvino" else "openvino_ep")
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (uint8[1, 3, 6, 6] x) => (uint8[1, {channels}, 4, 4] y) <float s = {{0.02}}, uint8 o = {{120}},
+        float[1] t = {{0.01}}, uint8[1] z = {{{zero}}}, float u = {{0.25}}, uint8 p = {{100}}> {{ y = QLinearConv (x, s, o, w, t, z, u, p) }}"""
+    )
+    rng = np.random.default_rng(zero)
+    model.graph.initializer.append(
+        numpy_helper.from_array(rng.integers(0, 256, (channels, 3, 3, 3)).astype(np.uint8), "w")
+    )
+    x = rng.integers(0, 256, (1, 3, 6, 6)).astype(np.uint8)
+    (found,), (wanted,) = (rep.prepare(model).run([x]) for rep in (preset, ort_cpu))
+    assert np.unique(wanted).size > 9
+    assert np.abs(found.astype(int) - wanted).max() <= 1

@@ -109,4 +109,6 @@ def _is_long(site: Site, place: int) -> bool:
 
 def _one(body: Body, site: Site, name: str) -> str:
     """A scale or zero point as a scalar: of rank 1, it would be taken for those of an axis."""
+    if site.rank(name) and (known := site.constant(name)) is not None and known.size == 1:
+        return body.constant(known.reshape(()))
     return str(body("Reshape", name, body.constant(np.zeros(0, np.int64)))) if site.rank(name) else name

@@ -76,9 +76,11 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
     if may_be_misread(contents):
         model, more = with_shapes(payload.loaded.whole(contents.model))
         contents, changes = Contents(model), (*changes, *more)
-    if may_saturate(contents.tensors):
+    if may_saturate(contents):
         whole = payload.loaded.whole(contents.model)
-        model, more = unsigned_weights.with_unsigned_weights(whole, unsigned_weights.SATURATING_ON_OPENVINO)
+        model, more = unsigned_weights.with_unsigned_weights(
+            whole, unsigned_weights.SATURATING_ON_OPENVINO, of_one_type=False
+        )
         contents, changes = Contents(model), (*changes, *more)
     model, more = written_out(contents)
     if more:

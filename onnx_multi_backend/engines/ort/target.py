@@ -85,9 +85,11 @@ class OrtTarget(OrtEngine):
         `ahead`: what it may compute wrongly of float16 constants is computed ahead.
         """
         changes: tuple[Adaptation, ...] = ()
-        if payload.lowering and may_saturate(payload.adapted.facts.contents.tensors):
-            operators = SATURATING_ON_OPENVINO if any(known.mixes_nodes for known in self.records) else SATURATING
-            model, changes = with_unsigned_weights(payload.loaded.whole(payload.adapted.proto), operators)
+        if payload.lowering and may_saturate(payload.adapted.facts.contents):
+            inside = any(known.mixes_nodes for known in self.records)
+            operators = SATURATING_ON_OPENVINO if inside else SATURATING
+            whole = payload.loaded.whole(payload.adapted.proto)
+            model, changes = with_unsigned_weights(whole, operators, of_one_type=not inside)
             payload = payload.changed(model, *changes) if changes else payload
         if any(known.mends_models for known in self.records):
             from onnx_multi_backend.engines.ort.around_openvino import mended

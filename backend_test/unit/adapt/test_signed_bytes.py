@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of bytes of either sign, known or of a run, whose sums saturate on processors without VNNI."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto, numpy_helper
+
+import onnx_multi_backend as omb
+from onnx_multi_backend.engines import byte_products
+
+N = 64
+STEP = np.float32(8192)
+QUANTIZED = ("Conv", "Gemm", "MatMul")
+#: Bytes near the end of their range.
+HIGH = {"uint8": (200, 256), "int8": (100, 128)}
+
+FORMS = [
+    (operator, x, w, weights)
+    for operator in (*QUANTIZED, "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul")
+    for x, w in product(HIGH, HIGH)
+    for weights in ("known", "given", *(["quantized"] if operator in QUANTIZED else []))
+]
+
+
+def net(operator: str, x: str, w: str, weights: str, constants: dict[str, Any]) -> ModelProto:
+    """A product of `x` and weights: constants, inputs, or constants that the model quantizes."""
+    conv = "Conv" in operator
+    shapes = (f"4, {N}, 1, 1", f"8, {N}, 1, 1", "a, b, c, d") if conv else (f"4, {N}", f"{N}, 8", "a, b")
+    inputs = [f"{'float' if weights == 'quantized' else x}[{shapes[0]}] x"]
+    if weights == "given":
+        inputs.append(f"{w}[{shapes[1]}] w")
+    kind = x
+    if operator.startswith("QLinear"):
+        nodes = f"y = {operator} (x, one, xz, w, one, wz, step, yz)"
+    elif operator.endswith("Integer"):
+        nodes, kind = f"y = {operator} (x, w, xz, wz)", "int32"
+    else:
+        names = ("x", "w")
+        nodes = ""
+        if weights == "quantized":
+            nodes, names = "xq = QuantizeLinear (x, one, xz) wq = QuantizeLinear (w, one, wz)", ("xq", "wq")
+        nodes += f" a = DequantizeLinear ({names[0]}, one, xz) b = DequantizeLinear ({names[1]}, one, wz)"
+        nodes += f" f = {operator} (a, b) y = QuantizeLinear (f, step, yz)"
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 13]> g ({", ".join(inputs)}) => ({kind}[{shapes[2]}] y) {{ {nodes} }}'
+    )
+    read = {name for node in model.graph.node for name in node.input} - {value.name for value in model.graph.input}
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items() if name in read
+    )
+    return model
+
+
+@pytest.mark.parametrize("zeros", [(0, 0), (3, 5)])
+@pytest.mark.parametrize(("operator", "x", "w", "weights"), FORMS)
+def test_sums_of_products_are_exact(
+    operator: str,
+    x: str,
+    w: str,
+    weights: str,
+    zeros: tuple[int, int],
+    engine: type[omb.Preset],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    rng = np.random.default_rng(0)
+    image, filters = rng.integers(*HIGH[x], (4, N)), rng.integers(*HIGH[w], (N, 8))
+    expected = (image - zeros[0]) @ (filters - zeros[1])
+    constants = {"one": np.float32(1), "step": STEP, "yz": np.array(0, x)}
+    constants |= {"xz": np.array(zeros[0], x), "wz": np.array(zeros[1], w)}
+    given: dict[str, Any] = {"x": image.astype(x), "w": filters.astype(w)}
+    if weights == "quantized":
+        given = {"x": np.float32(image - zeros[0]), "w": np.float32(filters - zeros[1])}
+    if "Conv" in operator:
+        given = {"x": given["x"][..., None, None], "w": given["w"].T[..., None, None].copy()}
+    if weights != "given":
+        constants["w"] = given.pop("w")
+    found = engine.prepare(net(operator, x, w, weights, constants), cache_dir=False).run(given)[0].reshape(4, 8)
+    if found.dtype == np.int32:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        limits = np.iinfo(found.dtype)
+        right = np.clip(np.round(expected / STEP), limits.min, limits.max)
+        assert np.abs(found - right).max() <= 1  # a tie may be rounded either way
