@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Int8 operands that only a run brings, as uint8, where sums of products of unsigned and signed bytes would saturate: see `byte_products`.
 
-128 is added to them, and to their zero points, in every run. Products of signed by signed bytes of a run are exact.
+128 is added to them, and to their zero points, in every run. ONNX Runtime's products of signed by signed bytes of a run are exact, and so are
+OpenVINO's where the other operand has a zero point.
 """
 
 from __future__ import annotations
@@ -52,17 +53,17 @@ def may_be_signed(contents: Contents) -> bool:
     )
 
 
-def shift_operands(model: ModelProto, operators: Collection[str], *, of_one_type: bool) -> list[str]:
-    """Write such operands of some operators unsigned, in a model; their names. `of_one_type`: but for those of signed by signed bytes."""
+def shift_operands(model: ModelProto, operators: Collection[str], *, on_openvino: bool) -> list[str]:
+    """Write such operands of some operators unsigned, in a model that OpenVINO computes or ONNX Runtime; their names."""
     opset = next((o.version for o in model.opset_import if not canonical(o.domain)), 1)
-    return _shift(model.graph, OPERATORS & set(operators), of_one_type) if opset >= _INTEGERS_SINCE else []
+    return _shift(model.graph, OPERATORS & set(operators), on_openvino) if opset >= _INTEGERS_SINCE else []
 
 
 def _multiplied(nodes: Iterable[NodeProto]) -> set[str]:
     return {name for node in nodes if node.op_type in _PRODUCTS for name in node.input[1:2]}
 
 
-def _shift(graph: GraphProto, operators: Collection[str], of_one_type: bool) -> list[str]:
+def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
     held = constants_of(graph)
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.output, *graph.input)}
     types |= {name: tensor.data_type for name, tensor in held.items()}
@@ -71,9 +72,12 @@ def _shift(graph: GraphProto, operators: Collection[str], of_one_type: bool) -> 
     nodes: list[NodeProto] = []
     for node in graph.node:
         for inner in subgraphs(node):
-            done += _shift(inner, operators, of_one_type)
-        mixed = not of_one_type or not _is_signed(node, types, other=True)
-        if node.op_type in operators and mixed and _may_be_raised(node, held, types, multiplied):
+            done += _shift(inner, operators, on_openvino)
+        if (
+            node.op_type in operators
+            and _may_be_raised(node, held, types, multiplied)
+            and (_is_symmetric(node, held) if on_openvino else not _is_signed(node, types, other=True))
+        ):
             done.append(node.input[_OPERANDS[node.op_type].place])
             nodes += _unsigned(graph, node, held)
         nodes.append(node)
@@ -94,10 +98,15 @@ def _may_be_raised(
     return _read(node, found.place) not in held and _is_signed(node, types)
 
 
+def _is_symmetric(node: NodeProto, held: Mapping[str, TensorProto]) -> bool:
+    """Whether the other operand of a node has no zero point, as far as that is known."""
+    zero = _OPERANDS[node.op_type].other_zero
+    name = _read(node, zero) if zero >= 0 else ""
+    return not name or (name in held and not numpy_helper.to_array(held[name]).any())
+
+
 def _is_signed(node: NodeProto, types: Mapping[str, int], *, other: bool = False) -> bool:
     """Whether such an operand of a node, or the other one, is of int8, as far as that is known."""
-    if node.op_type not in OPERATORS:
-        return False
     places = _OPERANDS[node.op_type][2:] if other else _OPERANDS[node.op_type][:2]
     return any(types.get(_read(node, place)) == TensorProto.INT8 for place in places if place >= 0)
 

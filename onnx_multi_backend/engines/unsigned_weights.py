@@ -61,7 +61,7 @@ _OF_ONE_TYPE = frozenset({"QLinearConv", "QLinearMatMul"})
 
 
 def with_unsigned_weights(
-    model: ModelProto, operators: Collection[str], *, of_one_type: bool
+    model: ModelProto, operators: Collection[str], *, on_openvino: bool
 ) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     """A copy of a model, which has all its weights, with such ones unsigned; the model itself where there are none.
 
@@ -69,18 +69,18 @@ def with_unsigned_weights(
     ----------
     operators : collection of str
         Those whose weights are changed.
-    of_one_type : bool
-        Whether nodes that multiply signed by signed bytes, which ONNX Runtime has no kernels of for others, stay as they are.
+    on_openvino : bool
+        Whether OpenVINO computes them. ONNX Runtime has no kernels of QLinearConv and QLinearMatMul for signed inputs and unsigned weights.
     """
     copy = ModelProto()
     copy.CopyFrom(model)
-    names = [*_shift(copy.graph, operators, of_one_type), *shift_operands(copy, operators, of_one_type=of_one_type)]
+    names = [*_shift(copy.graph, operators, on_openvino), *shift_operands(copy, operators, on_openvino=on_openvino)]
     if not names:
         return model, ()
     return copy, tuple(Adaptation("unsigned_weights", name, "int8 written as uint8", SATURATION) for name in names)
 
 
-def _shift(graph: GraphProto, operators: Collection[str], of_one_type: bool) -> list[str]:
+def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
     held = constants_of(graph)
     readers: defaultdict[str, list[tuple[NodeProto, int]]] = defaultdict(list)
     elsewhere = {value.name for value in graph.output}
@@ -91,7 +91,7 @@ def _shift(graph: GraphProto, operators: Collection[str], of_one_type: bool) -> 
             readers[name].append((node, place))
         for inner in subgraphs(node):
             elsewhere.update(names_read(inner))
-            done += _shift(inner, operators, of_one_type)
+            done += _shift(inner, operators, on_openvino)
         if node.op_type == "QuantizeLinear":
             quantized.append(node)
 
@@ -99,7 +99,7 @@ def _shift(graph: GraphProto, operators: Collection[str], of_one_type: bool) -> 
         """Where the readers of weights have their zero points, and these; None where one is not known, or the weights are read elsewhere."""
         if name in elsewhere or any(node.op_type not in operators for node, _ in readers[name]):
             return None
-        found = [(node, _zeros(node, place, held, of_one_type)) for node, place in readers[name]]
+        found = [(node, _zeros(node, place, held, on_openvino)) for node, place in readers[name]]
         return [(node, *zeros) for node, zeros in found if zeros is not None] if all(z for _, z in found) else None
 
     for name, tensor in held.items():
@@ -138,10 +138,10 @@ def _zeros_of_quantized(node: NodeProto, held: Mapping[str, TensorProto]) -> np.
 
 
 def _zeros(
-    node: NodeProto, place: int, held: Mapping[str, TensorProto], of_one_type: bool
+    node: NodeProto, place: int, held: Mapping[str, TensorProto], on_openvino: bool
 ) -> tuple[int, np.ndarray] | None:
     """The place and values of the zero points of weights that a node reads; None where they are not known, or it reads something else."""
-    if of_one_type and node.op_type in _OF_ONE_TYPE:
+    if not on_openvino and node.op_type in _OF_ONE_TYPE:
         zero = held.get(node.input[2])
         if zero is not None and zero.data_type == TensorProto.INT8:
             return None

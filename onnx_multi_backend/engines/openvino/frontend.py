@@ -79,7 +79,7 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
     if may_saturate(contents):
         whole = payload.loaded.whole(contents.model)
         model, more = unsigned_weights.with_unsigned_weights(
-            whole, unsigned_weights.SATURATING_ON_OPENVINO, of_one_type=False
+            whole, unsigned_weights.SATURATING_ON_OPENVINO, on_openvino=True
         )
         contents, changes = Contents(model), (*changes, *more)
     model, more = written_out(contents)

@@ -89,7 +89,7 @@ class OrtTarget(OrtEngine):
             inside = any(known.mixes_nodes for known in self.records)
             operators = SATURATING_ON_OPENVINO if inside else SATURATING
             whole = payload.loaded.whole(payload.adapted.proto)
-            model, changes = with_unsigned_weights(whole, operators, of_one_type=not inside)
+            model, changes = with_unsigned_weights(whole, operators, on_openvino=inside)
             payload = payload.changed(model, *changes) if changes else payload
         if any(known.mends_models for known in self.records):
             from onnx_multi_backend.engines.ort.around_openvino import mended
