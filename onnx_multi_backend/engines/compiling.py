@@ -175,6 +175,8 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
         taken = isinstance(error, MisplacedError)
         if lowering:
             rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words, elsewhere=elsewhere)
+            if rewritten is None and isinstance(error, RefusedError):
+                rewritten = _with_named_left(target, payload)
             if rewritten is not None:
                 return rewritten
         if isinstance(error, RefusedError):
@@ -186,6 +188,22 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
     if wrong := wrong_in(built.session, found_defects):
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
+
+
+def _with_named_left(target: Target, payload: Payload) -> Built | None:
+    """The session in which another provider computes the nodes that refusals name; None where that cannot be had.
+
+    Raises
+    ------
+    MisplacedError
+        No other node of the model is left.
+    """
+    if (leaving := target.leaving_named()) is None:
+        return None
+    try:
+        return leaving.build(payload)
+    except RefusedError:
+        return None
 
 
 def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> UnsupportedModelError:

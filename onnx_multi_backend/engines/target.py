@@ -105,6 +105,10 @@ class Target(Engine):
         """The same target, which counts nodes as wrong that read constants beyond int32; None: no rule helps those."""
         return None
 
+    def leaving_named(self) -> Target | None:
+        """The same target, which leaves nodes to another provider where a refusal names them; None: there is no other."""
+        return None
+
     def check_options(self) -> None:
         """See that the engine compiles anything at all with its options.
 

@@ -62,6 +62,8 @@ class OrtEngine(Target):
         The plugin's library that the first provider comes from, where the user named it.
     leaves_constants : bool
         Whether nodes that read constants beyond int32 count as wrong.
+    leaves_named : bool
+        Whether nodes that a refusal names are left to the CPU provider.
     precision_policy : {"warn", "strict"}
         What happens to float64 that a provider computes in float32.
     """
@@ -75,6 +77,7 @@ class OrtEngine(Target):
     library: str = ""
     precision_policy: str = "warn"
     leaves_constants: bool = False
+    leaves_named: bool = False
 
     @property
     def limits(self) -> OrtLimits:
@@ -170,6 +173,10 @@ class OrtEngine(Target):
     def wary(self) -> OrtEngine | None:
         """The same, with nodes left to the CPU provider that read constants beyond int32."""
         return replace(self, leaves_constants=True) if self._leaves else None
+
+    def leaving_named(self) -> OrtEngine | None:
+        """The same, with nodes left to the CPU provider that a refusal names."""
+        return replace(self, leaves_named=True) if self._leaves else None
 
     def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload with loops that the CPU provider computes, where they would end another one's process."""

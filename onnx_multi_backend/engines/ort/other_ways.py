@@ -38,7 +38,7 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
         output = named_output(payload.adapted.proto, error.words)
         # Where there is another such output, it is named then.
         built = _changed(target, *passed_on(payload, output), build=target.build) if output is not None else None
-    if built is None and payload.lowering and target.rules:
+    if built is None and payload.lowering and target.leaves_named:
         from onnx_multi_backend.engines.ort.named_nodes import left_as_named
 
         built = _changed(target, *left_as_named(payload, error.words), build=target.build)
