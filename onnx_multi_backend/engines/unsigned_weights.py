@@ -22,7 +22,7 @@ from onnx_multi_backend.engines.unsigned_operands import shift_operands
 from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
 from onnx_multi_backend.models.tensors import is_whole
 
-SATURATION = "sums of two products of bytes saturate on this processor, which has no VNNI"
+_REASON = "sums of two products of bytes saturate on this processor, which has no VNNI"
 
 _SHIFT = 128
 _SUFFIX = "/omb_unsigned"
@@ -56,8 +56,15 @@ _PLACES: Mapping[str, tuple[_Places, ...]] = {
 SATURATING = _PLACES.keys()
 
 
-#: ONNX Runtime has no kernels of them for signed inputs and unsigned weights.
-_OF_ONE_TYPE = frozenset({"QLinearConv", "QLinearMatMul"})
+#: What ONNX Runtime has no kernels of for signed inputs and unsigned weights, and the place of the input's zero point. Those of signed by signed
+#: bytes are exact.
+_OF_ONE_TYPE: Mapping[str, int] = {
+    "MatMulIntegerToFloat": 4,
+    "QAttention": 6,
+    "QGemm": 2,
+    "QLinearConv": 2,
+    "QLinearMatMul": 2,
+}
 
 
 def with_unsigned_weights(
@@ -70,18 +77,20 @@ def with_unsigned_weights(
     operators : collection of str
         Those whose weights are changed.
     on_openvino : bool
-        Whether OpenVINO computes them. ONNX Runtime has no kernels of QLinearConv and QLinearMatMul for signed inputs and unsigned weights.
+        Whether OpenVINO computes them, rather than ONNX Runtime.
     """
     copy = ModelProto()
     copy.CopyFrom(model)
     names = [*_shift(copy.graph, operators, on_openvino), *shift_operands(copy, operators, on_openvino=on_openvino)]
     if not names:
         return model, ()
-    return copy, tuple(Adaptation("unsigned_weights", name, "int8 written as uint8", SATURATION) for name in names)
+    return copy, tuple(Adaptation("unsigned_weights", name, "int8 written as uint8", _REASON) for name in names)
 
 
 def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
     held = constants_of(graph)
+    signed = {v.name for v in (*graph.input, *graph.value_info) if v.type.tensor_type.elem_type == TensorProto.INT8}
+    signed |= {name for name, tensor in held.items() if tensor.data_type == TensorProto.INT8}
     readers: defaultdict[str, list[tuple[NodeProto, int]]] = defaultdict(list)
     elsewhere = {value.name for value in graph.output}
     done: list[str] = []
@@ -99,7 +108,10 @@ def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> 
         """Where the readers of weights have their zero points, and these; None where one is not known, or the weights are read elsewhere."""
         if name in elsewhere or any(node.op_type not in operators for node, _ in readers[name]):
             return None
-        found = [(node, _zeros(node, place, held, on_openvino)) for node, place in readers[name]]
+        found = [
+            (node, None if not on_openvino and _multiplies_signed(node, signed) else _zeros(node, place, held))
+            for node, place in readers[name]
+        ]
         return [(node, *zeros) for node, zeros in found if zeros is not None] if all(z for _, z in found) else None
 
     for name, tensor in held.items():
@@ -137,14 +149,14 @@ def _zeros_of_quantized(node: NodeProto, held: Mapping[str, TensorProto]) -> np.
     return np.zeros(tuple(scales.dims), np.int8) if is_int8 and scales is not None else None
 
 
-def _zeros(
-    node: NodeProto, place: int, held: Mapping[str, TensorProto], on_openvino: bool
-) -> tuple[int, np.ndarray] | None:
+def _multiplies_signed(node: NodeProto, signed: Collection[str]) -> bool:
+    """Whether a node multiplies weights by int8, which ONNX Runtime then computes exactly, as far as its type is known."""
+    place = _OF_ONE_TYPE.get(node.op_type)
+    return place is not None and any(name in signed for name in (*node.input[:1], *node.input[place : place + 1]))
+
+
+def _zeros(node: NodeProto, place: int, held: Mapping[str, TensorProto]) -> tuple[int, np.ndarray] | None:
     """The place and values of the zero points of weights that a node reads; None where they are not known, or it reads something else."""
-    if not on_openvino and node.op_type in _OF_ONE_TYPE:
-        zero = held.get(node.input[2])
-        if zero is not None and zero.data_type == TensorProto.INT8:
-            return None
     for weights, scale, zeros in _PLACES.get(node.op_type, ()):
         if weights != place:
             continue

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import onnx.parser
 import pytest
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto, TensorProto, numpy_helper
 
 import onnx_multi_backend as omb
+from backend_test.unit import models
 from onnx_multi_backend.engines import byte_products
 
 N = 64
 STEP = np.float32(8192)
 QUANTIZED = ("Conv", "Gemm", "MatMul")
+KINDS = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}
 #: Bytes near the end of their range.
 HIGH = {"uint8": (200, 256), "int8": (100, 128)}
 
@@ -88,3 +90,41 @@ def test_sums_of_products_are_exact(
         limits = np.iinfo(found.dtype)
         right = np.clip(np.round(expected / STEP), limits.min, limits.max)
         assert np.abs(found - right).max() <= 1  # a tie may be rounded either way
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+@pytest.mark.parametrize("x", HIGH)
+@pytest.mark.parametrize("operator", ["QGemm", "MatMulIntegerToFloat"])
+def test_onnx_runtimes_own_operators(
+    operator: str, x: str, zero: int, ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of signed inputs and weights it is exact, and has no kernels for others."""
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    rng = np.random.default_rng(0)
+    image, filters = rng.integers(*HIGH[x], (4, N)), rng.integers(*HIGH["int8"], (N, 8))
+    constants: dict[str, Any] = {
+        "one": np.float32(1),
+        "xz": np.array(zero, x),
+        "wz": np.int8(0),
+        "w": filters.astype(np.int8),
+    }
+    inputs, kind = ["x", "w", "one", "one", "xz", "wz"], TensorProto.FLOAT
+    if operator == "QGemm":
+        constants |= {"step": STEP, "yz": np.array(0, x)}
+        inputs, kind = ["x", "one", "xz", "w", "one", "wz", "", "step", "yz"], KINDS[x]
+    model = models.model(
+        [models.node(operator, inputs, ["y"], domain="com.microsoft")],
+        [models.tensor("x", [4, N], KINDS[x])],
+        [models.tensor("y", [4, 8], kind)],
+        initializers=constants,
+        opsets={"": 17, "com.microsoft": 1},
+    )
+    prepared = ort_cpu.prepare(model, cache_dir=False)
+    (found,) = prepared.run([image.astype(x)])
+    expected = (image - zero) @ filters
+    if operator == "QGemm":
+        limits = np.iinfo(found.dtype)
+        assert np.abs(found - np.clip(np.round(expected / STEP), limits.min, limits.max)).max() <= 1
+    else:
+        np.testing.assert_array_equal(found, expected)
+    assert bool(prepared.adaptations) == (x == "uint8")

@@ -20,7 +20,7 @@ from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_st
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse
-from onnx_multi_backend.engines.ort import integers, signed_products
+from onnx_multi_backend.engines.ort import integers
 from onnx_multi_backend.engines.ort.normalizations import NORMALIZATIONS
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
@@ -194,8 +194,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "LSTM": _recurrent,
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
     "LpPool": _pool,
-    "MatMulInteger": _sums_nothing,
-    **dict.fromkeys(signed_products.OPERATORS, Several((_sums_nothing, signed_products.signed_products))),
+    **dict.fromkeys(("MatMulInteger", "QLinearConv", "QLinearMatMul"), _sums_nothing),
     "MaxPool": Several((_pool, Only(_AFTER_1_24, _pool_with_gaps))),
     "MaxUnpool": _max_unpool,
     "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
@@ -228,9 +227,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return node.input[1] not in facts.known
     if node.op_type in PRODUCTS and facts.may_be_empty:
         return True
-    if node.op_type in signed_products.OPERATORS:
-        return signed_products.may_saturate(node, facts)
-    if node.op_type in ("Einsum", "MatMulInteger"):
+    if node.op_type in ("Einsum", "MatMulInteger", "QLinearConv", "QLinearMatMul"):
         return False
     if node.op_type == "ConvInteger":
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
