@@ -328,3 +328,21 @@ def test_what_is_flattened_without_elements_has_none(
     flat = x.reshape(math.prod(sizes[:axis]), math.prod(sizes[axis:]))
     right = {"I": flat, "T": flat.T, "C": np.concatenate([flat, flat], 1)}[behind[0]]
     assert openvino.prepare(model).run([x])[0].shape == right.shape
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float"])
+def test_extremes_of_constants_that_branches_read(openvino: type[omb.Preset], kind: str, operator: str) -> None:
+    """OpenVINO refuses what is computed of constants of bfloat16, beside a guard against infinities."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 17]> g (bool c) => ({kind}[1, 1] y, {kind}[1, 1] z) {{
+        y = {operator} (k)
+        z = If (c) <then_branch = t () => ({kind}[1, 1] a) {{ a = Identity (y) }}, else_branch = e () => ({kind}[1, 1] b) {{ b = Identity (y) }}> }}"""
+    )
+    elem_type = model.graph.output[0].type.tensor_type.elem_type
+    model.graph.initializer.append(onnx.helper.make_tensor("k", elem_type, [2, 2], [0.5, -2, 3, 1]))
+    right = 3 if operator == "ReduceMax" else -2
+    prepared = openvino.prepare(model)
+    for choice in (True, False):
+        for found in prepared.run([np.array(choice)]):
+            assert found.astype(np.float32).tolist() == [[right]]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.extremes import guarded
@@ -62,14 +63,22 @@ def guard(op: Any) -> bool:
     """Put in a reduction's place what is right for NaN and infinities.
 
     What the frontend writes in place of another operator has no name of the model, and stays as it is: ReduceLogSumExp needs the finite
-    number.
+    number. Finite constants need no guard, beside which OpenVINO (2026.4) refuses them in bfloat16 where an If reads the result.
     """
     x = op.input_value(0)
     kind = x.get_element_type()
-    if not kind.is_real() or not op.output(0).get_names():
+    if not kind.is_real() or not op.output(0).get_names() or _are_finite(x.get_node()):
         return False
     largest = op.get_type_name() == "ReduceMax"
     result = guarded(_OpenvinoNodes(op), x, _KINDS[kind.get_type_name()], largest=largest)
     result.set_friendly_name(op.get_friendly_name())
     runtime.load().utils.replace_node(op, result)
     return True
+
+
+def _are_finite(op: Any) -> bool:
+    """Whether a layer is a constant of finite numbers, and of one at least."""
+    if op.get_type_name() != "Constant":
+        return False
+    numbers = op.get_data(dtype=np.float32)
+    return bool(numbers.size) and bool(np.isfinite(numbers).all())
