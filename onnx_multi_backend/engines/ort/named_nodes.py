@@ -15,6 +15,8 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort.left_nodes import with_nodes_left
 from onnx_multi_backend.engines.session import Payload
 
+#: How many forms are left, one after the other: the model is compiled again for each.
+_MOST = 8
 _REASON = "the OpenVINO execution provider takes these nodes, and fails to compile them"
 
 
@@ -25,9 +27,10 @@ def left_as_named(payload: Payload, words: str) -> tuple[Payload, tuple[Adaptati
         forms = [_form(node) for node in model.graph.node if _is_named(node, words)]
         return [i for i, node in enumerate(model.graph.node) if _form(node) in forms]
 
-    return (
-        with_nodes_left(payload, of_that_form, "nodes that it names", _REASON) if "<Node(" in words else (payload, ())
-    )
+    before = sum(change.reason == _REASON for change in payload.adapted.changes)
+    if "<Node(" not in words or before >= _MOST:
+        return payload, ()
+    return with_nodes_left(payload, of_that_form, "nodes that it names", _REASON)
 
 
 def _is_named(node: NodeProto, words: str) -> bool:
