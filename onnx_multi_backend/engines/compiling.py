@@ -202,7 +202,9 @@ def _with_named_left(target: Target, payload: Payload) -> Built | None:
         return None
     try:
         return leaving.build(payload)
-    except RefusedError:
+    except MisplacedError:
+        raise
+    except (RefusedError, OnnxMultiBackendError):
         return None
 
 
