@@ -56,7 +56,7 @@ def _quantizes_to_int8(contents: Contents) -> bool:
 
 
 def _is_weight(tensor: TensorProto) -> bool:
-    return tensor.data_type == TensorProto.INT8 and len(tensor.dims) > 1
+    return tensor.data_type == TensorProto.INT8 and len(tensor.dims) > 0
 
 
 def _is_wide(tensor: TensorProto) -> bool:

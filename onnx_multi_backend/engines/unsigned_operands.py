@@ -65,6 +65,9 @@ def _multiplied(nodes: Iterable[NodeProto]) -> set[str]:
 
 def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
     held = constants_of(graph)
+    fixed = {
+        tensor.name: tensor for tensor in graph.initializer
+    } | held  # by OpenVINO, which keeps the defaults of inputs
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.output, *graph.input)}
     types |= {name: tensor.data_type for name, tensor in held.items()}
     multiplied = _multiplied(graph.node)
@@ -76,7 +79,7 @@ def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> 
         if (
             node.op_type in operators
             and _may_be_raised(node, held, types, multiplied)
-            and (_is_symmetric(node, held) if on_openvino else not _is_signed(node, types, other=True))
+            and (_is_symmetric(node, fixed) if on_openvino else not _is_signed(node, types, other=True))
         ):
             done.append(node.input[_OPERANDS[node.op_type].place])
             nodes += _unsigned(graph, node, held)
@@ -98,11 +101,11 @@ def _may_be_raised(
     return _read(node, found.place) not in held and _is_signed(node, types)
 
 
-def _is_symmetric(node: NodeProto, held: Mapping[str, TensorProto]) -> bool:
+def _is_symmetric(node: NodeProto, fixed: Mapping[str, TensorProto]) -> bool:
     """Whether the other operand of a node has no zero point, as far as that is known."""
     zero = _OPERANDS[node.op_type].other_zero
     name = _read(node, zero) if zero >= 0 else ""
-    return not name or (name in held and not numpy_helper.to_array(held[name]).any())
+    return not name or (name in fixed and not numpy_helper.to_array(fixed[name]).any())
 
 
 def _is_signed(node: NodeProto, types: Mapping[str, int], *, other: bool = False) -> bool:

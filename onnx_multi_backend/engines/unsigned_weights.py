@@ -9,8 +9,9 @@ DequantizeLinear has a scale for each channel and no zero points.)
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines import byte_products
 from onnx_multi_backend.engines.unsigned_operands import shift_operands
 from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
 _REASON = "sums of two products of bytes saturate on this processor, which has no VNNI"
@@ -36,8 +39,8 @@ class _Places(NamedTuple):
     zeros: int
 
 
-#: OpenVINO adds products of the others exactly.
-SATURATING_ON_OPENVINO = frozenset({"DequantizeLinear", "QLinearConv", "QLinearMatMul"})
+#: OpenVINO adds products of the others exactly, but for a MatMulIntegerToFloat of what the model itself quantizes.
+SATURATING_ON_OPENVINO = frozenset({"DequantizeLinear", "MatMulIntegerToFloat", "QLinearConv", "QLinearMatMul"})
 
 _PLACES: Mapping[str, tuple[_Places, ...]] = {
     "ConvInteger": (),  # right, but for an image that a run brings
@@ -80,62 +83,142 @@ def with_unsigned_weights(
         Whether OpenVINO computes them, rather than ONNX Runtime.
     """
     copy = ModelProto()
-    copy.CopyFrom(model)
-    names = [*_shift(copy.graph, operators, on_openvino), *shift_operands(copy, operators, on_openvino=on_openvino)]
+    copy.CopyFrom(model if expands_too_far(model) else inlined(model))
+    names = [
+        *_Graph(copy.graph, operators, on_openvino).shifted(),
+        *shift_operands(copy, operators, on_openvino=on_openvino),
+    ]
     if not names:
         return model, ()
     return copy, tuple(Adaptation("unsigned_weights", name, "int8 written as uint8", _REASON) for name in names)
 
 
-def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
-    held = constants_of(graph)
-    signed = {v.name for v in (*graph.input, *graph.value_info) if v.type.tensor_type.elem_type == TensorProto.INT8}
-    signed |= {name for name, tensor in held.items() if tensor.data_type == TensorProto.INT8}
-    readers: defaultdict[str, list[tuple[NodeProto, int]]] = defaultdict(list)
-    elsewhere = {value.name for value in graph.output}
-    done: list[str] = []
-    quantized: list[NodeProto] = []
-    for node in graph.node:
-        for place, name in enumerate(node.input):
-            readers[name].append((node, place))
-        for inner in subgraphs(node):
-            elsewhere.update(names_read(inner))
-            done += _shift(inner, operators, on_openvino)
-        if node.op_type == "QuantizeLinear":
-            quantized.append(node)
+class _Weights(NamedTuple):
+    """Weights that a node reads: their place, and the place and values of their zero points."""
 
-    def zeros_of_readers(name: str) -> list[tuple[NodeProto, int, np.ndarray]] | None:
-        """Where the readers of weights have their zero points, and these; None where one is not known, or the weights are read elsewhere."""
-        if name in elsewhere or any(node.op_type not in operators for node, _ in readers[name]):
-            return None
-        found = [
-            (node, None if not on_openvino and _multiplies_signed(node, signed) else _zeros(node, place, held))
-            for node, place in readers[name]
-        ]
-        return [(node, *zeros) for node, zeros in found if zeros is not None] if all(z for _, z in found) else None
+    node: NodeProto
+    place: int
+    zero: int
+    zeros: np.ndarray
 
-    for name, tensor in held.items():
-        if not byte_products.saturating([tensor]) or (known := zeros_of_readers(name)) is None:
-            continue
-        for node, place, zeros in known:
-            _set_zeros(graph, node, place, zeros, f"{name}{_SUFFIX}{len(graph.initializer)}")
+
+class _Graph:
+    """A graph whose weights are written unsigned, and what it can read of the graphs around it."""
+
+    def __init__(
+        self, graph: GraphProto, operators: Collection[str], on_openvino: bool, around: _Graph | None = None
+    ) -> None:
+        self._graph, self._operators, self._on_openvino = graph, operators, on_openvino
+        self._own = constants_of(graph)
+        self._count: Iterator[int] = around._count if around else itertools.count()
+        hidden = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
+        outer: Mapping[str, TensorProto] = around._held if around else {}
+        self._held: dict[str, TensorProto] = {
+            name: tensor for name, tensor in outer.items() if name not in hidden
+        } | self._own
+        declared = (*graph.input, *graph.value_info)
+        self._signed: set[str] = set(around._signed) if around else set()
+        self._signed |= {v.name for v in declared if v.type.tensor_type.elem_type == TensorProto.INT8}
+        self._signed |= {name for name, tensor in self._own.items() if tensor.data_type == TensorProto.INT8}
+        self._dims: dict[str, tuple[int, ...]] = dict(around._dims) if around else {}
+        self._dims |= {name: tuple(tensor.dims) for name, tensor in self._own.items()}
+        for node in graph.node:
+            for attribute in node.attribute if node.op_type == "Constant" else ():
+                if attribute.name in ("value_float", "value_floats"):
+                    self._dims[node.output[0]] = (len(attribute.floats),) if attribute.name[-1] == "s" else ()
+        self._readers: Counter[str] = Counter(name for node in graph.node for name in node.input)
+        self._readers.update(value.name for value in graph.output)
+
+    def shifted(self) -> list[str]:
+        """Write its weights and those of its subgraphs unsigned; their names."""
+        done: list[str] = []
+        for node in self._graph.node:
+            for inner in subgraphs(node):
+                done += _Graph(inner, self._operators, self._on_openvino, self).shifted()
+                self._readers.update(names_read(inner))
+        wanted: defaultdict[str, list[_Weights]] = defaultdict(list)
+        for node in self._graph.node:
+            for weights in self._of(node):
+                wanted[node.input[weights.place]].append(weights)
+        for name, found in wanted.items():
+            self._shift(name, found)
+        quantized = [node.output[0] for node in self._graph.node if self._is_shifted_writer(node)]
+        return [*done, *wanted, *quantized]
+
+    def _of(self, node: NodeProto) -> list[_Weights]:
+        """The weights of a node, where sums of their products may saturate; they are of one type, all or none of them are shifted."""
+        places = _PLACES.get(node.op_type, ()) if node.op_type in self._operators else ()
+        read = [place for place in places if len(node.input) > place.weights and node.input[place.weights]]
+        tensors = [self._held.get(node.input[place.weights]) for place in read]
+        known = [tensor for tensor in tensors if tensor is not None and tensor.data_type == TensorProto.INT8]
+        if len(known) < len(tensors) or not byte_products.saturating(known) or self._multiplies_signed(node):
+            return []
+        found = [self._zeros(node, place) for place in read]
+        return [weights for weights in found if weights is not None] if all(w is not None for w in found) else []
+
+    def _shift(self, name: str, found: list[_Weights]) -> None:
+        """Write weights unsigned for those that read them so; others keep them as they are."""
+        tensor = self._held[name]
         shifted = numpy_helper.to_array(tensor).astype(np.int16) + _SHIFT
-        tensor.CopyFrom(numpy_helper.from_array(shifted.astype(np.uint8), tensor.name))
-        done.append(name)
-    for writer in quantized:
-        name, own = writer.output[0], _zeros_of_quantized(writer, held)
-        if own is None or (known := zeros_of_readers(name)) is None:
-            continue
-        for node, place, zeros in [*known, (writer, 2, own)]:
-            _set_zeros(graph, node, place, zeros, f"{name}{_SUFFIX}{len(graph.initializer)}")
-        for attribute in writer.attribute:
+        if name in self._own and self._readers[name] == len(found):
+            tensor.CopyFrom(numpy_helper.from_array(shifted.astype(np.uint8), tensor.name))
+        else:
+            made = self._add(name, shifted)
+            for weights in found:
+                weights.node.input[weights.place] = made
+        for weights in found:
+            self._raise(weights)
+
+    def _is_shifted_writer(self, node: NodeProto) -> bool:
+        """Whether a node quantizes to int8 what is only dequantized, or multiplied as weights: then it quantizes to uint8 from now on."""
+        own = _zeros_of_quantized(node, self._held) if node.op_type == "QuantizeLinear" else None
+        if own is None:
+            return False
+        made = node.output[0]
+        read = [(n, i) for n in self._graph.node for i, name in enumerate(n.input) if name == made]
+        found = [self._zeros(n, p) for n, i in read for p in self._places(n) if p.weights == i]
+        known = [weights for weights in found if weights is not None]
+        if len(known) < self._readers[made]:
+            return False
+        for weights in (*known, _Weights(node, 0, 2, own)):
+            self._raise(weights)
+        for attribute in node.attribute:
             if attribute.name == "output_dtype":
                 attribute.i = TensorProto.UINT8
-        declared = [value for value in graph.value_info if value.name != name]
-        del graph.value_info[:]
-        graph.value_info.extend(declared)
-        done.append(name)
-    return done
+        declared = [value for value in self._graph.value_info if value.name != made]
+        del self._graph.value_info[:]
+        self._graph.value_info.extend(declared)
+        return True
+
+    def _places(self, node: NodeProto) -> tuple[_Places, ...]:
+        """Where a node reads weights that may be shifted one by one."""
+        places = _PLACES.get(node.op_type, ()) if node.op_type in self._operators else ()
+        return places if len(places) == 1 and not self._multiplies_signed(node) else ()
+
+    def _multiplies_signed(self, node: NodeProto) -> bool:
+        """Whether ONNX Runtime multiplies weights by int8, which is exact then, as far as its type is known."""
+        place = None if self._on_openvino else _OF_ONE_TYPE.get(node.op_type)
+        read = (*node.input[:1], *node.input[place : place + 1]) if place is not None else ()
+        return any(name in self._signed for name in read)
+
+    def _zeros(self, node: NodeProto, place: _Places) -> _Weights | None:
+        """The zero points of weights that a node reads; None where they are not known."""
+        if len(node.input) > place.zeros and node.input[place.zeros]:
+            given = self._held.get(node.input[place.zeros])
+            known = given is not None and is_whole(given)
+            return _Weights(node, place.weights, place.zeros, numpy_helper.to_array(given)) if known else None  # type: ignore[arg-type]
+        dims = self._dims.get(node.input[place.scales]) if place.scales >= 0 else ()
+        return None if dims is None else _Weights(node, place.weights, place.zeros, np.zeros(dims, np.int8))
+
+    def _raise(self, weights: _Weights) -> None:
+        read = weights.node.input
+        read.extend([""] * (weights.zero + 1 - len(read)))
+        read[weights.zero] = self._add(read[weights.place], weights.zeros.astype(np.int16) + _SHIFT)
+
+    def _add(self, of: str, values: np.ndarray) -> str:
+        name = f"{of}{_SUFFIX}{next(self._count)}"
+        self._graph.initializer.append(numpy_helper.from_array(np.asarray(values, np.uint8), name))
+        return name
 
 
 def _zeros_of_quantized(node: NodeProto, held: Mapping[str, TensorProto]) -> np.ndarray | None:
@@ -147,31 +230,3 @@ def _zeros_of_quantized(node: NodeProto, held: Mapping[str, TensorProto]) -> np.
     scales = held.get(node.input[1])
     is_int8 = any(a.name == "output_dtype" and a.i == TensorProto.INT8 for a in node.attribute)
     return np.zeros(tuple(scales.dims), np.int8) if is_int8 and scales is not None else None
-
-
-def _multiplies_signed(node: NodeProto, signed: Collection[str]) -> bool:
-    """Whether a node multiplies weights by int8, which ONNX Runtime then computes exactly, as far as its type is known."""
-    place = _OF_ONE_TYPE.get(node.op_type)
-    return place is not None and any(name in signed for name in (*node.input[:1], *node.input[place : place + 1]))
-
-
-def _zeros(node: NodeProto, place: int, held: Mapping[str, TensorProto]) -> tuple[int, np.ndarray] | None:
-    """The place and values of the zero points of weights that a node reads; None where they are not known, or it reads something else."""
-    for weights, scale, zeros in _PLACES.get(node.op_type, ()):
-        if weights != place:
-            continue
-        if len(node.input) > zeros and node.input[zeros]:
-            given = held.get(node.input[zeros])
-            return None if given is None or not is_whole(given) else (zeros, numpy_helper.to_array(given))
-        scales = held.get(node.input[scale]) if scale >= 0 else None
-        if scale >= 0 and scales is None:
-            return None
-        return zeros, np.zeros(tuple(scales.dims) if scales is not None else (), np.int8)
-    return None
-
-
-def _set_zeros(graph: GraphProto, node: NodeProto, place: int, zeros: np.ndarray, name: str) -> None:
-    shifted = (zeros.astype(np.int16) + _SHIFT).astype(np.uint8)
-    graph.initializer.append(numpy_helper.from_array(shifted, name))
-    node.input.extend([""] * (place + 1 - len(node.input)))
-    node.input[place] = name

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -128,3 +129,108 @@ def test_onnx_runtimes_own_operators(
     else:
         np.testing.assert_array_equal(found, expected)
     assert bool(prepared.adaptations) == (x == "uint8")
+
+
+QDQ = "a = DequantizeLinear (x, one, xz) b = DequantizeLinear (w, one, wz) f = MatMul (a, b) y = QuantizeLinear (f, step, xz)"
+QLINEAR = "y = QLinearMatMul (x, one, xz, w, one, wz, step, xz)"
+MATMULS = {"QDQ": QDQ, "QLinearMatMul": QLINEAR}
+
+
+def _branched(nodes: str) -> str:
+    branches = [
+        " ".join(f"{letter}{word}" if word in ("a", "b", "f", "y") else word for word in re.split(r"\b", nodes))
+        for letter in "te"
+    ]
+    return (
+        f"y = If (go) <then_branch = t () => (uint8[4, 8] ty) {{ {branches[0]} }}, "
+        f"else_branch = e () => (uint8[4, 8] ey) {{ {branches[1]} }}>"
+    )
+
+
+PLACES: dict[str, tuple[str, str, str]] = {}
+for name, nodes in MATMULS.items():
+    PLACES[f"{name} in a branch"] = (_branched(nodes), "", "")
+    PLACES[f"{name} of weights that are an output"] = (f"{nodes} v = Identity (w)", "", ", int8[64, 8] v")
+    PLACES[f"{name} of weights that are looked up too"] = (f"{nodes} v = Gather (w, rows)", "", ", int8[1, 8] v")
+PLACES["QDQ, a scale of value_float"] = (
+    f"unit = Constant <value_float = 1.0> () {QDQ.replace('(w, one, wz)', '(w, unit)')}",
+    "",
+    "",
+)
+PLACES["QDQ in a function"] = (
+    "y = local.f (x, one, xz, w, wz, step)",
+    f'<domain: "local", opset_import: ["": 13]> f (x, one, xz, w, wz, step) => (y) {{ {QDQ} }}',
+    "",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_wherever_the_weights_are(place: str, engine: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    nodes, function, outputs = PLACES[place]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13, "local": 1]> g (uint8[4, {N}] x, bool go) => (uint8[4, 8] y{outputs})
+        <float one = {{1}}, float step = {{{STEP}}}, uint8 xz = {{0}}, int8 wz = {{0}}, int64[1] rows = {{3}}> {{ {nodes} }} {function}"""
+    )
+    rng = np.random.default_rng(0)
+    image, filters = rng.integers(*HIGH["uint8"], (4, N)), rng.integers(*HIGH["int8"], (N, 8))
+    model.graph.initializer.append(numpy_helper.from_array(filters.astype(np.int8), "w"))
+    prepared = engine.prepare(model, cache_dir=False)
+    for go in (True, False):
+        found, *weights = prepared.run([image.astype(np.uint8), np.array(go)])
+        assert np.abs(found - np.clip(np.round(image @ filters / STEP), 0, 255)).max() <= 1
+        for kept in weights:
+            np.testing.assert_array_equal(kept, filters if len(kept) == N else filters[[3]])
+
+
+@pytest.mark.parametrize("operator", ["QLinearMatMul", "MatMulIntegerToFloat"])
+def test_signed_inputs_of_no_declared_type(
+    operator: str, ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ONNX Runtime has no kernel for unsigned weights then, and is exact with signed ones."""
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    call = "com.microsoft.MatMulIntegerToFloat (h, w, one, one)"
+    kind, zeros = "float", ""
+    if operator == "QLinearMatMul":
+        call, kind, zeros = "QLinearMatMul (h, one, z, w, one, z, step, z)", "int8", "z = Cast <to = 3> (zf)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1]> g (int8[4, {N}] x, float zf) => ({kind}[4, 8] y)
+        <float one = {{1}}, float step = {{{STEP}}}> {{ h = Identity (x) {zeros} y = {call} }}"""
+    )
+    rng = np.random.default_rng(0)
+    image, filters = rng.integers(*HIGH["int8"], (4, N)), rng.integers(*HIGH["int8"], (N, 8))
+    model.graph.initializer.append(numpy_helper.from_array(filters.astype(np.int8), "w"))
+    (found,) = ort_cpu.prepare(model, cache_dir=False).run([image.astype(np.int8), np.float32(0)])
+    right = image @ filters if kind == "float" else np.clip(np.round(image @ filters / STEP), -128, 127)
+    assert np.abs(found - right).max() <= (0 if kind == "float" else 1)
+
+
+@pytest.mark.parametrize("wide", ["W", "R"])
+def test_weights_of_one_type_are_written_unsigned_together(
+    wide: str, ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    rng = np.random.default_rng(0)
+    constants = {
+        name: rng.integers(-limit, limit, (1, size, 32)).astype(np.int8)
+        for name, size, limit in (("W", 4, 127 if wide == "W" else 60), ("R", 8, 127 if wide == "R" else 60))
+    }
+    constants |= {"s": np.full((1,), 0.01, np.float32), "z": np.zeros((1,), np.int8)}
+    model = models.model(
+        [
+            models.node(
+                "DynamicQuantizeLSTM",
+                ["x", "W", "R", "", "", "", "", "", "s", "z", "s", "z"],
+                ["y"],
+                domain="com.microsoft",
+                hidden_size=8,
+            )
+        ],
+        [models.tensor("x", [3, 2, 4])],
+        [models.tensor("y", None)],
+        initializers=constants,
+        opsets={"": 17, "com.microsoft": 1},
+    )
+    prepared = ort_cpu.prepare(model, cache_dir=False)
+    assert len(prepared.adaptations) == 2
+    assert np.isfinite(prepared.run([rng.normal(size=(3, 2, 4)).astype(np.float32)])[0]).all()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,11 @@ class OrtTarget(OrtEngine):
         try:
             return self.build_once(payload)
         except (RefusedError, MisplacedError) as error:
+            lacks_kernel = isinstance(error, RefusedError) and error.lacks_kernel
+            if lacks_kernel and payload.lowering and may_saturate(payload.adapted.facts.contents):
+                # It may multiply by int8 whose type is not known here: exact as it is, and no kernel takes unsigned weights.
+                with contextlib.suppress(RefusedError):
+                    return self.build_once(payload, unsigned=False)
             from onnx_multi_backend.engines.ort.other_ways import build_otherwise
 
             built = build_otherwise(self, payload, error)
@@ -78,14 +84,17 @@ class OrtTarget(OrtEngine):
         )
         return payload.changed(model, change, inserted=added), (change,)
 
-    def build_once(self, payload: Payload, *, apart: bool = True, grouped: bool = True, ahead: bool = True) -> Built:
+    def build_once(
+        self, payload: Payload, *, apart: bool = True, grouped: bool = True, ahead: bool = True, unsigned: bool = True
+    ) -> Built:
         """Build a session, without another try where that fails.
 
         `apart`: reductions of the OpenVINO provider are kept apart. `grouped`: so are groups of Casts that change nothing.
-        `ahead`: what it may compute wrongly of float16 constants is computed ahead.
+        `ahead`: what it may compute wrongly of float16 constants is computed ahead. `unsigned`: int8 weights are written as uint8 where
+        sums of their products may saturate.
         """
         changes: tuple[Adaptation, ...] = ()
-        if payload.lowering and may_saturate(payload.adapted.facts.contents):
+        if unsigned and payload.lowering and may_saturate(payload.adapted.facts.contents):
             inside = any(known.mixes_nodes for known in self.records)
             operators = SATURATING_ON_OPENVINO if inside else SATURATING
             whole = payload.loaded.whole(payload.adapted.proto)
@@ -125,9 +134,13 @@ class OrtTarget(OrtEngine):
         if self.rules and taken_anyway(session.placement()):
             raise RefusedError("the provider takes nodes that were to be left to the CPU provider", lacks_kernel=True)
         if again := self._casts_apart(payload, session) if grouped else None:
-            return self.build_once(again[0], apart=apart, grouped=False, ahead=ahead).after((*changes, *again[1]))
+            return self.build_once(again[0], apart=apart, grouped=False, ahead=ahead, unsigned=unsigned).after(
+                (*changes, *again[1])
+            )
         if again := self._bodies_apart(payload, session):
-            return self.build_once(again[0], apart=apart, grouped=grouped, ahead=ahead).after((*changes, *again[1]))
+            return self.build_once(again[0], apart=apart, grouped=grouped, ahead=ahead, unsigned=unsigned).after(
+                (*changes, *again[1])
+            )
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
             judge(
                 session.placement(),
