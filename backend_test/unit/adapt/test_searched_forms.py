@@ -350,3 +350,18 @@ def test_what_a_loop_computes_in_an_old_opset_keeps_its_nan(openvino: type[omb.P
     y, rows = openvino.prepare(model).run([np.array(1), np.float32([np.nan, 0.0])])
     np.testing.assert_array_equal(y, [np.nan, 1 if "Exp" in node else 0])
     np.testing.assert_array_equal(rows, [[np.nan, 0.0]])
+
+
+def test_slopes_of_a_vector_of_unknown_rank(preset: type[omb.Preset]) -> None:
+    """ONNX's inference tells no rank of what a window is."""
+    model = parsed(
+        """(int32 n, float[6] s) => (float[a] y) <float half = {0.5}> {
+        w = BlackmanWindow (n) h = Sub (w, half) y = PRelu (h, s) }"""
+    )
+    slopes = np.float32([-2, -1, 0, 1, 2, 3])
+    window = 0.42 - 0.5 * np.cos(np.arange(6) * np.pi / 3) + 0.08 * np.cos(np.arange(6) * 2 * np.pi / 3) - 0.5
+    prepared = preset.prepare(model)
+    for _ in range(2):
+        np.testing.assert_allclose(
+            prepared.run([np.int32(6), slopes])[0], np.where(window < 0, window * slopes, window), atol=1e-6
+        )

@@ -32,13 +32,14 @@ def prelu(site: Site) -> Iterator[ModelProto]:
     by_channel = site.opset < _BROADCASTS and shape is not None and len(shape) == 1 and shape != [1]
     if site.opset < _BROADCASTS and (rank is None or shape is None):
         return
+    may_be_vector = along_last_axis(site) and rank is None
     # A guarded one was given an axis by another rule, which would do so again.
-    for whole in (False,) if GUARDED in site.node.name else (True, False):
+    for whole in (False,) if GUARDED in site.node.name or may_be_vector else (True, False):
         body = Body(site)
         slopes = slope
         if by_channel and rank is not None and rank > 2:
             slopes = body("Reshape", slope, body.ints(-1, *[1] * (rank - 2)))
-        elif along_last_axis(site) and rank != 1:
+        elif along_last_axis(site) and rank not in (None, 1):
             slopes = body("Unsqueeze", slope, body.ints(0))
         if whole:
             yield body.finish(body("PRelu", x, slopes))
