@@ -16,6 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back, subgraphs
+from onnx_multi_backend.models.tensors import is_whole
 
 _SHIFT = 128
 _INTEGERS_SINCE = 7  # the opset since which Add takes them and broadcasts
@@ -64,10 +65,9 @@ def _multiplied(nodes: Iterable[NodeProto]) -> set[str]:
 
 
 def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
-    held = constants_of(graph)
-    fixed = {
-        tensor.name: tensor for tensor in graph.initializer
-    } | held  # by OpenVINO, which keeps the defaults of inputs
+    held = {name: tensor for name, tensor in constants_of(graph).items() if is_whole(tensor)}
+    # OpenVINO keeps the defaults of inputs.
+    fixed = {tensor.name: tensor for tensor in graph.initializer if is_whole(tensor)} | held
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.output, *graph.input)}
     types |= {name: tensor.data_type for name, tensor in held.items()}
     multiplied = _multiplied(graph.node)

@@ -150,7 +150,7 @@ class _Graph:
         places = _PLACES.get(node.op_type, ()) if node.op_type in self._operators else ()
         read = [place for place in places if len(node.input) > place.weights and node.input[place.weights]]
         tensors = [self._held.get(node.input[place.weights]) for place in read]
-        known = [tensor for tensor in tensors if tensor is not None and tensor.data_type == TensorProto.INT8]
+        known = [t for t in tensors if t is not None and t.data_type == TensorProto.INT8 and is_whole(t)]
         if len(known) < len(tensors) or not byte_products.saturating(known) or self._multiplies_signed(node):
             return []
         found = [self._zeros(node, place) for place in read]
