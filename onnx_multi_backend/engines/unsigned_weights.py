@@ -142,8 +142,7 @@ class _Graph:
                 wanted[node.input[weights.place]].append(weights)
         for name, found in wanted.items():
             self._shift(name, found)
-        quantized = [node.output[0] for node in self._graph.node if self._is_shifted_writer(node)]
-        return [*done, *wanted, *quantized]
+        return [*done, *wanted, *self._quantize_unsigned()]
 
     def _of(self, node: NodeProto) -> list[_Weights]:
         """The weights of a node, where sums of their products may saturate; they are of one type, all or none of them are shifted."""
@@ -169,26 +168,31 @@ class _Graph:
         for weights in found:
             self._raise(weights)
 
-    def _is_shifted_writer(self, node: NodeProto) -> bool:
-        """Whether a node quantizes to int8 what is only dequantized, or multiplied as weights: then it quantizes to uint8 from now on."""
-        own = _zeros_of_quantized(node, self._held) if node.op_type == "QuantizeLinear" else None
-        if own is None:
-            return False
-        made = node.output[0]
-        read = [(n, i) for n in self._graph.node for i, name in enumerate(n.input) if name == made]
-        found = [self._zeros(n, p) for n, i in read for p in self._places(n) if p.weights == i]
-        known = [weights for weights in found if weights is not None]
-        if len(known) < self._readers[made]:
-            return False
-        for weights in (*known, _Weights(node, 0, 2, own)):
-            self._raise(weights)
-        for attribute in node.attribute:
-            if attribute.name == "output_dtype":
-                attribute.i = TensorProto.UINT8
-        declared = [value for value in self._graph.value_info if value.name != made]
-        del self._graph.value_info[:]
-        self._graph.value_info.extend(declared)
-        return True
+    def _quantize_unsigned(self) -> list[str]:
+        """Quantize to uint8 what the graph quantizes to int8 and only dequantizes, or multiplies as weights; the names of what is made."""
+        writers = [node for node in self._graph.node if node.op_type == "QuantizeLinear"]
+        read = defaultdict[str, list[tuple[NodeProto, int]]](list)
+        for node in self._graph.node if writers else ():
+            for i, name in enumerate(node.input):
+                read[name].append((node, i))
+        done = []
+        for writer in writers:
+            made, own = writer.output[0], _zeros_of_quantized(writer, self._held)
+            found = [self._zeros(n, p) for n, i in read[made] for p in self._places(n) if p.weights == i]
+            known = [weights for weights in found if weights is not None]
+            if own is None or len(known) < self._readers[made]:
+                continue
+            for weights in (*known, _Weights(writer, 0, 2, own)):
+                self._raise(weights)
+            for attribute in writer.attribute:
+                if attribute.name == "output_dtype":
+                    attribute.i = TensorProto.UINT8
+            done.append(made)
+        if done:
+            declared = [value for value in self._graph.value_info if value.name not in done]
+            del self._graph.value_info[:]
+            self._graph.value_info.extend(declared)
+        return done
 
     def _places(self, node: NodeProto) -> tuple[_Places, ...]:
         """Where a node reads weights that may be shifted one by one."""
