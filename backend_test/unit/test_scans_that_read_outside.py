@@ -31,6 +31,19 @@ FORMS = {
         scan("s = CumSum (v, last) z = Identity (d)", "float z", "d = Det (k)"),
         [3, 3],
     ),
+    "what is scanned": (scan("m = ReduceMax <keepdims = 0> (x) z = Add (row, m)", "float z"), [3, 4]),
+    "what is scanned, for nothing": (scan("s = Neg (x) z = Det (k)", "float z"), [3, 3]),
+    "what is scanned, for nothing, in a computed one": (
+        onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["": 11]> g (float[2] x, float c, float[2] v) => (float[n] y, float[n] s)
+            <float[1, 1] k = {3}, string[1] words = {"a"}, bool yes = {1}> {
+            f = Floor (x)
+            y = Scan <num_scan_inputs = 1, body = b (float row) => (float z) { a = Add (x, f) z = Det (k) }> (f)
+            s = If (yes) <then_branch = t () => (float[n] o) { o = Identity (v) }, else_branch = e () => (float[n] p) {
+                w = StringNormalizer <case_change_action = "UPPER"> (words) p = Identity (y) }> }"""
+        ),
+        [3, 3],
+    ),
     "an input beside the row": (scan("z = Add (row, c)", "float z"), [6, 7]),
 }
 DEADLY = "what is not needed"

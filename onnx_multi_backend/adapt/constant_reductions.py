@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.facts import SMALL_BYTES
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.values import LIMITS, Value
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import constant_tensor
 
 _T = TensorProto
 _Array = np.ndarray[Any, Any]
@@ -38,14 +39,15 @@ _COMPUTED: Mapping[str, Callable[..., _Array]] = {
 }
 _WIDE = frozenset({_T.INT64, _T.UINT64})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
+_CASTS = frozenset({"Cast", "CastLike"})
 
 
 def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
     """The small constants of a graph; a default counts, since OpenVINO makes a constant of it."""
     made = {
-        n.output[0]: n.attribute[0].t
+        n.output[0]: tensor
         for n in graph.node
-        if n.op_type == "Constant" and n.attribute and n.attribute[0].HasField("t")
+        if n.op_type == "Constant" and (tensor := constant_tensor(n)) is not None
     }
     stored = {t.name: t for t in graph.initializer}
     return {n: t for n, t in (made | stored).items() if t.data_location != _T.EXTERNAL and t.ByteSize() < SMALL_BYTES}
@@ -59,7 +61,7 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
         return operands[0].elem_type in _WIDE | {_T.UINT32} and all(
             value.low is not None and not value.sources and not value.assumed for value in operands
         )
-    return node.op_type in REDUCED or (node.op_type == "Cast" and made.values[0].elem_type in _UNSIGNED)
+    return node.op_type in REDUCED or (node.op_type in _CASTS and made.values[0].elem_type in _UNSIGNED)
 
 
 def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
@@ -69,7 +71,7 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     negative difference of unsigned constants, or the complement of one: the engine computes them ahead, and limits them to int32, as
     sums and products.
     """
-    if node.op_type == "Cast":
+    if node.op_type in _CASTS:
         return _becomes_large(node, constants)
     if node.op_type in _COMPUTED:
         return not _shifts_right(node) and _is_limited(node, constants)
@@ -99,7 +101,7 @@ def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> boo
     if (
         data is None
         or data.data_type not in LIMITS
-        or not any(a.name == "to" and a.i in _UNSIGNED for a in node.attribute)
+        or any(a.name == "to" and a.i not in _UNSIGNED for a in node.attribute)
     ):
         return False
     return bool((numpy_helper.to_array(data).astype(object) < 0).any())

@@ -8,9 +8,12 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
 
+from onnx_multi_backend.adapt import unknown_sizes
 from onnx_multi_backend.adapt.hidden_integers import (
     follows_integers,
     hiding,
@@ -20,11 +23,20 @@ from onnx_multi_backend.adapt.hidden_integers import (
     without_long_constants,
 )
 from onnx_multi_backend.models import untyped
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical
 from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far, implausible
 
 #: Passes after which what is still hidden stays hidden.
 _MOST_PASSES = 4
+
+#: Operators whose results have a rank that onnx leaves open where a run alone tells what their other inputs hold; that rank, or None
+#: where it depends on the inputs.
+_LEFT_OPEN: Mapping[str, int | None] = {
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), 1),
+    "MelWeightMatrix": 2,
+    "STFT": 4,
+    **dict.fromkeys(("CenterCropPad", "MaxUnpool", "Pad", "Reshape", "Split", "Unsqueeze"), None),
+}
 
 _FAILURES = (
     onnx.shape_inference.InferenceError,
@@ -39,8 +51,19 @@ def infer(model: ModelProto) -> ModelProto:
     if implausible(all_nodes(model)) is not None or expands_too_far(model):
         return model
     if untyped.may_crash(model):
-        return untyped.restore(_inferred(untyped.without(model)))
-    return _inferred(model)
+        return untyped.restore(_with_sizes_open(untyped.without(model)))
+    return _with_sizes_open(model)
+
+
+def _with_sizes_open(model: ModelProto) -> ModelProto:
+    """The types, in which no size is 0 that is not known. What another node takes for nothing may come of the first."""
+    typed, declared = _inferred(model), model
+    for _ in range(_MOST_PASSES):
+        if not (wrong := unknown_sizes.taken_for_nothing(typed)):
+            break
+        declared = unknown_sizes.declaring(declared, wrong)
+        typed = _inferred(declared)
+    return typed if declared is model else unknown_sizes.restore(typed)
 
 
 def _inferred(model: ModelProto) -> ModelProto:
@@ -67,29 +90,47 @@ def _with_ranks(model: ModelProto, typed: ModelProto, ranks: list[ValueInfoProto
 
 
 def _open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
-    """Results whose rank onnx leaves open where a run alone tells the other input.
-
-    That of Reshape is as long as the new shape, and a reduction that keeps its axes keeps their number.
-    """
-    nodes = [n for n in graph.node if not n.domain and len(n.input) > 1 and (n.op_type == "Reshape" or _keeps_rank(n))]
+    """Results whose rank onnx leaves open where a run alone tells another input."""
+    nodes = [node for node in graph.node if not node.domain and (node.op_type in _LEFT_OPEN or _keeps_axes(node))]
     if not nodes:
         return []
     types = {v.name: v.type.tensor_type for v in (*graph.value_info, *graph.output, *graph.input)}
     types.update((t.name, helper.make_tensor_type_proto(t.data_type, t.dims).tensor_type) for t in graph.initializer)
     found = []
     for node in nodes:
-        made, data = types.get(node.output[0]), types.get(node.input[0])
-        if made is not None and made.HasField("shape"):
-            continue
-        rank = _length(types.get(node.input[1])) if node.op_type == "Reshape" else _rank(data)
-        kind = made.elem_type if made is not None and made.elem_type else data.elem_type if data is not None else 0
-        if kind and rank is not None and rank < MOST_AXES:
-            found.append(helper.make_tensor_value_info(node.output[0], kind, [None] * rank))
+        data = types.get(node.input[0]) if node.input else None
+        rank = _result_rank(node, types)
+        for name in filter(None, node.output):
+            made = types.get(name)
+            if made is not None and made.HasField("shape"):
+                continue
+            kind = made.elem_type if made is not None else 0
+            if not kind and data is not None and _LEFT_OPEN.get(node.op_type) is None:
+                kind = data.elem_type
+            if kind and rank is not None and rank < MOST_AXES:
+                found.append(helper.make_tensor_value_info(name, kind, [None] * rank))
     return found
 
 
-def _keeps_rank(node: NodeProto) -> bool:
-    return node.op_type.startswith("Reduce") and all(a.i for a in node.attribute if a.name == "keepdims")
+def _result_rank(node: NodeProto, types: dict[str, TypeProto.Tensor]) -> int | None:
+    """The rank of each result: of Reshape as long as the new shape, of Unsqueeze more by as many axes as are named."""
+    rank = _LEFT_OPEN.get(node.op_type)
+    if rank is not None:
+        return rank
+    first, second = (types.get(name) for name in (*node.input[:2], "", "")[:2])
+    if node.op_type == "Reshape":
+        return _length(second)
+    rank = _rank(first)
+    if node.op_type == "Unsqueeze":
+        more = _length(second)
+        return None if rank is None or more is None else rank + more
+    return rank
+
+
+def _keeps_axes(node: NodeProto) -> bool:
+    """Whether it is a reduction along axes that a run may tell, and that are kept."""
+    kept = all(a.i for a in node.attribute if a.name == "keepdims")
+    return node.op_type.startswith("Reduce") and len(node.input) > 1 and kept
 
 
 def _rank(kind: TypeProto.Tensor | None) -> int | None:
@@ -125,11 +166,32 @@ def is_valid(model: ModelProto) -> bool:
         return False
     if not all(value.type.WhichOneof("value") for value in model.graph.input) or untyped.may_crash(model):
         return True
+    return _passes(model) or ((given := _with_defaults(model)) is not None and _passes(given))
+
+
+def _passes(model: ModelProto) -> bool:
     try:
         onnx.shape_inference.infer_shapes(model, strict_mode=True)
     except _FAILURES:
         return False
     return True
+
+
+def _with_defaults(model: ModelProto) -> ModelProto | None:
+    """The model of one node with its attributes' defaults written out, which the body in an operator's schema may need (onnx 1.23); None if it has them."""
+    node, versions = model.graph.node[0], {canonical(o.domain): o.version for o in model.opset_import}
+    domain = canonical(node.domain)
+    if not onnx.defs.has(node.op_type, versions.get(domain, 1), domain):
+        return None
+    schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+    given = {attribute.name for attribute in node.attribute}
+    missing = [a.default_value for name, a in schema.attributes.items() if name not in given and a.default_value.name]
+    if not missing:
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    copy.graph.node[0].attribute.extend(missing)
+    return copy
 
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:

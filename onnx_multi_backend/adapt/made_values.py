@@ -32,7 +32,7 @@ MOVED: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice"), (0,)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), (0,)),
     **dict.fromkeys(("Compress", "Split", "ReverseSequence", "Dropout", "Unique", "TopK", "MaxPool"), (0,)),
-    **dict.fromkeys(("ReduceMax", "ReduceMin", "Trilu", "Pad"), (0,)),
+    **dict.fromkeys(("CenterCropPad", "ReduceMax", "ReduceMin", "Trilu", "Pad"), (0,)),
     **dict.fromkeys(("SplitToSequence", "SequenceAt", "SequenceErase", "ConcatFromSequence"), (0,)),
     **dict.fromkeys(("Optional", "OptionalGetElement"), (0,)),
     "SequenceInsert": (0, 1),
@@ -44,7 +44,7 @@ MOVED: Mapping[str, tuple[int, ...]] = {
     "OneHot": (2,),
     "Range": (0, 1),
 }
-_WITH_ZERO = frozenset({"Trilu", "Pad"})
+_WITH_ZERO = frozenset({"CenterCropPad", "Trilu", "Pad"})
 #: Operators that may compute with what they move.
 _REDUCING = frozenset({"ScatterElements", "ScatterND", "Scatter", "TensorScatter"})
 _INDICES = frozenset({"Shape", "Size", "NonZero", "ArgMax", "ArgMin", "SequenceLength", "NonMaxSuppression"})

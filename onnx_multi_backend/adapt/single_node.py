@@ -25,7 +25,7 @@ from onnx_multi_backend.models.graph_walk import (
     tensors_of,
 )
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.tensors import is_whole
+from onnx_multi_backend.models.tensors import constant_tensor, is_whole
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,14 @@ class Scope:
             else:
                 large.add(tensor.name)
         for node in graph.node:
-            if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
-                tensor = node.attribute[0].t
-                if tensor.ByteSize() >= SMALL_BYTES or not is_whole(tensor):
-                    types[node.output[0]] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
-                    large.add(node.output[0])
-                else:
-                    constants[node.output[0]] = tensor
+            made = constant_tensor(node) if node.op_type == "Constant" else None
+            if made is None:
+                continue
+            if made.ByteSize() >= SMALL_BYTES or not is_whole(made):
+                types[node.output[0]] = helper.make_tensor_type_proto(made.data_type, list(made.dims))
+                large.add(node.output[0])
+            else:
+                constants[node.output[0]] = made
         large |= {v.name for v in graph.input if v.doc_string == KNOWN}
         seen = self.nested.get(id(graph))
         if seen is not None and seen[0] is graph:
@@ -111,12 +112,17 @@ class Typed:
         return Scope({}, {}, nested={id(graph): (graph, self.values)})
 
 
-def reads(node: NodeProto) -> list[str]:
-    """The values that a node reads, each once: its inputs, then what its subgraphs read from outside."""
+def captures(node: NodeProto) -> list[str]:
+    """The values that a node's subgraphs read from outside, each once; some may be its inputs too."""
     captured: dict[str, None] = {}
     for graph in subgraphs(node):
         _captures(graph, frozenset(), captured)
-    return list(dict.fromkeys([*filter(None, node.input), *captured]))
+    return list(captured)
+
+
+def reads(node: NodeProto) -> list[str]:
+    """The values that a node reads, each once: its inputs, then what its subgraphs read from outside."""
+    return list(dict.fromkeys([*filter(None, node.input), *captures(node)]))
 
 
 def needed_in(graph: GraphProto) -> set[str]:

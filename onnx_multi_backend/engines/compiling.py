@@ -154,7 +154,9 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
                 if compilable:
                     _refuse_invalid(target, payload)
 
-            rewrite = partial(build_rewritten, target, payload, typed, taken=False, elsewhere=elsewhere)
+            rewrite = partial(
+                build_rewritten, target, payload, typed, taken=False, deadly=not compilable, elsewhere=elsewhere
+            )
             built = rewrite(trusting=True, found=found_defects, before_asking=unless_invalid) or rewrite()
             if built is None and (wrong := [d for d in found_defects if d.defect.wrong]) and wrong != found_defects:
                 built = rewrite(trusting=True, found=wrong, nothing_else=True)

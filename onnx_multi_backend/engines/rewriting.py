@@ -30,6 +30,7 @@ def build_rewritten(
     complaint: str = "",
     nothing_else: bool = False,
     again: bool = False,
+    deadly: bool = False,
     elsewhere: list[MisplacedError] | None = None,
     before_asking: Callable[[], None] | None = None,
 ) -> Built | None:
@@ -39,7 +40,8 @@ def build_rewritten(
 
     `trusting`: only what the engine computes wrongly is rewritten, and the first of its ways of asking is tried alone.
     `found`: what the engine computes wrongly, where that is known. `nothing_else`: no other node is rewritten, whoever is asked.
-    `again`: it is a model that was rewritten already. `before_asking`: is called where the engine refuses the whole.
+    `again`: it is a model that was rewritten already. `deadly`: a node of it may end the process, and is not to be left.
+    `before_asking`: is called where the engine refuses the whole.
     """
     from onnx_multi_backend.adapt.lowering import lower
 
@@ -63,7 +65,9 @@ def build_rewritten(
                 tried.add(written)
                 shown += 1
                 settled = own and adapted.settled
-                built = _built(target, payload, adapted, settled=settled, again=again, elsewhere=misplaced)
+                built = _built(
+                    target, payload, adapted, settled=settled, again=again, deadly=deadly, elsewhere=misplaced
+                )
                 if built is not None:
                     return built
             if elsewhere is not None:
@@ -95,6 +99,7 @@ def _built(
     *,
     settled: bool,
     again: bool,
+    deadly: bool,
     elsewhere: list[MisplacedError] | None,
 ) -> Built | None:
     """The session of a rewritten model; None where the engine refuses it or computes it wrongly.
@@ -104,6 +109,11 @@ def _built(
     """
     changes = adapted.changes[len(payload.adapted.changes) :]
     if target.deadly(adapted.facts):
+        return None
+    typed = Typed(adapted.proto)
+    before = payload.adapted.facts if settled else None
+    found = find_defective(target, adapted, typed, integers=not settled, before=before) if deadly else None
+    if any(d.defect.deadly for d in found or ()):
         return None
     built: Built | None
     try:
@@ -119,9 +129,8 @@ def _built(
         return None
     except OnnxMultiBackendError:
         return None
-    typed = Typed(adapted.proto)
-    before = payload.adapted.facts if settled else None
-    found = find_defective(target, adapted, typed, integers=not settled, before=before)
+    if found is None:
+        found = find_defective(target, adapted, typed, integers=not settled, before=before)
     if wrong_in(built.session, found):
         if again:
             return None

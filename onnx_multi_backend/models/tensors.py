@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from onnx_multi_backend.errors import InvalidModelError
 
@@ -38,6 +38,14 @@ PACKED_BITS: dict[int, int] = {
     TensorProto.FLOAT4E2M1: 4,
     TensorProto.INT2: 2,
     TensorProto.UINT2: 2,
+}
+
+#: The attributes with which a node Constant writes numbers down, and their dtypes.
+_NUMBERS = {
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_float": np.float32,
+    "value_floats": np.float32,
 }
 
 #: The dtype of string tensors.
@@ -196,3 +204,14 @@ def unpack(data: np.ndarray[Any, np.dtype[np.uint8]], elem_type: int, shape: tup
         signed = ((flat ^ sign).astype(np.int8) - np.int8(sign)).reshape(shape)
         return signed.astype(numpy_dtype(elem_type))
     return flat.view(numpy_dtype(elem_type)).reshape(shape)
+
+
+def constant_tensor(node: NodeProto) -> TensorProto | None:
+    """What a node Constant makes, where it is a tensor of numbers that are written down in it."""
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            return attribute.t
+        kind = _NUMBERS.get(attribute.name)
+        if kind is not None and attribute.type:  # a reference to a function's attribute has none
+            return numpy_helper.from_array(np.array(helper.get_attribute_value(attribute), kind))
+    return None

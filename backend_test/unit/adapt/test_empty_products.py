@@ -100,3 +100,21 @@ def test_other_products_of_bytes_are_refused(ort_cpu: type[omb.Preset], operator
     )
     with pytest.raises(omb.UnsupportedModelError, match="memory that was never written"):
         ort_cpu.prepare(made)
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "shape"),
+    [
+        ("float[0, 2, 2, 0] x, float[0] z", "y = MatMul(x, z)", (0, 2, 2)),
+        ("float[2, 0] x, float[0] z", "y = MatMul(x, z)", (2,)),
+        ("float[0] x, float[0, 2] z", "y = MatMul(x, z)", (2,)),
+        ("float[0] x, float[0] z", "y = MatMul(x, z)", ()),
+    ],
+)
+def test_vectors(signature: str, body: str, shape: tuple[int, ...], openvino: type[omb.Preset]) -> None:
+    made = model(signature, body)
+    del made.graph.output[0].type.tensor_type.shape.dim[:]
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    sizes = [[d.dim_value for d in value.type.tensor_type.shape.dim] for value in made.graph.input]
+    (y,) = openvino.prepare(made).run([np.zeros(size, np.float32) for size in sizes])
+    np.testing.assert_array_equal(y, np.zeros(shape, np.float32))

@@ -41,3 +41,15 @@ def test_openvino_by_itself_refuses_it(openvino: type[omb.Preset]) -> None:
     )
     with pytest.raises(omb.UnsupportedModelError, match="its result leaves what int32 holds"):
         openvino.prepare(model)
+
+
+def test_the_abs_of_constants_that_many_nodes_make(openvino: type[omb.Preset]) -> None:
+    """A Mod is written with some 15 of them, which are read more than once."""
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[N] x) => (float[N] z, float[2] y)
+            <float[2] a = {-7, 1}, float[2] b = {-0.98804426, -0.04070916}> { z = Relu(x) m = Mod<fmod = 1>(a, b) y = Abs(m) }"""
+    )
+    _, found = openvino.prepare(model).run([np.float32([1, -2])])
+    np.testing.assert_allclose(
+        found, np.abs(np.fmod(np.float32([-7, 1]), np.float32([-0.98804426, -0.04070916]))), rtol=1e-5
+    )

@@ -99,6 +99,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "IsInf behind an operator on elements": parsed(
             20, "(float[n] x) => (bool[m] y) <float zero = {0}> { d = Div (x, zero) y = IsInf (d) }"
         ),
+        "ReduceMean of three channels": parsed(
+            13,
+            """(float[3, 3, 5, 5] x) => (float[1, 3, 1, 1] y) {
+            v = MaxPool <kernel_shape = [2, 2]> (x) y = ReduceMean <axes = [0, 2, 3]> (v) }""",
+        ),
         "RNN with layout=1": recurrent("RNN"),
         "GRU with layout=1": recurrent("GRU"),
         "LSTM with layout=1": recurrent("LSTM"),
@@ -358,6 +363,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "Conv of constants": [[np.float32([x])] for x in (2, 3, 2)],
     "Unique along the second axis": [[np.float32([[0, 0, 0], [0, 1, 1]])]],
     "Unique of 8 bits along an axis": [[np.float32([3, 1, 3, 2, 1, 5])]],
+    "ReduceMean of three channels": [[floats(3, 3, 5, 5) * x] for x in (1, 3, 1)],
     "If whose branch changes": [[np.full((2, 4), x, np.float32)] for x in (2, 0.5, 2)],
 }
 

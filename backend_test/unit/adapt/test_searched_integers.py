@@ -333,3 +333,31 @@ def test_a_scalar_that_is_shifted_beyond_its_type_wraps_around(
     )
     shifted = openvino.prepare(model).run([np.array(number, kind), np.array(7, kind)])[0]
     np.testing.assert_array_equal(shifted, np.array(number, kind) << np.array(7, kind), strict=True)
+
+
+@pytest.mark.parametrize("of", ["ReduceL2", "ReduceSumSquare"])
+def test_squares_of_what_is_cropped_at_run_time(openvino: type[omb.Preset], of: str) -> None:
+    """The numbers do not come of the sizes."""
+    model = parsed(
+        f"(int32[3, 5] x, int64[2] s) => (int32 y) {{ v = CenterCropPad (x, s) y = {of} <keepdims = 0> (v) }}"
+    )
+    prepared = openvino.prepare(model)
+    for sizes in ([2, 3], [4, 7]):
+        (y,) = prepared.run([np.full((3, 5), 7, np.int32), np.int64(sizes)])
+        squares = 49 * min(sizes[0], 3) * min(sizes[1], 5)
+        assert y == (squares if of == "ReduceSumSquare" else int(np.sqrt(squares)))
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+@pytest.mark.parametrize("constant", ["value = int64[2] {-7, 1}", "value_ints = [-7, 1]", "value = int32[2] {-7, 1}"])
+@pytest.mark.parametrize("cast", ["CastLike (c, x)", "Cast <to = {}> (c)"])
+def test_negative_constants_that_become_unsigned(
+    openvino: type[omb.Preset], kind: str, constant: str, cast: str
+) -> None:
+    """OpenVINO limits them to int32."""
+    to = {"uint32": onnx.TensorProto.UINT32, "uint64": onnx.TensorProto.UINT64}[kind]
+    model = parsed(
+        f"({kind}[1] x) => ({kind}[2] y, {kind}[1] z) {{ c = Constant <{constant}> () y = {cast.format(to)} z = Identity (x) }}"
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="leaves what int32 holds"):
+        openvino.prepare(model)

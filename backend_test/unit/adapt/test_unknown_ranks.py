@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that read a tensor of unknown rank, which OpenVINO cannot, on its execution provider."""
+"""Ranks and sizes that are not known, and nodes that read a tensor of unknown rank, which OpenVINO's execution provider cannot."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, parser
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.adapt.inference import infer
 
 
 def _model(opset: int, nodes: str, outputs: str) -> ModelProto:
@@ -65,3 +69,63 @@ def test_a_loop_beside_them_is_right(openvino_ep: type[omb.Preset]) -> None:
         w, y = prepared.run([np.array(12, np.float32), x])
         np.testing.assert_allclose(w, np.log(np.log(np.log(12))), rtol=1e-5)
         np.testing.assert_array_equal(y, [[[size * 4 - 1]]])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "node", "rank"),
+    [
+        ("float[3, 5] x, int64[2] s", "CenterCropPad (x, s)", 2),
+        ("float[3, 5] x, int64[1] s", "CenterCropPad <axes = [1]> (x, s)", 2),
+        ("float[3, 5] x, int64[2] s, int64[1] a", "Pad (x, s, , a)", 2),
+        ("float[3, 5] x, int64[2] s", "Unsqueeze (x, s)", 4),
+        ("float[1, 1, 3, 3] x, int64[1, 1, 3, 3] i, int64[4] s", "MaxUnpool <kernel_shape = [2, 2]> (x, i, s)", 4),
+        ("float[1, 16, 1] x, int64 s, float[4] w", "STFT (x, s, w)", 4),
+        ("int64 s", "BlackmanWindow (s)", 1),
+        ("int64 s, float f", "MelWeightMatrix (s, s, s, f, f)", 2),
+        ("float[3, 5] x, int64[n] s", "Unsqueeze (x, s)", None),
+    ],
+)
+def test_ranks_that_onnx_leaves_open(inputs: str, node: str, rank: int | None) -> None:
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 20]> g ({inputs}) => (bool[N] y) {{ v = {node} y = IsNaN (v) }}'
+    )
+    (kind,) = [value.type.tensor_type for value in infer(model).graph.value_info if value.name == "v"]
+    assert kind.elem_type == onnx.TensorProto.FLOAT
+    assert (len(kind.shape.dim) if kind.HasField("shape") else None) == rank
+
+
+@pytest.mark.parametrize("opset", [23, 24])
+def test_sizes_that_onnx_takes_for_nothing(opset: int) -> None:
+    """The last one of V counts, which is not known; the second Attention reads what the first makes."""
+    model = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": {opset}]> g (float[N,3,16] q, float[N,K,H] k, float[N,K,V] v) => (float[a,b,c] y) {{
+        u = Attention <kv_num_heads = 2, q_num_heads = 4> (q, k, v)
+        w = Attention <kv_num_heads = 2, q_num_heads = 4> (q, u, u)
+        y = Relu (w) }}"""
+    )
+    typed = infer(model)
+    for value in (*typed.graph.value_info, *typed.graph.output):
+        assert all(size.dim_value or not size.HasField("dim_value") for size in value.type.tensor_type.shape.dim)
+    assert [node.op_type for node in typed.graph.node] == ["Attention", "Attention", "Relu"]
+    assert any(value.type.tensor_type.shape.dim[1].dim_value == 3 for value in typed.graph.value_info)
+
+
+def test_sizes_that_are_nothing_stay() -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 23]> g (float[N,3,16] q, float[N,K,8] k, float[N,K,0] v) => (float[a,b,c] y) {
+        u = Attention <kv_num_heads = 2, q_num_heads = 4> (q, k, v) y = Relu (u) }"""
+    )
+    assert any(value.type.tensor_type.shape.dim[2].dim_value == 0 for value in infer(model).graph.value_info)
+
+
+def test_attention_of_sizes_known_at_run_time(openvino_ep: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 23]> g (float[N,3,16] q, float[N,K,H] k, float[N,K,V] v) => (float[a,b,c] y) {
+        u = Attention <kv_num_heads = 2, q_num_heads = 4, softcap = 1.0> (q, k, v) y = Softmax <axis = 1> (u) }"""
+    )
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=size).astype(np.float32) for size in ((2, 3, 16), (2, 4, 8), (2, 4, 4))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", omb.FallbackWarning)
+        (found,) = openvino_ep.prepare(model).run(values)
+    np.testing.assert_allclose(found, omb.OrtCpuBackend.prepare(model).run(values)[0], rtol=1e-4, atol=1e-5)

@@ -256,6 +256,7 @@ FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 #: ONNX's reference spreads infinities over a whole row, knows no lengths of sequences, and casts NaN to any integer:
 #: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
 TRIED_ELSEWHERE = {
+    "channel_means",
     "column_constants",
     "empty_products",
     "fused_gemm",
@@ -277,6 +278,7 @@ NO_FLOATS = set(
     optional_has_element pad_axes pool_indices pool_order pool_pads pool_same range_end recurrent_layout
     run_time_scales scan_captures sequence_positions
     slice_axes string_locale top_k_unsigned transpose_nothing unique_axis unique_order
+    unread_saturate
     """.split()
 )
 

@@ -4,6 +4,7 @@
 from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
+from onnx_multi_backend.adapt.rules.channel_means import channel_means
 from onnx_multi_backend.adapt.rules.column_constants import column_constants
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convolutions
@@ -79,6 +80,7 @@ from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
 from onnx_multi_backend.adapt.rules.transpose_nothing import transpose_nothing
 from onnx_multi_backend.adapt.rules.unique_axis import unique_axis
 from onnx_multi_backend.adapt.rules.unique_order import unique_order
+from onnx_multi_backend.adapt.rules.unread_saturate import unread_saturate
 from onnx_multi_backend.adapt.rules.unsqueeze_axes import unsqueeze_axes
 from onnx_multi_backend.adapt.rules.version import convert_version
 from onnx_multi_backend.adapt.rules.widen import widen_types
@@ -89,6 +91,7 @@ RULES: tuple[Rule, ...] = (
     attention_mask,
     bit_cast,
     bit_shift,
+    channel_means,
     column_constants,
     compress_nothing,
     constant_convolutions,
@@ -168,6 +171,7 @@ RULES: tuple[Rule, ...] = (
     top_k_unsigned,
     unique_axis,
     unique_order,
+    unread_saturate,
     unsqueeze_axes,
     expand_function,
     convert_version,

@@ -17,14 +17,15 @@ def empty_products(site: Site) -> Iterator[ModelProto]:
         return
     operands = summed(site)
     ranks = [site.rank(site.input(place)) or 0 for place, _ in operands]
-    if min(ranks) < 2:
+    if min(ranks) < 1:
         return
     body = Body(site)
     read = [site.input(place) for place, _ in operands]
     if site.op_type == "MatMulInteger":
         read = [body.cast(name, TensorProto.INT32) for name in read]
     axes = [axis % rank for (_, axis), rank in zip(operands, ranks, strict=True)]  # ONNX Runtime 1.24 ignores -1 here
-    sums = [body("ReduceSum", name, body.ints(axis), keepdims=1) for name, axis in zip(read, axes, strict=True)]
+    keep = int(min(ranks) > 1)  # a vector has no axis in the result
+    sums = [body("ReduceSum", name, body.ints(axis), keepdims=keep) for name, axis in zip(read, axes, strict=True)]
     if site.op_type == "Gemm":
         turned = [bool(site.attribute(name, 0)) for name in ("transA", "transB")]
         sums = [body("Transpose", of, perm=[1, 0]) if turn else of for of, turn in zip(sums, turned, strict=True)]

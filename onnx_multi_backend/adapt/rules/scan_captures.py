@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import GraphProto, ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, helper
 
 from onnx_multi_backend.adapt.renaming import renamed_graph
-from onnx_multi_backend.adapt.single_node import reads, without_unread
+from onnx_multi_backend.adapt.single_node import captures, without_unread
 from onnx_multi_backend.adapt.site import Body, Site
 
 
@@ -17,12 +17,12 @@ def scan_captures(site: Site) -> Iterator[ModelProto]:
 
     Nodes of the body that no result needs are left out.
     """
-    if not site.is_("Scan") or site.opset < 9 or not _captured(site.node):
+    if not site.is_("Scan") or site.opset < 9 or not captures(site.node):
         return
     graph = GraphProto()
     graph.CopyFrom(site.attribute("body"))
     without_unread(graph)
-    captured = _captured(helper.make_node("Scan", site.node.input, [], body=graph))
+    captured = captures(helper.make_node("Scan", site.node.input, [], body=graph))
     scanned = site.attribute("num_scan_inputs")
     states = len(site.node.input) - scanned
     inside = {name: f"state/{name}" for name in captured}
@@ -49,7 +49,3 @@ def scan_captures(site: Site) -> Iterator[ModelProto]:
     count = len(site.node.output) + len(captured)
     made = body("Scan", *inputs, outputs=count, body=graph, **site.attributes("body"))
     yield body.finish(*made[:states], *made[states + len(captured) :])
-
-
-def _captured(node: NodeProto) -> list[str]:
-    return [name for name in reads(node) if name not in node.input]

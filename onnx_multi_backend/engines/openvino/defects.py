@@ -269,6 +269,7 @@ DEFECTS: Mapping[str, FindDefect] = {
         )
     ),
     "ReduceMax": special_values.find,
+    **dict.fromkeys(("MeanVarianceNormalization", "ReduceMean"), form_defects.channel_mean),
     "ReduceMin": special_values.find,
     "Resize": resized,
     "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),

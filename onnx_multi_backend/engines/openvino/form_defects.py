@@ -9,6 +9,7 @@ import numpy as np
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.channel_means import takes_channel_means
 from onnx_multi_backend.adapt.rules.column_constants import columns
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.gemm_without_c import reads_c_for_nothing
@@ -205,4 +206,11 @@ def shrink(site: Site) -> Defect | None:
 def sliced(site: Site) -> Defect | None:
     if slices_along_unknown_axes(site):
         return Defect("constant bounds along axes known only at run time end the process", wrong=True, deadly=True)
+    return None
+
+
+def channel_mean(site: Site) -> Defect | None:
+    """Source: measured with AVX2 and AVX-512; behind a pool, of images whose other sizes may be known or not."""
+    if takes_channel_means(site):
+        return Defect("the mean of two or three channels of a batch is right in the first run alone", wrong=True)
     return None

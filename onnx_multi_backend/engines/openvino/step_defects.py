@@ -8,7 +8,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
-from onnx_multi_backend.adapt.single_node import needed_in, reads
+from onnx_multi_backend.adapt.single_node import captures, needed_in, reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import subgraphs
 
@@ -77,7 +77,7 @@ def loop(site: Site) -> Defect | None:
 
 def captured(site: Site) -> Defect | None:
     """Source: measured with ONNX Runtime 1.24's OpenVINO provider; constants do no harm."""
-    outer = [name for name in reads(site.node) if name not in site.node.input and not site.is_known(name)]
+    outer = [name for name in captures(site.node) if not site.is_known(name)]
     if site.opset < 9 or not outer:
         return None
     return Defect("a Scan whose body reads computed values from outside may end the process", wrong=True, deadly=True)

@@ -15,8 +15,8 @@ def is_folded(node: Any) -> bool:
     return kind == "Constant" or (kind == "ShapeOf" and bool(node.input_value(0).get_partial_shape().is_static))
 
 
-#: So many nodes are looked through for what becomes a constant.
-_MOST_FOLDED = 64
+#: So many different nodes are looked through for what becomes a constant.
+_MOST_FOLDED = 1024
 #: What makes no negative numbers of others.
 _KEEPS_SIGNS = frozenset({"Add", "Concat", "Divide", "Maximum", "Minimum", "Multiply"})
 #: The same, of the first input.
@@ -35,18 +35,20 @@ def cut_off(op: Any) -> bool:
     """What is divided while the model runs is cut off anyway, and so are quotients of numbers that are not negative."""
     if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
         return False
-    negative, seen = False, 0
+    negative = False
     constants: list[Any] = []
-    todo = [(op, True)]
+    todo, seen = [(op, True)], set()
     while todo:
         node, counts = todo.pop()
+        if (mark := (node.get_name(), counts)) in seen:
+            continue
+        seen.add(mark)
         kind = node.get_type_name()
-        seen += 1
         if is_folded(node):
             if counts and kind == "Constant":
                 constants.append(node)
             continue
-        if seen > _MOST_FOLDED or not node.get_input_size():
+        if len(seen) > _MOST_FOLDED or not node.get_input_size():
             return False
         negative |= counts and kind not in _KEEPS_SIGNS | _KEEPS_FIRST
         todo += [
@@ -79,11 +81,13 @@ def taken_for_positive(op: Any) -> bool:
     x = op.input_value(0)
     if x.get_node().get_type_name() == "Constant" or not x.get_element_type().is_signed():
         return False
-    todo, seen = [x.get_node()], 0
+    todo, seen = [x.get_node()], set()
     while todo:
         node = todo.pop()
-        seen += 1
-        if seen > _MOST_FOLDED or node.get_type_name() in ("Parameter", "ReadValue"):
+        if node.get_name() in seen:
+            continue
+        seen.add(node.get_name())
+        if len(seen) > _MOST_FOLDED or node.get_type_name() in ("Parameter", "ReadValue"):
             return False
         if node.get_type_name() != "ShapeOf":
             todo += [node.input_value(i).get_node() for i in range(node.get_input_size())]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that onnx's inference takes for 0 where they are not known: of Attention with three axes (seen with onnx 1.23).
+
+Source: ``AttentionPropagateElemTypeFromInputToOutput`` in onnx, which divides ``dim_value`` of a size that has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto
+
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+
+#: Before the operator's name: onnx knows nothing of it then, and keeps what is declared.
+_DECLARED = "declared."
+_ATTENTION = "Attention"
+
+
+def taken_for_nothing(typed: ModelProto) -> dict[str, TypeProto]:
+    """What such nodes make, by name, with these sizes left open. Where an input is known to be empty, so may the result be."""
+    if not any(_is_attention(node) for node in all_nodes(typed)):
+        return {}
+    found: dict[str, TypeProto] = {}
+    for graph, types in _scopes(typed.graph, {}):
+        for node in graph.node:
+            if not _is_attention(node) or any(_empty(types.get(name)) for name in node.input):
+                continue
+            for name in filter(None, node.output):
+                if _empty(types.get(name)):
+                    found[name] = _with_open_sizes(types[name])
+    return found
+
+
+def declaring(model: ModelProto, types: dict[str, TypeProto]) -> ModelProto:
+    """A copy in which what makes these values is not looked into, and they have these types."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for graph, _ in _scopes(copy.graph, {}):
+        for node in graph.node:
+            made = [name for name in node.output if name in types]
+            if not _is_attention(node) or not made:
+                continue
+            node.op_type = _DECLARED + _ATTENTION
+            declared = {value.name: value for value in (*graph.value_info, *graph.output)}
+            for name in made:
+                value = declared.get(name) or graph.value_info.add(name=name)
+                if not _is_known(value.type):
+                    value.type.CopyFrom(types[name])
+    return copy
+
+
+def restore(model: ModelProto) -> ModelProto:
+    """Undo in place what `declaring` changed of the nodes."""
+    for node in all_nodes(model):
+        if node.op_type == _DECLARED + _ATTENTION:
+            node.op_type = _ATTENTION
+    return model
+
+
+def _scopes(graph: GraphProto, outer: dict[str, TypeProto]) -> Iterator[tuple[GraphProto, dict[str, TypeProto]]]:
+    """Each graph with the types of the values that its nodes may read or make."""
+    types = {**outer, **{v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}}
+    yield graph, types
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from _scopes(inner, types)
+
+
+def _is_attention(node: NodeProto) -> bool:
+    return node.op_type == _ATTENTION and not canonical(node.domain)
+
+
+def _empty(kind: TypeProto | None) -> bool:
+    return kind is not None and any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
+
+
+def _is_known(kind: TypeProto) -> bool:
+    return kind.tensor_type.HasField("shape")
+
+
+def _with_open_sizes(kind: TypeProto) -> TypeProto:
+    copy = TypeProto()
+    copy.CopyFrom(kind)
+    for dim in copy.tensor_type.shape.dim:
+        if dim.HasField("dim_value") and not dim.dim_value:
+            dim.Clear()
+    return copy
