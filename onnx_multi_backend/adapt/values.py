@@ -182,7 +182,7 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
         return min(low, low * count), max(high, high * count)
     if op_type in ("ReduceSumSquare", "CumProd", "ReduceProd", "ReduceL1", "ReduceL2"):
         largest = max(abs(low), abs(high))
-        most = {"ReduceSumSquare": largest**2 * count, "ReduceL1": largest * count, "ReduceL2": largest * count}.get(
+        most = {"ReduceSumSquare": largest * largest * count, "ReduceL1": largest * count, "ReduceL2": largest * count}.get(
             op_type
         )
         if most is None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_multi_backend import OpenvinoBackend
+from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.errors import InputError, PrecisionWarning, UnsupportedModelError
 
 Array = np.ndarray[Any, Any]
@@ -381,3 +382,10 @@ def test_a_difference_of_unsigned_constants_that_is_nowhere_below_0_is_right() -
     nodes = [_node("Sub", "a", "b", output="v"), _node("BitwiseAnd", "x", "v")]
     model = _model(nodes, {"x": (TensorProto.UINT32, [2])}, TensorProto.UINT32, *constants)
     np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([np.array([7, 6], np.uint32)])[0], [0, 4])
+
+
+@pytest.mark.parametrize("op_type", ["ReduceSumSquare", "ReduceL2", "ReduceProd"])
+@pytest.mark.parametrize("largest", [1e200, -np.finfo(np.float64).max])
+def test_squares_beyond_float64_are_no_error(op_type: str, largest: float) -> None:
+    values = ranges(_model([_node(op_type, "c")], {}, TensorProto.DOUBLE, ("c", np.float64([largest]))).graph)
+    assert "y" in values
