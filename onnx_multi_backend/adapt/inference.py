@@ -58,7 +58,7 @@ def infer(model: ModelProto) -> ModelProto:
 def _with_sizes_open(model: ModelProto) -> ModelProto:
     """The types, in which no size is 0 that is not known. What another node takes for nothing may come of the first."""
     typed, declared = _inferred(model), model
-    for _ in range(_MOST_PASSES):
+    for _ in all_nodes(model):  # one may come of the other
         if not (wrong := unknown_sizes.taken_for_nothing(typed)):
             break
         declared = unknown_sizes.declaring(declared, wrong)

@@ -17,28 +17,32 @@ _DECLARED = "declared."
 _ATTENTION = "Attention"
 
 
-def taken_for_nothing(typed: ModelProto) -> dict[str, TypeProto]:
-    """What such nodes make, by name, with these sizes left open. Where an input is known to be empty, so may the result be."""
+#: Types by the graph, counted as `_scopes` goes through them, and the name of a value: two branches may give the same name.
+_Types = dict[tuple[int, str], TypeProto]
+
+
+def taken_for_nothing(typed: ModelProto) -> _Types:
+    """What such nodes make, with these sizes left open. Where an input is known to be empty, so may the result be."""
     if not any(_is_attention(node) for node in all_nodes(typed)):
         return {}
-    found: dict[str, TypeProto] = {}
-    for graph, types in _scopes(typed.graph, {}):
+    found: _Types = {}
+    for i, (graph, types) in enumerate(_scopes(typed.graph, {})):
         for node in graph.node:
             if not _is_attention(node) or any(_empty(types.get(name)) for name in node.input):
                 continue
             for name in filter(None, node.output):
                 if _empty(types.get(name)):
-                    found[name] = _with_open_sizes(types[name])
+                    found[i, name] = _with_open_sizes(types[name])
     return found
 
 
-def declaring(model: ModelProto, types: dict[str, TypeProto]) -> ModelProto:
+def declaring(model: ModelProto, types: _Types) -> ModelProto:
     """A copy in which what makes these values is not looked into, and they have these types."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    for graph, _ in _scopes(copy.graph, {}):
+    for i, (graph, _) in enumerate(_scopes(copy.graph, {})):
         for node in graph.node:
-            made = [name for name in node.output if name in types]
+            made = [name for name in node.output if (i, name) in types]
             if not _is_attention(node) or not made:
                 continue
             node.op_type = _DECLARED + _ATTENTION
@@ -46,7 +50,7 @@ def declaring(model: ModelProto, types: dict[str, TypeProto]) -> ModelProto:
             for name in made:
                 value = declared.get(name) or graph.value_info.add(name=name)
                 if not _is_known(value.type):
-                    value.type.CopyFrom(types[name])
+                    value.type.CopyFrom(types[i, name])
     return copy
 
 

@@ -182,9 +182,11 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
         return min(low, low * count), max(high, high * count)
     if op_type in ("ReduceSumSquare", "CumProd", "ReduceProd", "ReduceL1", "ReduceL2"):
         largest = max(abs(low), abs(high))
-        most = {"ReduceSumSquare": largest * largest * count, "ReduceL1": largest * count, "ReduceL2": largest * count}.get(
-            op_type
-        )
+        most = {
+            "ReduceSumSquare": largest * largest * count,
+            "ReduceL1": largest * count,
+            "ReduceL2": largest * count,
+        }.get(op_type)
         if most is None:
             most = 2.0**64 if largest > 1 and count > 1 else largest
         return (-most if op_type in ("CumProd", "ReduceProd") and low < 0 else 0), most

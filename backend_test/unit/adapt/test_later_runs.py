@@ -63,6 +63,15 @@ def test_other_means_stay(request: pytest.FixtureRequest, shape: tuple[int, ...]
     assert check(request, "openvino", text, pictures(*shape)).adaptations == ()
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_means_whose_axes_a_function_is_given(request: pytest.FixtureRequest, preset: str) -> None:
+    text = """<ir_version: 10, opset_import: ["": 13, "l": 1]> g (float[N, 3, 8, 8] x) => (float[a, b, c, d] y) {
+        y = l.F <k = [0, 2, 3]> (x) }
+        <domain: "l", opset_import: ["": 13]> F <k> (x) => (y) {
+        p = MaxPool <kernel_shape = [2, 2]> (x) y = ReduceMean <axes: ints = @k> (p) }"""
+    check(request, preset, text, pictures(2, 3, 8, 8))
+
+
 Z, SIZES, X = np.arange(64).reshape(4, 4, 4), np.array([16, 4]), np.float32([[[[1, -2, 3]]]])
 
 
@@ -88,3 +97,37 @@ def test_shapes_that_one_reshape_behind_another_leaves_unread(
     values = {"z": Z, "s": SIZES, "t": SIZES, "x": X}
     names = [word for word in f"{inputs}, x".replace(",", " ").split() if word in values]
     check(request, "openvino_ep", text, [[values[name] for name in names]] * 2)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "made", "nodes"),
+    [
+        ("int64[2] s, float[2, 3] x", "float[6] z", "v = Reshape (x, s) z = Squeeze (v)"),
+        ("int64[1] a, int64[1] r, float[2, 3] x", "float[1, 6] z", "v = Reshape (x, r) z = Unsqueeze (v, a)"),
+        (
+            "float[2, 3] x, int64[1] a, int64[3] t, int64[1] r",
+            "float[1, 2, 1, 3] z",
+            "v = Reshape (x, r) u = Reshape (v, t) i = Identity (u) z = Unsqueeze (i, a)",
+        ),
+    ],
+)
+def test_axes_that_such_a_chain_leaves_unread(
+    request: pytest.FixtureRequest, inputs: str, made: str, nodes: str
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g ({inputs}, float[3] w) => ({made}, float[3] y) {{
+        {nodes} y = Softplus (w) }}"""
+    values = {"s": np.array([1, 6]), "a": np.array([0]), "r": np.array([6]), "t": np.array([2, 1, 3])}
+    values |= {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "w": np.float32([1, 2, 3])}
+    names = [word for word in f"{inputs}, w".replace(",", " ").split() if word in values]
+    check(request, "openvino_ep", text, [[values[name] for name in names]] * 2)
+
+
+def test_a_long_chain_between_two_reshapes(openvino_ep: type[omb.Preset]) -> None:
+    nodes = " ".join(f"v{i + 1} = Identity (v{i})" for i in range(1200))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3] x, int64[2] s, int64[2] t) => (float[3, 2] z) {{
+        v0 = Reshape (x, s) {nodes} z = Reshape (v1200, t) }}"""
+    )
+    x = np.arange(6, dtype=np.float32)
+    (z,) = openvino_ep.prepare(model).run([x.reshape(2, 3), np.array([6, 1]), np.array([3, 2])])
+    np.testing.assert_array_equal(z, x.reshape(3, 2))

@@ -110,6 +110,35 @@ def test_sizes_that_onnx_takes_for_nothing(opset: int) -> None:
     assert any(value.type.tensor_type.shape.dim[1].dim_value == 3 for value in typed.graph.value_info)
 
 
+def test_sizes_of_many_layers_behind_each_other() -> None:
+    layers = " ".join(f"y{i + 1} = Attention <q_num_heads = 2, kv_num_heads = 2> (y{i}, q, y{i})" for i in range(8))
+    typed = infer(
+        parser.parse_model(
+            f"""<ir_version: 10, opset_import: ["": 23]> g (float[B,S,N] q) => (float[a,b,c] z) {{
+            y0 = Identity (q) {layers} z = Relu (y8) }}"""
+        )
+    )
+    assert not any(s.HasField("dim_value") for v in typed.graph.value_info for s in v.type.tensor_type.shape.dim)
+    assert all(v.type.tensor_type.HasField("shape") for v in typed.graph.value_info)
+
+
+def test_branches_that_name_results_alike() -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 23]> g (bool t, float[B,3,N] q, float[B,2,3,N] h) => (float a, float b) {
+        a, b = If (t) <then_branch = x () => (float r, float s) {
+            y = Attention <q_num_heads = 2, kv_num_heads = 2> (q, q, q) r = ReduceMax <keepdims = 0> (y) s = Identity (r) },
+        else_branch = z () => (float r, float s) {
+            y = Attention (h, h, h) r = ReduceMax <keepdims = 0> (y) s = Identity (r) }> }"""
+    )
+    ranks = [
+        len(value.type.tensor_type.shape.dim)
+        for attribute in infer(model).graph.node[0].attribute
+        for value in attribute.g.value_info
+        if value.name == "y"
+    ]
+    assert sorted(ranks) == [3, 4]
+
+
 def test_sizes_that_are_nothing_stay() -> None:
     model = parser.parse_model(
         """<ir_version: 10, opset_import: ["": 23]> g (float[N,3,16] q, float[N,K,8] k, float[N,K,0] v) => (float[a,b,c] y) {

@@ -155,7 +155,7 @@ def _goes_over_several_axes(node: NodeProto, facts: Facts) -> bool:
 
 def _may_take_channel_means(node: NodeProto, facts: Facts) -> bool:
     """Whether a mean goes along three axes, as far as its constants tell, of what may have four and two or three channels."""
-    axes = next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
+    axes = next((len(a.ints) for a in node.attribute if a.name == "axes" and not a.ref_attr_name), None)
     if len(node.input) > 1 and node.input[1]:
         tensor = facts.constants.get(node.input[1])
         axes = None if tensor is None else math.prod(tensor.dims)

@@ -14,7 +14,9 @@ from onnx_multi_backend.models.graph_walk import defaults_of, may_hold_graphs, n
 #: Inputs of nodes that ONNX Runtime may need no more once it has rewritten them: how many are kept.
 _MAY_GO: Mapping[str, int] = {"Shape": 0, "Size": 0, "CastLike": 1, "Dropout": 1}
 #: What makes one node with a Reshape before it, whose new shape counts for nothing then.
-_FUSED = frozenset({"Reshape", "Unsqueeze"})
+_FUSED = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+#: Of these the second input goes too.
+_SHAPED = frozenset({"Reshape", "Unsqueeze"})
 #: What is left out between them.
 _LEFT_OUT = frozenset({"Identity", "Cast"})
 
@@ -50,43 +52,43 @@ def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 
 
 def _passed_over(graph: GraphProto) -> set[str]:
-    """New shapes that nothing reads but Reshapes one behind another, which become one: where its shape is declared, all of theirs go."""
-    shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape" and len(node.input) > 1}
+    """New shapes that nothing reads but Reshapes one behind another, which become one: where its shape is declared, all of theirs go.
+
+    So do the axes of an Unsqueeze behind them.
+    """
+    shapes = {node.input[1] for node in graph.node if node.op_type in _SHAPED and len(node.input) > 1}
     if shapes.isdisjoint(value.name for value in graph.input):
         return set()
-    readers: dict[str, list[NodeProto | None]] = {value.name: [None] for value in graph.output}
-    makers = {name: node for node in graph.node for name in node.output}
+    readers: dict[str, list[NodeProto]] = {}
     for node in graph.node:
         for name in {*node.input, *(n for g in subgraphs(node) for inner in nodes_in(g.node) for n in inner.input)}:
             readers.setdefault(name, []).append(node)
-
-    def is_reshaped(name: str) -> bool:
-        """Whether all that reads a value gives it another shape once more."""
-        return all(
-            node is not None
-            and node.input[0] == name
-            and name not in node.input[1:]
-            and (node.op_type in _FUSED or (node.op_type in _LEFT_OUT and is_reshaped(node.output[0])))
-            for node in readers.get(name, [None])
-        )
-
-    def was_reshaped(name: str) -> bool:
-        """Whether a value comes of a Reshape that becomes one with what reads it."""
-        node = makers.get(name)
-        while node is not None and node.op_type in _LEFT_OUT:
-            node = makers.get(node.input[0])
-        return node is not None and node.op_type == "Reshape" and is_reshaped(node.output[0])
+    results = {value.name for value in graph.output}
+    fused: set[str] = set()  # values that only get another shape once more
+    for node in reversed(graph.node):
+        for name in node.output:
+            found = readers.get(name, ())
+            if found and name not in results and all(_reshapes(reader, name, fused) for reader in found):
+                fused.add(name)
+    gone: set[str] = set()  # values of nodes that are fused with what reads them
+    for node in graph.node:
+        starts = node.op_type == "Reshape" and node.output[0] in fused
+        if starts or (node.op_type in _FUSED | _LEFT_OUT and node.input and node.input[0] in gone):
+            gone.add(node.output[0])
 
     def goes(name: str) -> bool:
         return all(
-            node is not None
-            and node.op_type == "Reshape"
-            and node.input[0] != name
-            and (is_reshaped(node.output[0]) or was_reshaped(node.input[0]))
-            for node in readers[name]
+            node.op_type in _SHAPED and node.input[0] != name and node.output[0] in gone for node in readers[name]
         )
 
     return set(filter(goes, shapes))
+
+
+def _reshapes(node: NodeProto, name: str, fused: set[str]) -> bool:
+    """Whether a node gives a value another shape, or passes it on to what does."""
+    if not node.input or node.input[0] != name or name in node.input[1:]:
+        return False
+    return node.op_type in _FUSED or (node.op_type in _LEFT_OUT and node.output[0] in fused)
 
 
 def _used(graph: GraphProto, may_go: Mapping[str, int]) -> set[str]:

@@ -16,7 +16,7 @@ def is_folded(node: Any) -> bool:
 
 
 #: So many different nodes are looked through for what becomes a constant.
-_MOST_FOLDED = 1024
+_MOST_FOLDED = 256
 #: What makes no negative numbers of others.
 _KEEPS_SIGNS = frozenset({"Add", "Concat", "Divide", "Maximum", "Minimum", "Multiply"})
 #: The same, of the first input.
