@@ -49,22 +49,50 @@ def test_a_layer_normalization_of_three_results_beside_a_loop(openvino_ep: type[
         np.testing.assert_allclose(u, [0, x.mean(), 0], rtol=1e-4)
 
 
-def test_that_no_node_runs_on_the_provider_is_what_is_told(openvino_ep: type[omb.Preset]) -> None:
-    """Rewritten it runs on the CPU provider alone; as it is, the provider takes the Loop and cannot compile it."""
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_a_dropout_beside_a_loop_on_the_cpu(openvino_ep: type[omb.Preset], kind: str) -> None:
+    """Its input has the name of its result in OpenVINO's model, and the provider looks for its own."""
     model = parser.parse_model(
-        """<ir_version: 8, opset_import: ["": 14]> g (float[3, 2] x) => (float[3, 2] y, bool[3, 2] w) <int64 n = {0}, bool go = {1}> {
-            y, m = Dropout (x)
-            w = Loop (n, go, m) <body = b (int64 i, bool more, bool[3, 2] s) => (bool again, bool[3, 2] t) {
-                again = Identity (more) t = Identity (s) }> }"""
+        f"""<ir_version: 10, opset_import: ["": 18]> g ({kind}[2, d] x, int64 n) => ({kind}[a, b] v, bool[a, b] m, {kind}[a, b] y)
+        <bool go = {{1}}> {{
+            v, m = Dropout (x)
+            y = Loop (n, go, x) <body = b (int64 i, bool more, {kind}[2, 2] s) => (bool again, {kind}[2, 2] o) {{
+                again = Identity (more) o = Neg (v) }}> }}"""
+    )
+    x = np.array([[1, -2], [3, 4]], np.dtype(kind + "32" if kind == "float" else kind))
+    v, m, y = openvino_ep.prepare(model).run([x, np.array(2)])
+    np.testing.assert_array_equal(v, x)
+    assert m.all()
+    np.testing.assert_array_equal(y, -x)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_an_if_of_constants_with_operators_that_openvino_lacks(openvino_ep: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g () => (float[N] u, bool[N] y)
+        <float[3] c = {1, -2, 3}, float[3] d = {1, 2, 3}, bool no = {0}> {
+            v = Mish (c) u = Hardmax (v) w = Equal (c, d)
+            y = If (no) <then_branch = a () => (bool[N] p) { o = Optional (w) g = OptionalGetElement (o) p = Identity (g) },
+                else_branch = b () => (bool[N] q) { r = Optional (v) q = Identity (w) }> }"""
+    )
+    u, y = openvino_ep.prepare(model).run([])
+    np.testing.assert_array_equal(u, [0, 0, 1])
+    np.testing.assert_array_equal(y, [True, False, True])
+
+
+def test_that_no_node_runs_on_the_provider_is_what_is_told(openvino_ep: type[omb.Preset]) -> None:
+    """Rewritten it runs on the CPU provider alone; as it is, it would end the process."""
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[3] x) => (float[3] y) <float[1, 1] k = {3}> {
+            y = Scan <num_scan_inputs = 1, body = b (float row) => (float z) { s = Neg (x) z = Det (k) }> (x) }"""
     )
     with pytest.raises(MisplacedError, match="no node of the model runs on OpenVINOExecutionProvider.*fallback='full'"):
         openvino_ep.prepare(model)
     with pytest.warns(omb.FallbackWarning):
         prepared = openvino_ep.prepare(model, fallback="full")
-    x = np.arange(6, dtype=np.float32).reshape(3, 2)
-    y, w = prepared.run([x])
-    np.testing.assert_array_equal(y, x)
-    assert w.all()
+    (y,) = prepared.run([np.float32([1, 2, 3])])
+    np.testing.assert_array_equal(y, [3, 3, 3])
 
 
 @pytest.mark.parametrize("opset", [6, 7, 8, 13])
