@@ -8,10 +8,8 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
+from onnx import ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import unknown_sizes
 from onnx_multi_backend.adapt.hidden_integers import (
@@ -22,21 +20,13 @@ from onnx_multi_backend.adapt.hidden_integers import (
     too_long,
     without_long_constants,
 )
+from onnx_multi_backend.adapt.open_ranks import open_ranks
 from onnx_multi_backend.models import untyped
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
-from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far, implausible
+from onnx_multi_backend.models.plausible import expands_too_far, implausible
 
 #: Passes after which what is still hidden stays hidden.
 _MOST_PASSES = 4
-
-#: Operators whose results have a rank that onnx leaves open where a run alone tells what their other inputs hold; that rank, or None
-#: where it depends on the inputs.
-_LEFT_OPEN: Mapping[str, int | None] = {
-    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), 1),
-    "MelWeightMatrix": 2,
-    "STFT": 4,
-    **dict.fromkeys(("CenterCropPad", "MaxUnpool", "Pad", "Reshape", "Split", "Unsqueeze"), None),
-}
 
 _FAILURES = (
     onnx.shape_inference.InferenceError,
@@ -73,7 +63,7 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
     follows = not model.functions and follows_integers(visible.graph)
     typed = _with_shapes_followed(visible, typed) if follows else typed
-    if ranks := _open_ranks(typed.graph):
+    if ranks := open_ranks(typed.graph):
         visible, typed = _with_ranks(visible, typed, ranks)
         typed = _with_shapes_followed(visible, typed) if follows else typed
     return restored(typed, model) if long else typed
@@ -84,63 +74,9 @@ def _with_ranks(model: ModelProto, typed: ModelProto, ranks: list[ValueInfoProto
     for _ in range(_MOST_PASSES):
         model = _declaring(model, ranks)
         typed = _asked(model, data_prop=False) or typed
-        if not (ranks := _open_ranks(typed.graph)):
+        if not (ranks := open_ranks(typed.graph)):
             break
     return model, typed
-
-
-def _open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
-    """Results whose rank onnx leaves open where a run alone tells another input."""
-    nodes = [node for node in graph.node if not node.domain and (node.op_type in _LEFT_OPEN or _keeps_axes(node))]
-    if not nodes:
-        return []
-    types = {v.name: v.type.tensor_type for v in (*graph.value_info, *graph.output, *graph.input)}
-    types.update((t.name, helper.make_tensor_type_proto(t.data_type, t.dims).tensor_type) for t in graph.initializer)
-    found = []
-    for node in nodes:
-        data = types.get(node.input[0]) if node.input else None
-        rank = _result_rank(node, types)
-        for name in filter(None, node.output):
-            made = types.get(name)
-            if made is not None and made.HasField("shape"):
-                continue
-            kind = made.elem_type if made is not None else 0
-            if not kind and data is not None and _LEFT_OPEN.get(node.op_type) is None:
-                kind = data.elem_type
-            if kind and rank is not None and rank < MOST_AXES:
-                found.append(helper.make_tensor_value_info(name, kind, [None] * rank))
-    return found
-
-
-def _result_rank(node: NodeProto, types: dict[str, TypeProto.Tensor]) -> int | None:
-    """The rank of each result: of Reshape as long as the new shape, of Unsqueeze more by as many axes as are named."""
-    rank = _LEFT_OPEN.get(node.op_type)
-    if rank is not None:
-        return rank
-    first, second = (types.get(name) for name in (*node.input[:2], "", "")[:2])
-    if node.op_type == "Reshape":
-        return _length(second)
-    rank = _rank(first)
-    if node.op_type == "Unsqueeze":
-        more = _length(second)
-        return None if rank is None or more is None else rank + more
-    return rank
-
-
-def _keeps_axes(node: NodeProto) -> bool:
-    """Whether it is a reduction along axes that a run may tell, and that are kept."""
-    kept = all(a.i for a in node.attribute if a.name == "keepdims")
-    return node.op_type.startswith("Reduce") and len(node.input) > 1 and kept
-
-
-def _rank(kind: TypeProto.Tensor | None) -> int | None:
-    return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else None
-
-
-def _length(kind: TypeProto.Tensor | None) -> int | None:
-    """How many elements a list has."""
-    size = kind.shape.dim[0] if kind is not None and _rank(kind) == 1 else None
-    return size.dim_value if size is not None and size.HasField("dim_value") and size.dim_value >= 0 else None
 
 
 def _declaring(model: ModelProto, values: list[ValueInfoProto]) -> ModelProto:

@@ -94,6 +94,15 @@ def test_ranks_that_onnx_leaves_open(inputs: str, node: str, rank: int | None) -
     assert (len(kind.shape.dim) if kind.HasField("shape") else None) == rank
 
 
+def test_ranks_of_nodes_behind_each_other() -> None:
+    nodes = " ".join(f"v{i + 1} = CenterCropPad (v{i}, s) " for i in range(9))
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 20]> g (float[3, 5] v0, int64[2] s) => (bool[N] y) {{ {nodes} y = IsNaN (v9) }}'
+    )
+    kinds = {value.name: value.type.tensor_type for value in infer(model).graph.value_info}
+    assert [len(kinds[f"v{i}"].shape.dim) for i in range(1, 10)] == [2] * 9
+
+
 @pytest.mark.parametrize("opset", [23, 24])
 def test_sizes_that_onnx_takes_for_nothing(opset: int) -> None:
     """The last one of V counts, which is not known; the second Attention reads what the first makes."""

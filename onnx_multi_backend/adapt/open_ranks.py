@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that onnx's inference leaves open, and that follow from the ranks of what a node reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
+
+from onnx_multi_backend.models.plausible import MOST_AXES
+
+#: Operators whose results have a rank that onnx leaves open where a run alone tells what their other inputs hold; that rank, or None
+#: where it depends on the inputs.
+_LEFT_OPEN: Mapping[str, int | None] = {
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), 1),
+    "MelWeightMatrix": 2,
+    "STFT": 4,
+    **dict.fromkeys(("CenterCropPad", "MaxUnpool", "Pad", "Reshape", "Split", "Unsqueeze"), None),
+}
+
+
+def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
+    """Results whose rank onnx leaves open where a run alone tells another input."""
+    nodes = [node for node in graph.node if not node.domain and (node.op_type in _LEFT_OPEN or _keeps_axes(node))]
+    if not nodes:
+        return []
+    types = {v.name: v.type.tensor_type for v in (*graph.value_info, *graph.output, *graph.input)}
+    types.update((t.name, helper.make_tensor_type_proto(t.data_type, t.dims).tensor_type) for t in graph.initializer)
+    found = []
+    for node in nodes:
+        data = types.get(node.input[0]) if node.input else None
+        rank = _result_rank(node, types)
+        for name in filter(None, node.output):
+            made = types.get(name)
+            if made is not None and made.HasField("shape"):
+                continue
+            kind = made.elem_type if made is not None else 0
+            if not kind and data is not None and _LEFT_OPEN.get(node.op_type) is None:
+                kind = data.elem_type
+            if kind and rank is not None and rank < MOST_AXES:
+                found.append(helper.make_tensor_value_info(name, kind, [None] * rank))
+                types[name] = found[-1].type.tensor_type  # for what reads it
+    return found
+
+
+def _result_rank(node: NodeProto, types: dict[str, TypeProto.Tensor]) -> int | None:
+    """The rank of each result: of Reshape as long as the new shape, of Unsqueeze more by as many axes as are named."""
+    rank = _LEFT_OPEN.get(node.op_type)
+    if rank is not None:
+        return rank
+    first, second = (types.get(name) for name in (*node.input[:2], "", "")[:2])
+    if node.op_type == "Reshape":
+        return _length(second)
+    rank = _rank(first)
+    if node.op_type == "Unsqueeze":
+        more = _length(second)
+        return None if rank is None or more is None else rank + more
+    return rank
+
+
+def _keeps_axes(node: NodeProto) -> bool:
+    """Whether it is a reduction along axes that a run may tell, and that are kept."""
+    kept = all(a.i for a in node.attribute if a.name == "keepdims")
+    return node.op_type.startswith("Reduce") and len(node.input) > 1 and kept
+
+
+def _rank(kind: TypeProto.Tensor | None) -> int | None:
+    return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else None
+
+
+def _length(kind: TypeProto.Tensor | None) -> int | None:
+    """How many elements a list has."""
+    size = kind.shape.dim[0] if kind is not None and _rank(kind) == 1 else None
+    return size.dim_value if size is not None and size.HasField("dim_value") and size.dim_value >= 0 else None
