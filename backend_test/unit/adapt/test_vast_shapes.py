@@ -70,3 +70,16 @@ def test_a_vast_shape_is_refused_without_its_memory(openvino: type[omb.Preset], 
     words, memory = _told(tmp_path, REFUSED, REFUSED.replace("[4294967296]", ""), openvino)
     assert "Clip" in words
     assert int(memory) < 512
+
+
+UNSQUEEZE = """<ir_version: 8, opset_import: ["": 18]> g (float[3, 4, 5] x, int64[4294967296] axes) => (float[N] y) { y = Unsqueeze (x, axes) }"""
+QUANTIZE = """<ir_version: 10, opset_import: ["": 21]> g (float[3, 4, 5] x, float[4294967296] s) => (int8[a, b, c] y) { y = QuantizeLinear <output_dtype = 3> (x, s) }"""
+
+
+@pytest.mark.parametrize("model", [UNSQUEEZE, QUANTIZE])
+def test_axes_and_scales_are_not_written_down(openvino: type[omb.Preset], tmp_path: Path, model: str) -> None:
+    words, memory = _told(
+        tmp_path, model, model.replace("4294967296", "1").replace("float[N]", "float[N, a, b, c]"), openvino
+    )
+    assert words.split("lacks ")[-1].startswith(("Unsqueeze", "QuantizeLinear"))
+    assert int(memory) < 512

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
+
+#: So many zero points are written into the model; more are made in each run.
+_MOST = 1 << 16
 
 
 def names_its_type(site: Site) -> bool:
@@ -24,8 +28,9 @@ def named_type(site: Site) -> Iterator[ModelProto]:
     scale, kind = site.input(1), site.attribute("output_dtype", 0)
     shape = site.shape(scale)
     body = Body(site, site.opsets)
-    if shape is not None and None not in shape:
-        zero = body.constant(np.zeros([size or 0 for size in shape]), kind)
+    sizes = [size for size in shape or () if size is not None]
+    if shape is not None and len(sizes) == len(shape) and math.prod(sizes) <= _MOST:
+        zero = body.constant(np.zeros(sizes), kind)
     else:
         zero = body.zeros(body("Shape", scale), kind)
     yield body.finish(body("QuantizeLinear", site.input(0), scale, zero, **site.attributes("output_dtype")))

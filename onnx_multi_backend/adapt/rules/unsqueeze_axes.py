@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.models.plausible import MOST_AXES
 
 
 def unsqueeze_axes(site: Site) -> Iterator[ModelProto]:
@@ -16,9 +17,8 @@ def unsqueeze_axes(site: Site) -> Iterator[ModelProto]:
     if not site.is_("Unsqueeze") or not site.has_input(1) or site.constant(site.input(1)) is not None:
         return
     rank, count = site.rank(site.input(0)), site.shape(site.input(1))
-    if rank is None or not count or count[0] is None:
+    if rank is None or not count or count[0] is None or (total := rank + count[0]) > MOST_AXES:
         return
-    total = rank + count[0]
     body = Body(site)
     axes = body("Mod", body.cast(site.input(1), TensorProto.INT64), body.constant(total, TensorProto.INT64))
     new = body("Expand", body.ints(1), body.ints(count[0]))
