@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.products import PRODUCTS
-from onnx_multi_backend.adapt.rules.channel_means import CHANNELS, MEANS
+from onnx_multi_backend.adapt.rules.channel_means import MEANS, RANKS
 from onnx_multi_backend.adapt.rules.column_constants import PLACES as COLUMNS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
@@ -154,14 +154,14 @@ def _goes_over_several_axes(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_take_channel_means(node: NodeProto, facts: Facts) -> bool:
-    """Whether a mean goes along three axes, as far as its constants tell, of what may have four and two or three channels."""
+    """Whether a mean goes along three axes, as far as its constants tell, of what may have more, and several channels."""
     axes = next((len(a.ints) for a in node.attribute if a.name == "axes" and not a.ref_attr_name), None)
     if len(node.input) > 1 and node.input[1]:
         tensor = facts.constants.get(node.input[1])
         axes = None if tensor is None else math.prod(tensor.dims)
     unknown = axes is None and (bool(facts.model.functions) or len(node.input) > 1 or node.op_type != "ReduceMean")
     shape = facts.shape(node.input[0]) if node.input else None
-    return (unknown or axes == 3) and (shape is None or (len(shape) == 4 and shape[1] in CHANNELS))
+    return (unknown or axes == 3) and (shape is None or (len(shape) in RANKS and shape[1] not in (1, None)))
 
 
 def _has_an_even_window(node: NodeProto) -> bool:

@@ -210,7 +210,7 @@ def sliced(site: Site) -> Defect | None:
 
 
 def channel_mean(site: Site) -> Defect | None:
-    """Source: measured with AVX2 and AVX-512; behind a pool, of images whose other sizes may be known or not."""
+    """Source: measured behind a pool, of images whose other sizes may be known or not; with AVX-512 of two or three channels, with AVX2 of any number."""
     if takes_channel_means(site):
-        return Defect("the mean of two or three channels of a batch is right in the first run alone", wrong=True)
+        return Defect("the mean of each channel of a batch is right in the first run alone", wrong=True)
     return None
