@@ -16,7 +16,6 @@ from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 _DECLARED = "declared."
 _ATTENTION = "Attention"
 
-
 #: Types by the graph, counted as `_scopes` goes through them, and the name of a value: two branches may give the same name.
 _Types = dict[tuple[int, str], TypeProto]
 
@@ -49,7 +48,7 @@ def declaring(model: ModelProto, types: _Types) -> ModelProto:
             declared = {value.name: value for value in (*graph.value_info, *graph.output)}
             for name in made:
                 value = declared.get(name) or graph.value_info.add(name=name)
-                if not _is_known(value.type):
+                if not value.type.tensor_type.HasField("shape"):
                     value.type.CopyFrom(types[i, name])
     return copy
 
@@ -77,10 +76,6 @@ def _is_attention(node: NodeProto) -> bool:
 
 def _empty(kind: TypeProto | None) -> bool:
     return kind is not None and any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
-
-
-def _is_known(kind: TypeProto) -> bool:
-    return kind.tensor_type.HasField("shape")
 
 
 def _with_open_sizes(kind: TypeProto) -> TypeProto:

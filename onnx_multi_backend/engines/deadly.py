@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.tensors import constant_tensor
 
 #: Takes a node and the constants that it reads, None for an input that is not one; returns what of it ends the process, or None.
 Deadly = Callable[[NodeProto, "list[np.ndarray | None]"], "str | None"]
@@ -173,14 +174,8 @@ def _is_integer(tensor: TensorProto | None) -> bool:
 
 
 def _note(node: NodeProto, constants: dict[str, TensorProto], wanted: set[str]) -> None:
-    if not node.output or node.output[0] not in wanted:
-        return
-    for attribute in node.attribute:
-        if attribute.type == AttributeProto.TENSOR:
-            constants[node.output[0]] = attribute.t
-        elif attribute.name in ("value_int", "value_ints"):
-            array = np.array(attribute.i if attribute.name == "value_int" else list(attribute.ints), np.int64)
-            constants[node.output[0]] = numpy_helper.from_array(array)
+    if node.output and node.output[0] in wanted and (tensor := constant_tensor(node)) is not None:
+        constants[node.output[0]] = tensor
 
 
 def _value(name: str, constants: Mapping[str, TensorProto], values: dict[str, np.ndarray | None]) -> np.ndarray | None:

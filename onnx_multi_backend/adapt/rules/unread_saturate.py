@@ -9,15 +9,7 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
 
-_SATURATING = frozenset(
-    {
-        TensorProto.FLOAT8E4M3FN,
-        TensorProto.FLOAT8E4M3FNUZ,
-        TensorProto.FLOAT8E5M2,
-        TensorProto.FLOAT8E5M2FNUZ,
-        TensorProto.FLOAT8E8M0,
-    }
-)
+_SATURATING = frozenset(kind for name, kind in TensorProto.DataType.items() if name.startswith("FLOAT8"))
 
 
 def unread_saturate(site: Site) -> Iterator[ModelProto]:
