@@ -361,3 +361,13 @@ def test_packed_constants_are_followed_into_functions_and_branches(openvino: typ
 def test_a_transpose_behind_which_packed_elements_become_wider_is_computed(openvino: type[omb.Preset]) -> None:
     model = moved("Transpose", TensorProto.FLOAT4E2M1, "Cast", perm=[1, 0, 2])
     assert openvino.run_model(model, [])[0].shape == (2, 4, 8)
+
+
+@pytest.mark.parametrize("step", ["value_float = 0.0", "value = float {0}"])
+def test_a_step_of_nothing_however_it_is_written(openvino: type[omb.Preset], step: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float a, float b) => (float[n] y) {{
+        s = Constant <{step}> () y = Range (a, b, s) }}"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="its step is 0"):
+        openvino.prepare(model)
