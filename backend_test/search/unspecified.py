@@ -7,6 +7,8 @@
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
 - The grid of one place along an axis with align_corners=1 (AffineGrid): the step is a quotient by 0.
 - The determinant of a matrix that is not finite, or whose products are not: what is infinite and what is NaN depends on the order of the steps.
+- A Resize with align_corners and a scale that does not give a whole length: ONNX's evaluator and cases count with the length that the scale
+  gives, ONNX Runtime with the one that the result has.
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
 - A Gemm of integers whose products leave the type, multiplied by an alpha or beta that is a float: a float out of range, made an integer.
 - ReduceL2 of integers whose squares add up to more than the type holds: they are added in the type, in int64 or in float.
@@ -87,6 +89,8 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
     if node.op_type == "AffineGrid" and any(a.name == "align_corners" and a.i for a in node.attribute):
         sizes = operands[1]
         return "the grid of one place" if isinstance(sizes, np.ndarray) and (sizes[2:] == 1).any() else ""
+    if node.op_type == "Resize" and _cuts_a_length(node, first, operands):
+        return "align_corners with a length that is cut"
     if node.op_type == "Pow" and first.dtype.kind == "i" and _negative(operands[1]):
         return "an integer to the power of a negative number"
     if node.op_type in _LOGARITHMS and first.dtype.kind in "iu":
@@ -108,6 +112,19 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
             else "scores beyond what float16 holds"
         )
     return ""
+
+
+def _cuts_a_length(node: NodeProto, image: np.ndarray, operands: list[Any]) -> bool:
+    """Whether scales are given with align_corners, and a length is no whole number."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    scales = operands[2] if len(operands) > 2 else None
+    if given.get("coordinate_transformation_mode") != b"align_corners" or not isinstance(scales, np.ndarray):
+        return False
+    axes = given.get("axes", range(image.ndim))
+    if scales.size != len(axes):
+        return False
+    lengths = np.array([image.shape[axis] for axis in axes]) * scales.astype(np.float64)
+    return bool((lengths != np.floor(lengths)).any())
 
 
 def _largest_product(operands: list[Any], node: NodeProto) -> float:

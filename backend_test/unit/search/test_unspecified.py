@@ -93,3 +93,16 @@ def test_a_root_of_squares_that_leave_the_type_is_not_specified(largest: int, to
         """<ir_version: 9, opset_import: ["": 18]> g (int32[2] x) => (int32[1] y) { y = ReduceL2 (x) }"""
     )
     assert bool(unspecified(model, [{"x": np.int32([largest, -largest])}])) is told
+
+
+@pytest.mark.parametrize(
+    ("scale", "mode", "told"),
+    [(0.75, "align_corners", True), (0.5, "align_corners", False), (0.75, "half_pixel", False)],
+)
+def test_corners_of_a_length_that_is_cut_are_not_specified(scale: float, mode: str, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g (float[1, 2] x, float[2] s) => (float[1, n] y) {{
+        y = Resize <coordinate_transformation_mode = "{mode}", mode = "linear"> (x, , s) }}"""
+    )
+    held = {"x": np.ones((1, 2), np.float32), "s": np.float32([1, scale])}
+    assert bool(unspecified(model, [held])) is told

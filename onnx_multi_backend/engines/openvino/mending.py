@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.engines.openvino.mends import (
+    empty_sizes,
     extremes,
     folded,
     frontend_forms,
@@ -110,6 +111,17 @@ _MENDS = (
             "two of them, of constants of at most 16 bits with one element, make a scalar",
         )
         for operator, kind in (("Max", "Maximum"), ("Min", "Minimum"))
+    ),
+    *(
+        _Mend(
+            dict.fromkeys(
+                (kind, "ArgMax", "ArgMin", "ConcatFromSequence", "Scan", "SequenceAt", "SplitToSequence"), kind
+            ),
+            empty_sizes.reshaped,
+            "written as Reshape",
+            "sizes of a tensor without elements that only a run tells come out as 0",
+        )
+        for kind in ("Squeeze", "Unsqueeze")
     ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
