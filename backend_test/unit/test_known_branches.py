@@ -48,6 +48,23 @@ def test_they_are_computed(preset: type[omb.Preset], depth: int, condition: str)
         np.testing.assert_allclose(prepared.run([x])[0], np.exp(CONSTANT + x), rtol=1e-5)
 
 
+def test_constants_computed_in_a_branch(preset: type[omb.Preset]) -> None:
+    """An outer constant of 100 bytes is one of 200 there, computed beforehand."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 14]> g (float[25] x, bool b) => (float[25] y)
+        <bool known = {{1}}, int32 depth = {{3}}, float[2] ends = {{0, 1}}, float[25] outer = {{{", ".join(map(str, range(25)))}}}> {{
+        y = If (b) <then_branch = t () => (float[25] yt) {{
+            i = If (known) <then_branch = tt () => (bool it) {{ l = Cast <to = 11> (outer) o = OneHot (l, depth, ends) it = Identity (b) }},
+                else_branch = te () => (bool ie) {{ ie = Identity (b) }}>
+            yt = Neg (x)
+        }}, else_branch = e () => (float[25] ye) {{ ye = Abs (x) }}> }}"""
+    )
+    prepared = preset.prepare(model)
+    x = np.linspace(-2, 1, 25, dtype=np.float32)
+    for b in (True, False, True):
+        np.testing.assert_array_equal(prepared.run([x, np.array(b)])[0], -x if b else np.abs(x))
+
+
 #: What makes p of w, which is made in the outer branch, u, made in the inner one, and b, a bool; and what it is.
 WITHIN = {
     "If": (

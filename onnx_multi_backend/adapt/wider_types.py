@@ -200,10 +200,14 @@ class OnWiderTypes:
     def _by_axis(self, name: str) -> str:
         """A scale or zero point in float32, shaped so that it broadcasts: one in all, one an index, or one a block."""
         x, wide = self._node.input[0], self._add("Cast", [name], to=_T.FLOAT)
-        rank, block = self._rank(x), self._attributes.get("block_size", 0)
-        axis = self._attributes.get("axis", 1) % max(rank, 1)
-        if self._rank(name) == 0:
+        axis, block = self._attributes.get("axis", 1), self._attributes.get("block_size", 0)
+        if self._has_rank(name) and self._rank(name) == 0:
             return wide
+        ranked = next((known for known in (x, self._node.output[0]) if self._has_rank(known)), None)
+        if ranked is None and not block:
+            return self._add("Reshape", [wide, self._shape_by_axis(x, axis)])
+        rank = self._rank(ranked or x)
+        axis %= max(rank, 1)
         if not block:
             shape = [1] * rank
             if shape:  # else a scale of one element for a scalar
@@ -213,3 +217,12 @@ class OnWiderTypes:
         size = self._add("Gather", [self._add("Shape", [x]), self._number(axis, np.int64)])
         index = self._add("Range", [self._number(0, np.int64), size, self._number(1, np.int64)])
         return self._add("Gather", [wide, self._add("Div", [index, self._number(block, np.int64)])], axis=axis)
+
+    def _shape_by_axis(self, x: str, axis: int) -> str:
+        """Ones but for -1 along an axis, as many as a tensor has axes, where only a run tells how many."""
+        rank = self._add("Size", [self._add("Shape", [x])])
+        one, along = self._number(1, np.int64), self._number(axis, np.int64)
+        if axis < 0:
+            along = self._add("Add", [rank, along])
+        index = self._add("Range", [self._number(0, np.int64), rank, one])
+        return self._where(self._add("Equal", [index, along]), self._number(-1, np.int64), one)

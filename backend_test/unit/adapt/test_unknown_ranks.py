@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import warnings
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, parser
+from onnx import ModelProto, numpy_helper, parser
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.adapt.inference import infer
@@ -51,6 +52,25 @@ def test_what_a_known_rank_comes_of_is_declared(openvino_ep: type[omb.Preset]) -
         x = np.ones(shape, np.float32)
         _, y = prepared.run([x, np.ones((2, 3), np.float32)])
         np.testing.assert_allclose(y, np.cos(np.exp(np.tanh(np.sin(x.ravel())))), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("axis", [1, -1])
+@pytest.mark.parametrize("shape", ["", "[a, b]"], ids=["unknown", "declared"])
+def test_scales_along_an_axis(openvino_ep: type[omb.Preset], axis: int, shape: str) -> None:
+    """An input without a shape is not a scalar: its rank is that of the result, or a run tells it."""
+    model = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 22]> g (float8e4m3fn[1] x) => (float16{shape} y) {{
+            y = DequantizeLinear <axis = {axis}> (x, scale, zero) }}"""
+    )
+    scale, zero = np.array([1, 0.25], np.float16), np.zeros(2, ml_dtypes.float8_e4m3fn)
+    model.graph.initializer.extend([numpy_helper.from_array(scale, "scale"), numpy_helper.from_array(zero, "zero")])
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    if not shape:
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+    x = np.array([[1.5, -2], [0.5, 3], [-1, 8]], ml_dtypes.float8_e4m3fn)
+    (y,) = openvino_ep.prepare(model).run([x])
+    np.testing.assert_array_equal(y, x.astype(np.float16) * scale)
 
 
 @pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")

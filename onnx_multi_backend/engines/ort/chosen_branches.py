@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ifs whose condition is known, with which ONNX Runtime must not compute constants beforehand (found by measuring).
 
-Their branch takes the If's place then. In 1.24 constants of more than 127 bytes in it are lost: the model is refused, or the process ends. Newer
-releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If, Loop or Scan in two such branches, one in the other, loses values that it reads:
+Their branch takes the If's place then. In 1.24 constants of more than 127 bytes in it, given or computed beforehand, are lost: the model is refused,
+or the process ends. Newer releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If, Loop or Scan in two such branches, one in the other, loses values that it reads:
 a run fails, or building the session ends the process.
 """
 
@@ -34,7 +34,10 @@ def stored_bytes(elem_type: int) -> int:
 
 
 def of_branches(contents: Contents) -> list[str]:
-    """Those that must not see an If whose condition is known, with a large constant in a branch, or another such If with a node that holds graphs."""
+    """Those that must not see an If whose condition is known.
+
+    In a branch there is a constant that is large or computed, or another such If with a node that holds graphs.
+    """
     if not contents.has({"If"}):
         return []
     facts = Facts(contents.model, contents)
@@ -45,11 +48,13 @@ def _loses_constants(facts: Facts) -> bool:
     if not applies({"onnxruntime": "<1.31"}):
         return False
     known = facts.known | facts.computed_of_constants
+    # Of whatever size; what a node that holds graphs reads is not known from its inputs.
+    computed = {id(node) for node in facts.nodes_of_constants if next(subgraphs(node), None) is None}
     seen: set[int] = set()
     for node in facts.contents.of("If"):  # an outer one comes before those in it
         if id(node) not in seen and (facts.model.functions or not known.isdisjoint(node.input)):
             inside = list(nodes_in([node]))
-            if _hold_a_large_constant(inside):
+            if _hold_a_large_constant(inside) or not computed.isdisjoint(map(id, inside)):
                 return True
             seen.update(map(id, inside))
     return False
