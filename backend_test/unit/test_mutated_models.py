@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from onnx import ModelProto, parser
+from onnx import ModelProto, TensorProto, parser
 
 import onnx_multi_backend as omb
 
@@ -30,6 +32,26 @@ def _scan() -> ModelProto:
     return model
 
 
+def _changed(text: str, change: Callable[[ModelProto], None]) -> bytes:
+    """A model, changed in what the parser does not let through."""
+    model = parser.parse_model(_HEAD + text)
+    change(model)
+    return model.SerializeToString()
+
+
+def _lengthen(model: ModelProto) -> None:
+    model.graph.initializer[0].ClearField("int64_data")
+    model.graph.initializer[0].raw_data = bytes(43)
+
+
+def _without_outputs(model: ModelProto) -> None:
+    del model.graph.node[0].output[:]
+
+
+def _of_int4(model: ModelProto) -> None:
+    model.graph.node[0].attribute[0].t.data_type = TensorProto.UINT8
+
+
 MODELS = {
     "axes of two axes": parser.parse_model(
         _HEAD
@@ -42,6 +64,37 @@ MODELS = {
     ),
     "an operator that is not UTF-8, behind an unknown one": _damaged(
         "(float[2] x) => (float[2] y) { u = Frobnicate (x) y = Relu (u) }", b"Relu", b"R\xfflu"
+    ),
+    "an axis that is too large": parser.parse_model(
+        _HEAD
+        + """(int32[a, b, c] x, bool go) => (int32[d, e, f] y) <int64[2] pads = {1, 0}, int64[1] axes = {2147483647}> {
+            v = Pad (x, pads, , axes)
+            y = If (go) <then_branch = t () => (int32[g, h, i] s) { s = Identity (v) },
+                         else_branch = f () => (int32[g, h, i] u) { u = Sign (v) }> }"""
+    ).SerializeToString(),
+    "a layer without results": _changed(
+        """(float[3, 1, 2] x, float[1, 8, 2] w, float[1, 8, 2] r, float[1, 16] y) => (float[1, 16] y) {
+            h = LSTM <hidden_size = 2> (x, w, r, y) }""",
+        _without_outputs,
+    ),
+    "a constant of another type than its name": _changed(
+        """(int64[1] n) => (int4[k] y) { y = ConstantOfShape <value = int4[1] {1}> (n) }""", _of_int4
+    ),
+    "pads beside auto_pad": parser.parse_model(
+        _HEAD
+        + """(float[a, b, c] x) => (float[a, b, c] y, int64[a, b, c] z) {
+            y, z = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], pads = [2, 2]> (x) }"""
+    ).SerializeToString(),
+    "a reduced constant with too many bytes": _changed(
+        """(int64[3] x) => (int64[a] y) <int64[3] c = {1, 2, 3}> { r = ReduceSum (c) y = Add (x, r) }""", _lengthen
+    ),
+    "a loop beside a value's name that is not UTF-8": _damaged(
+        """(float[2] x, int64 n, bool c) => (float[2] y) {
+            s = SequenceEmpty () nnn = Neg (x) t = SequenceInsert (s, nnn)
+            y, z = Loop (n, c, x, t) <body = b (int64 i, bool go, float[2] p, seq(float[2]) q) => (bool on, float[2] r, seq(float[2]) u) {
+                on = Identity (go) r = Add (p, x) u = Identity (q) }> }""",
+        b"nnn",
+        b"n\xffn",
     ),
     "an unused input's name that is not UTF-8": _damaged(
         "(float[2] unused, float[2] x) => (float[2] y) { y = Relu (x) }", b"unused", b"un\xffsed"

@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.facts import SMALL_BYTES
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.values import LIMITS, Value
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.tensors import constant_tensor
+from onnx_multi_backend.models.tensors import constant_tensor, is_whole
 
 _T = TensorProto
 _Array = np.ndarray[Any, Any]
@@ -50,7 +50,9 @@ def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
         if n.op_type == "Constant" and (tensor := constant_tensor(n)) is not None
     }
     stored = {t.name: t for t in graph.initializer}
-    return {n: t for n, t in (made | stored).items() if t.data_location != _T.EXTERNAL and t.ByteSize() < SMALL_BYTES}
+    return {
+        name: tensor for name, tensor in (made | stored).items() if tensor.ByteSize() < SMALL_BYTES and is_whole(tensor)
+    }
 
 
 def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:

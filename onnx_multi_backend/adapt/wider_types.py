@@ -103,7 +103,11 @@ class OnWiderTypes:
                     x = self._add("Sub", [x, self._by_axis(node.input[2])])
                 self._add("Cast", [self._add("Mul", [x, self._by_axis(node.input[1])])], output, to=made)
             case "Constant" | "ConstantOfShape" if made in self._kinds and "value" in self._attributes:
-                yield helper.make_node(node.op_type, node.input, [output], value=widened(self._attributes["value"]))
+                value = self._attributes["value"]
+                if value.data_type in self._kinds:  # else the model says of it what is not so
+                    yield helper.make_node(node.op_type, node.input, [output], value=widened(value))
+                else:
+                    yield node
                 return
             case _:
                 yield node

@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
+from onnx_multi_backend.models.tensors import is_whole
 
 _NEEDED = frozenset({"QuantizeLinear", "DequantizeLinear", "Concat"})
 _SUFFIX = "/omb_unsigned"
@@ -89,7 +90,7 @@ def _is_signed(node: NodeProto, tensors: Mapping[str, TensorProto], *, first: bo
     return (
         zero is not None
         and zero.data_type == TensorProto.INT8
-        and zero.data_location != TensorProto.EXTERNAL
+        and is_whole(zero)
         and not any(a.name == "output_dtype" and a.i not in (0, TensorProto.INT8) for a in node.attribute)
     )
 

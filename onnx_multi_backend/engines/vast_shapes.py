@@ -17,7 +17,7 @@ _MOST = 1 << 30
 
 def without_vast(model: ModelProto) -> ModelProto:
     """The model with tensors beyond that of sizes that are known only when it runs; itself where it has none."""
-    if next(_vast(model), None) is None:
+    if not has_vast(model):
         return model
     opened = ModelProto()
     opened.CopyFrom(model)
@@ -26,6 +26,11 @@ def without_vast(model: ModelProto) -> ModelProto:
             if dim.dim_value > 1:
                 dim.ClearField("dim_value")
     return opened
+
+
+def has_vast(model: ModelProto) -> bool:
+    """Whether it declares such a tensor."""
+    return next(_vast(model), None) is not None
 
 
 def _vast(model: ModelProto) -> Iterator[ValueInfoProto]:

@@ -19,6 +19,8 @@ def pool_pads(site: Site) -> Iterator[ModelProto]:
     ones = [1] * len(kernel)
     strides, dilations = site.attribute("strides", ones), site.attribute("dilations", ones)
     sizes = shape[2:] if shape is not None else [None] * len(kernel)
+    if not len(sizes) == len(kernel) == len(strides) == len(dilations):
+        return
     begins, ends = [], []
     for size, reach, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         if size is None and stride > 1 and reach > 1:
@@ -29,7 +31,7 @@ def pool_pads(site: Site) -> Iterator[ModelProto]:
         begins.append(less if how == "SAME_UPPER" else more)
         ends.append(more if how == "SAME_UPPER" else less)
     body = Body(site)
-    given = site.attributes("auto_pad", "ceil_mode")
+    given = site.attributes("auto_pad", "ceil_mode", "pads")
     inputs, count = list(site.node.input), len(site.node.output)
     results = body(site.op_type, *inputs, outputs=count, pads=[*begins, *ends], **given)
     yield body.finish(*(result if wanted else "" for result, wanted in zip(results, site.node.output, strict=True)))

@@ -126,6 +126,8 @@ def _pad(site: Site) -> Defect | None:
     axes = site.constant(site.input(3)) if site.has_input(3) else range(len(shape or ()))
     if shape is None or pads is None or axes is None or np.ndim(axes) != 1 or pads.size != 2 * len(axes):
         return None
+    if any(not -len(shape) <= int(axis) < len(shape) for axis in axes):
+        return None
     for i, axis in enumerate(axes):
         size, begin, end = shape[int(axis)], pads[i], pads[i + len(axes)]
         if size is not None and size + min(int(begin), 0) + min(int(end), 0) < 0:

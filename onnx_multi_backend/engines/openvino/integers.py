@@ -102,7 +102,7 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
 
     `written`: a rule wrote it, so that its constants have to be held to int32 too.
     """
-    if site.domain or GUARDED in site.node.name:
+    if site.domain or GUARDED in site.node.name or not site.node.output:
         return None
     if 0 in (site.shape(site.node.output[0]) or ()):  # there is nothing to compute
         return None

@@ -15,6 +15,8 @@ from onnx_multi_backend.engines.ort.known_outputs import named_output, passed_on
 from onnx_multi_backend.engines.ort.loop_bodies import TAKEN_INSIDE, bodies_left
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
+from onnx_multi_backend.engines.vast_shapes import has_vast
+from onnx_multi_backend.models import checks
 
 if TYPE_CHECKING:
     from onnx_multi_backend.engines.ort.target import OrtTarget
@@ -24,7 +26,15 @@ _CIRCLE = "not acyclic"
 
 
 def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | MisplacedError) -> Built | None:
-    """The session of a model that was refused, built in the first other way that is taken; None where there is none."""
+    """The session of a model that was refused, built in the first other way that is taken; None where there is none.
+
+    Raises
+    ------
+    InvalidModelError
+        It declares a vast shape, and is not valid: once a provider takes the rest, it takes the memory of that shape.
+    """
+    if payload.lowering and has_vast(payload.adapted.proto):
+        checks.check(payload.loaded, full=True)
     built = _whole(target, payload)
     if isinstance(error, MisplacedError):
         return built

@@ -88,6 +88,7 @@ def unused_prefix(model: ModelProto, prefix: str) -> str:
     for graph in inner_first(model.graph):
         names.update(value.name for value in graph.input)
         names.update(tensor.name for tensor in graph.initializer)
-    while any(name.startswith(prefix) for name in names):
+    texts = [name for name in names if isinstance(name, str)]  # what is not UTF-8 comes as bytes
+    while any(name.startswith(prefix) for name in texts):
         prefix += "_"
     return prefix
