@@ -36,11 +36,7 @@ def test_the_last_window_holds_what_is_there(
     node = models.node("LpPool", ["x"], ["y"], ceil_mode=1, kernel_shape=[kernel], strides=[stride], p=p, **written)
     shapes = models.tensor("x", [1, 2, size]), models.tensor("y", [1, 2, None])
     model = models.model([node], [shapes[0]], [shapes[1]], opsets={"": 18})
-    try:
-        prepared = preset.prepare(model, fallback="full")
-    except omb.UnsupportedModelError:
-        assert size == "n" and stride - 1 + pads[1] >= kernel, "a window may start in the padding"
-        return
+    prepared = preset.prepare(model, fallback="full")
     x = np.random.default_rng(0).standard_normal((1, 2, 7)).astype(np.float32)
     for given in (x, x[..., :5], x) if size == "n" else (x,):
         np.testing.assert_allclose(prepared.run(given)[0], norms(given, kernel, stride, pads, p), rtol=1e-4, atol=1e-5)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, pads_of
+from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, in_image, pads_of
 from onnx_multi_backend.adapt.site import Body, Site
 
 
@@ -18,7 +18,10 @@ def pool_ceil(site: Site) -> Iterator[ModelProto]:
     """
     if not site.is_("MaxPool", "LpPool") or not site.attribute("ceil_mode", 0):
         return
-    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT or (ends := _ends(site)) is None:
+    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT:
+        return
+    if (ends := _ends(site)) is None:
+        yield from _of_any_size(site)
         return
     body = Body(site)
     begins = pads_of(site, len(ends))[: len(ends)]
@@ -54,3 +57,18 @@ def _ends(site: Site) -> list[int] | None:
             return None
         ends.append(max(0, (windows - 1) * stride + reach - size - begin))
     return ends
+
+
+def _of_any_size(site: Site) -> Iterator[ModelProto]:
+    """The norms of as many windows as there can be; those are cut off that start behind the image."""
+    count = len(site.attribute("kernel_shape", []))
+    strides, pads = site.attribute("strides", [1] * count), pads_of(site, count)
+    if not site.is_("LpPool") or len(pads) != 2 * count or len(strides) != count:
+        return
+    if site.rank(site.input(0)) != count + 2:
+        return
+    body = Body(site)
+    ends = [end + stride - 1 for end, stride in zip(pads[count:], strides, strict=True)]
+    image = body("Pad", site.input(0), body.ints(0, 0, *pads[:count], 0, 0, *ends))
+    norms = body("LpPool", image, **site.attributes("ceil_mode", "pads", "auto_pad"))
+    yield body.finish(in_image(body, norms, site.input(0), pads, strides))

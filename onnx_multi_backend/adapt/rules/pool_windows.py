@@ -45,11 +45,16 @@ def pool_windows(site: Site) -> Iterator[ModelProto]:
         image = body("Pad", image, body.ints(0, 0, *pads[:count], 0, 0, *pads[count:]))
         image = body("Max", image, image)  # OpenVINO would make one node of both
     results = body(site.op_type, image, name=GUARDED, outputs=len(site.node.output), **given)
-    axes = body.ints(*range(2, rank))
-    more = body.ints(*(pad + stride - 1 for pad, stride in zip(pads, strides, strict=False)))
-    sizes = body("Gather", body("Shape", site.input(0)), axes, axis=0)
-    ends = body("Div", body("Add", sizes, more), body.ints(*strides))
-    starts = body.ints(*[0] * count)
     yield body.finish(
-        *(body("Slice", v, starts, ends, axes) if n else "" for v, n in zip(results, site.node.output, strict=True))
+        *(in_image(body, v, site.input(0), pads, strides) if n else "" for v, n in zip(results, site.node.output, strict=True))
     )
+
+
+def in_image(body: Body, windows: str, image: str, pads: list[int], strides: list[int]) -> str:
+    """Of the windows those that start in the image, or in the padding before it."""
+    count = len(strides)
+    axes = body.ints(*range(2, count + 2))
+    more = body.ints(*(pad + stride - 1 for pad, stride in zip(pads, strides, strict=False)))
+    sizes = body("Gather", body("Shape", image), axes, axis=0)
+    ends = body("Div", body("Add", sizes, more), body.ints(*strides))
+    return str(body("Slice", windows, body.ints(*[0] * count), ends, axes))
