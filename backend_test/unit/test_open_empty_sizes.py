@@ -41,3 +41,14 @@ def test_sizes_are_kept(preset: type[omb.Preset], form: str, sizes: str) -> None
     for size in (5, 2, 5):
         (y,) = prepared.run([np.zeros((size, 0, 3), np.float32)])
         assert y.shape == tuple(size if axis == 5 else axis for axis in shape)
+
+
+@pytest.mark.parametrize("opset", [9, 11])
+def test_axes_of_a_squeeze_in_any_order(preset: type[omb.Preset], opset: int) -> None:
+    """Before opset 11 onnx's inference leaves some out, and a result without elements is made by what is inferred."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 7, opset_import: ["": {opset}]> g (float[2] x) => (float[a, b] y, float[2] z) {{
+            c = Constant <value = float[1, 0, 1, 2] {{}}> () y = Squeeze <axes = [2, 0]> (c) z = Neg (x) }}"""
+    )
+    y, _ = preset.prepare(model, fallback="full").run([np.zeros(2, np.float32)])
+    assert y.shape == (0, 2)

@@ -9,7 +9,7 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 from __future__ import annotations
 
 import onnx
-from onnx import ModelProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import unknown_sizes
 from onnx_multi_backend.adapt.hidden_integers import (
@@ -28,6 +28,9 @@ from onnx_multi_backend.models.plausible import expands_too_far, implausible
 #: Passes after which what is still hidden stays hidden.
 _MOST_PASSES = 4
 
+#: Since this opset the axes of a Squeeze may come in any order for onnx's inference.
+_ANY_ORDER = 11
+
 _FAILURES = (
     onnx.shape_inference.InferenceError,
     onnx.checker.ValidationError,
@@ -40,9 +43,30 @@ def infer(model: ModelProto) -> ModelProto:
     """A copy of the model with the types of its values, as far as onnx can tell; the model itself where it is not to be asked."""
     if implausible(all_nodes(model)) is not None or expands_too_far(model):
         return model
+    model = _with_sorted_axes(model)
     if untyped.may_crash(model):
         return untyped.restore(_with_sizes_open(untyped.without(model)))
     return _with_sizes_open(model)
+
+
+def _with_sorted_axes(model: ModelProto) -> ModelProto:
+    """Before opset 11 onnx (1.23) leaves out the axes of a Squeeze that precede the one before them."""
+    if max((o.version for o in model.opset_import if not canonical(o.domain)), default=1) >= _ANY_ORDER:
+        return model
+    if not any(_is_unsorted(node) for node in all_nodes(model)):
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for node in filter(_is_unsorted, all_nodes(copy)):
+        node.attribute[0].ints.sort()
+    return copy
+
+
+def _is_unsorted(node: NodeProto) -> bool:
+    if node.op_type != "Squeeze" or canonical(node.domain) or len(node.attribute) != 1:
+        return False
+    axes = list(node.attribute[0].ints)
+    return axes != sorted(axes)
 
 
 def _with_sizes_open(model: ModelProto) -> ModelProto:

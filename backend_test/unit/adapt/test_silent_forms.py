@@ -73,11 +73,15 @@ FORMS: dict[str, Form] = {
         )
         for name, right in (("ReduceL1", np.abs), ("ReduceL2", np.abs), ("ReduceSumSquare", np.square))
     },
-    "ReduceLogSumExp of large numbers": Form(
-        "(float[a, b] x) => (float[a, 1] y) <int64[1] axes = {1}> { y = ReduceLogSumExp (x, axes) }",
-        [[np.float32([[1000, 1001], [-1000, -1001]])], [np.float32([[88, 89, 90]])]],
-        lambda x: log_sum_exp(x.astype(float), 1),
-    ),
+    **{
+        f"ReduceLogSumExp of large numbers, opset {opset}": Form(
+            "(float[a, b] x) => (float[a, 1] y) <int64[1] axes = {1}> { y = ReduceLogSumExp (x, axes) }",
+            [[np.float32([[1000, 1001], [-1000, -1001]])], [np.float32([[88, 89, 90]])]],
+            lambda x: log_sum_exp(x.astype(float), 1),
+            opset,
+        )
+        for opset in (18, 28)
+    },
     **{
         f"ConvTranspose, {padding}": Form(
             f'(float[1, 2, a, b] x) => (float[1, 1, c, d] y) {{ y = ConvTranspose <auto_pad = "{padding}", '

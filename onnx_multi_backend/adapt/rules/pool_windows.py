@@ -46,7 +46,10 @@ def pool_windows(site: Site) -> Iterator[ModelProto]:
         image = body("Max", image, image)  # OpenVINO would make one node of both
     results = body(site.op_type, image, name=GUARDED, outputs=len(site.node.output), **given)
     yield body.finish(
-        *(in_image(body, v, site.input(0), pads, strides) if n else "" for v, n in zip(results, site.node.output, strict=True))
+        *(
+            in_image(body, v, site.input(0), pads, strides) if n else ""
+            for v, n in zip(results, site.node.output, strict=True)
+        )
     )
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Set
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.engines.apart import inner_first, tensor_types
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs
@@ -48,13 +50,11 @@ def _loses_constants(facts: Facts) -> bool:
     if not applies({"onnxruntime": "<1.31"}):
         return False
     known = facts.known | facts.computed_of_constants
-    # Of whatever size; what a node that holds graphs reads is not known from its inputs.
-    computed = {id(node) for node in facts.nodes_of_constants if next(subgraphs(node), None) is None}
     seen: set[int] = set()
     for node in facts.contents.of("If"):  # an outer one comes before those in it
         if id(node) not in seen and (facts.model.functions or not known.isdisjoint(node.input)):
             inside = list(nodes_in([node]))
-            if _hold_a_large_constant(inside) or not computed.isdisjoint(map(id, inside)):
+            if _hold_a_large_constant(inside) or _compute_a_large_constant(inside, facts):
                 return True
             seen.update(map(id, inside))
     return False
@@ -71,6 +71,19 @@ def _hold_a_large_constant(inside: list[NodeProto]) -> bool:
     sizes += [stored_bytes(tensor.values.data_type) * math.prod(tensor.dims) for tensor in sparse]
     sizes += [4 * len(a.floats) + 8 * len(a.ints) + _STRING_BYTES * len(a.strings) for a in attributes]
     return max(sizes, default=0) > KEPT_INSIDE
+
+
+def _compute_a_large_constant(inside: list[NodeProto], facts: Facts) -> bool:
+    """Whether nodes make more of constants; what a node that holds graphs reads is not known from its inputs."""
+    of_constants = {id(node) for node in facts.nodes_of_constants if next(subgraphs(node), None) is None}
+    made = {name for node in inside if id(node) in of_constants for name in node.output if name}
+    if not made:
+        return False
+    sizes = dict.fromkeys(made, math.inf)
+    for name, kind in tensor_types(inner_first(infer(facts.model).graph)).items():
+        if name in made and kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
+            sizes[name] = stored_bytes(kind.elem_type) * math.prod(dim.dim_value for dim in kind.shape.dim)
+    return max(sizes.values()) > KEPT_INSIDE
 
 
 def _loses_values(facts: Facts) -> bool:

@@ -29,6 +29,8 @@ _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
 _AFTER_1_24: When = {"onnxruntime": ">=1.25"}
 #: The opset in which ONNX Runtime puts a function's body in the place of an operator whose type it has no kernel for.
 _INLINED = 18
+#: Since this opset it does so for ReduceLogSumExp of any type (seen with 1.32).
+_INLINED_AGAIN = 28
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
@@ -178,7 +180,8 @@ def _exponential(site: Site) -> Defect | None:
     """Source: measured; in other opsets ONNX Runtime casts to float32, and computes with its own kernel."""
     kind = site.elem_type(site.input(0))
     doubles = kind == TensorProto.DOUBLE and site.op_type == "Softplus"
-    if doubles or (site.opset == _INLINED and kind in _HALVES):
+    again = site.op_type == "ReduceLogSumExp" and site.opset >= _INLINED_AGAIN
+    if doubles or again or (site.opset == _INLINED and kind in _HALVES):
         return Defect("the body in its schema takes its place, whose Exp is infinite for large numbers")
     return None
 
@@ -220,7 +223,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return facts.may_hold_doubles
     if node.op_type in ("ReduceLogSumExp", "Softplus"):
         halves = facts.opset == _INLINED and any(map(facts.may_hold, _HALVES))
-        return halves or facts.may_hold_doubles
+        again = facts.opset >= _INLINED_AGAIN and node.op_type == "ReduceLogSumExp"
+        return halves or again or facts.may_hold_doubles
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return not facts.floats.issuperset(node.input[:1])
     if node.op_type in SCALED:
