@@ -126,7 +126,10 @@ def is_valid(model: ModelProto) -> bool:
         return False
     if not all(value.type.WhichOneof("value") for value in model.graph.input) or untyped.may_crash(model):
         return True
-    return _passes(model) or ((given := _with_defaults(model)) is not None and _passes(given))
+    if _passes(model):
+        return True
+    others = (_with_defaults(model), _with_lengths(model))
+    return any(other is not None and _passes(other) for other in others)
 
 
 def _passes(model: ModelProto) -> bool:
@@ -135,6 +138,22 @@ def _passes(model: ModelProto) -> bool:
     except _FAILURES:
         return False
     return True
+
+
+def _with_lengths(model: ModelProto) -> ModelProto | None:
+    """The model of one Resize with lists as long as it has axes: one of unknown length has none for onnx (1.23); None for any other node."""
+    node = model.graph.node[0]
+    if node.op_type != "Resize" or canonical(node.domain):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    shapes = {value.name: value.type.tensor_type.shape for value in copy.graph.input}
+    axes = next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
+    for name in node.input[2:]:
+        shape = shapes.get(name)
+        if shape is not None and len(shape.dim) == 1 and not shape.dim[0].HasField("dim_value"):
+            shape.dim[0].dim_value = len(shapes[node.input[0]].dim) if axes is None else axes
+    return copy
 
 
 def _with_defaults(model: ModelProto) -> ModelProto | None:

@@ -9,6 +9,7 @@ from onnx_multi_backend.engines.channel_order import channels_in_order
 from onnx_multi_backend.engines.known_signs import signs_told
 from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.nan_made import nan_kept
+from onnx_multi_backend.engines.recurrent_states import states_apart
 from onnx_multi_backend.engines.reduced_axes import axes_moved
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.engines.unsigned_activations import unsigned
@@ -30,6 +31,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         channels_in_order,
         unsigned,
         kept_in_place,
+        states_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         *((signs_told,) if in_onnx_runtime else ()),

@@ -35,6 +35,9 @@ def reduce_functions(site: Site) -> Iterator[ModelProto]:
         return
     body, keep = Body(site, site.opsets), site.attribute("keepdims", 1)
     if site.op_type == "ReduceLogSumExp":
+        if 0 in (site.shape(x) or ()):  # there is no largest number, and the sum is 0
+            yield body.finish(body("Log", _reduced(body, site, "ReduceSum", x, keep, site.opset)))
+            return
         older = site.opset < _WHERE
         body = Body(site) if older else body
         yield body.finish(_log_sum_exp(body, site, keep, _OTHERS if older else site.opset))

@@ -266,6 +266,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceLogSum": Only({"openvino": ">=2026"}, form_defects.reduced),
     "ReduceLogSumExp": Several(
         (
+            form_defects.exponentials_of_nothing,
             Only({"openvino": ">=2026"}, Several((form_defects.reduced, form_defects.infinite_constant))),
             Only({"openvino": "<2026"}, form_defects.exponentials),
         )

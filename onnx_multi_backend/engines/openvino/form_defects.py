@@ -183,6 +183,14 @@ def exponentials(site: Site) -> Defect | None:
     )
 
 
+def exponentials_of_nothing(site: Site) -> Defect | None:
+    """Source: measured; of what is given at run time it is right."""
+    x = site.input(0)
+    if site.is_known(x) and 0 in (site.shape(x) or ()):
+        return Defect("of a constant without elements it is refused, or ends the process", wrong=True, deadly=True)
+    return None
+
+
 def infinite_constant(site: Site) -> Defect | None:
     """Source: measured; of numbers that are given at run time it is right."""
     x = site.input(0)

@@ -20,7 +20,6 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.values import LIMITS, SMALL, Value, arithmetic
-from onnx_multi_backend.host.applies import applies
 
 _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})
@@ -117,10 +116,7 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
         if site.op_type.startswith("Scatter") and site.attribute("reduction", "none") not in ("add", "mul"):
             return None
         if site.op_type == "Div":
-            fixed = all((shape := site.shape(name)) is not None and None not in shape for name in site.node.input)
-            if fixed and applies({"instruction_set": "avx2"}):
-                return None
-            return Defect("quotients of 8 bits are rounded, where shapes are dynamic or AVX2 is missing", wrong=True)
+            return Defect("quotients of 8 bits are rounded: in a branch, of dynamic shapes, without AVX2", wrong=True)
         what = "limited to the type's range" if kind in _EIGHT else "not cut back to 16 bits"
         return Defect(f"results beyond the type are {what} instead of wrapping around", wrong=True)
     if kind in _NARROW and site.op_type in _UNTYPED:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ONNX's cases have as it is, in forms that they do not have: with lengths that a run tells, of constants, in a branch."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.conftest import without_the_plugin
+
+HEAD = '<ir_version: 9, opset_import: ["": 19]>'
+
+
+@pytest.mark.parametrize(
+    ("policy", "right"), [("not_larger", [[0.0, 2.0]]), ("not_smaller", [[0.0, 1.0, 2.0, 3.0]] * 2)]
+)
+def test_a_resize_to_as_many_sizes_as_a_run_tells(
+    openvino: type[omb.Preset], policy: str, right: list[list[float]]
+) -> None:
+    """onnx takes a list of unknown length for one of none, and the node for no valid one; so does ONNX Runtime."""
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[a, b, c, d] x, int64[n] sizes) => (float[e, f, g, h] y) {{
+            y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "{policy}", mode = "nearest",
+                        coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , , sizes) }}"""
+    )
+    x = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4) % 4
+    sizes = [1, 4] if policy == "not_larger" else [2, 3]
+    (y,) = openvino.prepare(model).run([x, np.array(sizes)])
+    np.testing.assert_array_equal(y[0, 0], np.float32(right))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_quotients_of_bytes_in_a_branch(preset: type[omb.Preset], kind: str) -> None:
+    without_the_plugin(preset)
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g ({kind}[6] x, {kind}[6] w, bool b) => ({kind}[6] y) {{
+            y = If (b) <then_branch = t () => ({kind}[6] p) {{ p = Div (x, w) }}, else_branch = e () => ({kind}[6] q) {{ q = Div (w, x) }}> }}"""
+    )
+    x, w = np.array([7, 8, 5, 100, 3, 14], kind), np.array([4, 3, 7, 13, 5, 15], kind)
+    prepared = preset.prepare(model, fallback="full")
+    for b in (True, False):
+        np.testing.assert_array_equal(prepared.run([x, w, np.array(b)])[0], x // w if b else w // x)
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_a_logarithm_of_no_exponentials_of_a_constant(preset: type[omb.Preset], keepdims: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[2] x) => (float[2, {"1, " * keepdims}4] y, float[2] z) <int64[1] a = {{1}}> {{
+            c = Constant <value = float[2, 0, 4] {{}}> () y = ReduceLogSumExp <keepdims = {keepdims}> (c, a) z = Neg (x) }}"""
+    )
+    y, _ = preset.prepare(model, fallback="full").run([np.zeros(2, np.float32)])
+    np.testing.assert_array_equal(y, np.full((2, 1, 4) if keepdims else (2, 4), -np.inf, np.float32))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of the last state of a recurrent layer that goes one way.
+
+Arithmetic with a constant behind it is moved before the change of its axes: the result has another shape, (1, 1, 1, 5) or (1, 5, 1) where
+(1, 1, 5) should be, or is written beyond its memory.
+"""
+
+from __future__ import annotations
+
+from onnx import GraphProto, ModelProto, NodeProto
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.apart import inner_first, larger
+from onnx_multi_backend.engines.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, names_read, put_back, subgraphs
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+_REASON = "OpenVINO would move arithmetic with a constant before the change of its axes"
+
+
+def states_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model with the larger of a value and itself, which is that value, behind these states; None where nothing reads one."""
+    if not contents.has(_RECURRENT) or expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    if not any(_of_graph(graph) for graph in inner_first(flat.graph)):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    taken = {name for node in all_nodes(copy) for name in (node.name, *node.input, *node.output)}
+    added: dict[str, str] = {}
+    for graph in inner_first(copy.graph):
+        _keep_apart(graph, taken, added)
+    changes = (Adaptation("states_apart", where, "kept apart from what reads it", _REASON) for where in added.values())
+    return Rewritten(copy, tuple(changes), frozenset(added))
+
+
+def _read(graph: GraphProto) -> set[str]:
+    """What nodes of a graph read, in their subgraphs too."""
+    inside = (name for node in graph.node for inner in subgraphs(node) for name in names_read(inner))
+    return {*(name for node in graph.node for name in node.input), *inside}
+
+
+def _states(node: NodeProto, read: set[str]) -> list[int]:
+    """The places of the last states that are read, of a layer that goes one way."""
+    if node.op_type not in _RECURRENT or canonical(node.domain):
+        return []
+    if any(a.name == "direction" and a.s == b"bidirectional" for a in node.attribute):
+        return []
+    return [place for place, name in enumerate(node.output) if place and name in read]
+
+
+def _of_graph(graph: GraphProto) -> dict[int, list[int]]:
+    """These states by the place of their layer."""
+    if not any(node.op_type in _RECURRENT for node in graph.node):
+        return {}
+    read = _read(graph)
+    found = ((place, _states(node, read)) for place, node in enumerate(graph.node))
+    return {place: states for place, states in found if states}
+
+
+def _keep_apart(graph: GraphProto, taken: set[str], added: dict[str, str]) -> None:
+    states = _of_graph(graph)
+    nodes: list[NodeProto] = []
+    for i, node in enumerate(graph.node):
+        nodes.append(node)
+        for place in states.get(i, ()):
+            made = node.output[place]
+            apart = f"{made}{CAST}state"
+            while apart in taken:
+                apart += "_"
+            taken.add(apart)
+            node.output[place] = apart
+            nodes.append(larger(apart, made, name=apart))
+            added[apart] = f"{node.op_type} {node.name or made!r}"
+    if states:
+        put_back(graph, nodes)
