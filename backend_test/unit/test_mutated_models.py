@@ -96,6 +96,12 @@ MODELS = {
         b"nnn",
         b"n\xffn",
     ),
+    "a function's domain that is not UTF-8": _damaged(
+        """(float[2] x) => (float[2] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["": 21]> f (a) => (b) { v = nnn.Frobnicate (a) b = Relu (v) }""",
+        b"nnn",
+        b"n\xffn",
+    ),
     "an unused input's name that is not UTF-8": _damaged(
         "(float[2] unused, float[2] x) => (float[2] y) { y = Relu (x) }", b"unused", b"un\xffsed"
     ),

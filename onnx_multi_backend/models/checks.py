@@ -177,7 +177,7 @@ def _leniently(model: ModelProto) -> ModelProto:
         node.domain = _UNKNOWN_DOMAIN
     used = {_UNKNOWN_DOMAIN, *(node.domain for node in all_nodes(copy) if canonical(node.domain))}
     for opsets in (copy.opset_import, *(function.opset_import for function in copy.functions)):
-        for domain in sorted(used - {opset.domain for opset in opsets}):
+        for domain in sorted(used - {opset.domain for opset in opsets}, key=str):  # bytes where it is not UTF-8
             opsets.add(domain=domain, version=1)
     return copy
 

@@ -74,6 +74,34 @@ def test_scales_along_an_axis(openvino_ep: type[omb.Preset], axis: int, shape: s
 
 
 @pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_vector_times_what_has_any_rank(openvino_ep: type[omb.Preset]) -> None:
+    """Only where both ranks are known the product tells which axis a vector was given."""
+    model = _model(13, "i = Cast <to = 3> (x) y = MatMulInteger (v, i)", "int32 y")
+    model.graph.initializer.append(numpy_helper.from_array(np.array([3, 2], np.uint8), "v"))
+    model.graph.output[1].type.tensor_type.ClearField("shape")
+    prepared = openvino_ep.prepare(model)
+    for shape in ((2,), (2, 3), (2,)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) - 2
+        _, y = prepared.run([x, np.ones((2, 3), np.float32)])
+        np.testing.assert_array_equal(y, np.array([3, 2], np.int32) @ x.astype(np.int32))
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_quantized_weights_of_any_rank(openvino_ep: type[omb.Preset]) -> None:
+    """A Conv by weights that are dequantized from an input of unknown rank ended the process."""
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (uint8[1, 1, 4, n] x, uint8[1] w, float s) => (uint8[a, b, c, d] y)
+        <float xs = {0.5}, uint8 z = {3}, float[2] ws = {0.5, 0.25}, uint8[2] wz = {0, 0}, int32[2] bias = {0, 0}> {
+            y = QLinearConv (x, xs, z, w, ws, wz, s, z, bias) }"""
+    )
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    x, w = np.arange(12, dtype=np.uint8).reshape(1, 1, 4, 3), np.ones((2, 1, 2, 2), np.uint8)
+    (y,) = openvino_ep.prepare(model, fallback="full").run([x, w, np.array(0.25, np.float32)])
+    sums = (x[..., :3, :2].astype(int) + x[..., 1:, :2] + x[..., :3, 1:] + x[..., 1:, 1:] - 12)[0, 0]
+    np.testing.assert_array_equal(y[0], np.clip([sums + 3, np.round(sums / 2) + 3], 0, 255))
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
 def test_a_loop_beside_them_is_right(openvino_ep: type[omb.Preset]) -> None:
     """The provider took its body, and then the loop."""
     model = parser.parse_model(

@@ -14,8 +14,9 @@ def matmul_integer_vectors(site: Site) -> Iterator[ModelProto]:
     """Give a vector the axis that it lacks, and take it from the result. Source: ``numpy.matmul``, by MatMul's documentation."""
     if not site.is_("MatMulInteger"):
         return
-    vectors = [site.rank(site.input(i)) == 1 for i in (0, 1)]
-    if not any(vectors) or any(site.has_input(i) and site.rank(site.input(i)) != 0 for i in (2, 3)):
+    ranks = [site.rank(site.input(i)) for i in (0, 1)]
+    vectors = [rank == 1 for rank in ranks]
+    if not any(vectors) or None in ranks or any(site.has_input(i) and site.rank(site.input(i)) != 0 for i in (2, 3)):
         return
     body = Body(site)
     operands = [
