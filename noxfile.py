@@ -237,10 +237,20 @@ def searches(session: nox.Session, engines: str) -> None:
 @nox.session(tags=["nightly"], default=False)
 @nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
 def nightly(session: nox.Session, engines: str) -> None:
-    """Try the random graphs and mutated models of a new seed, and new examples of the property tests: an hour in all."""
+    """Try random graphs and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests: an hour in all."""
     seed = int(time.time())
     session.log(f"seed {seed}")
     search(session, engines, seed, 15, *session.posargs)
+    presets = [f"--preset={name}" for name in SEARCHED[engines]]
+    session.run(
+        "python",
+        "-m",
+        "backend_test.variants",
+        *presets,
+        f"--seed={seed}",
+        "--minutes=15",
+        "--out=build/searches/variants",
+    )
     session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 
 

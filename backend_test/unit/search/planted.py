@@ -49,6 +49,14 @@ class Wrong(_Planted):
         return [x + x.dtype.type(1) if isinstance(x, np.ndarray) and x.dtype.kind in "fi" else x for x in outputs]
 
 
+class WrongInBranches(Wrong):
+    """Whatever has an If comes out with one more."""
+
+    @classmethod
+    def _meant(cls, prepared: Any) -> bool:
+        return any(node.op_type == "If" for node in prepared.placement())
+
+
 class Dies(_Planted):
     """A Relu ends the process."""
 
