@@ -15,7 +15,7 @@ _LEFT_OPEN: Mapping[str, int | None] = {
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), 1),
     "MelWeightMatrix": 2,
     "STFT": 4,
-    **dict.fromkeys(("CenterCropPad", "MaxUnpool", "Pad", "Reshape", "Split", "Unsqueeze"), None),
+    **dict.fromkeys(("CenterCropPad", "MaxUnpool", "Pad", "Reshape", "Resize", "Split", "Unsqueeze"), None),
 }
 
 

@@ -128,6 +128,7 @@ def test_a_loop_beside_them_is_right(openvino_ep: type[omb.Preset]) -> None:
         ("float[3, 5] x, int64[2] s", "Unsqueeze (x, s)", 4),
         ("float[1, 1, 3, 3] x, int64[1, 1, 3, 3] i, int64[4] s", "MaxUnpool <kernel_shape = [2, 2]> (x, i, s)", 4),
         ("float[1, 16, 1] x, int64 s, float[4] w", "STFT (x, s, w)", 4),
+        ("float[3, 5] x, int64[n] s", "Resize (x, , , s)", 2),
         ("int64 s", "BlackmanWindow (s)", 1),
         ("int64 s, float f", "MelWeightMatrix (s, s, s, f, f)", 2),
         ("float[3, 5] x, int64[n] s", "Unsqueeze (x, s)", None),
