@@ -11,7 +11,7 @@ import shutil
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nox
@@ -216,11 +216,18 @@ def whole(session: nox.Session, engines: str) -> None:
 SEARCHED = {"cpu": ["OrtCpu", "Openvino"], "openvino-ep": ["OrtOpenvino"]}
 
 
-def search(session: nox.Session, engines: str, seed: int, minutes: float, *limits: str) -> None:
-    """Try random graphs and mutated models on the presets of an environment, so many minutes each."""
+def search(
+    session: nox.Session,
+    engines: str,
+    seed: int,
+    minutes: float,
+    *limits: str,
+    tools: Sequence[str] = ("differential", "fuzz"),
+) -> None:
+    """Run searches on the presets of an environment, so many minutes each: by default random graphs and mutated models."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     presets = [f"--preset={name}" for name in SEARCHED[engines]]
-    for tool in ("differential", "fuzz"):
+    for tool in tools:
         out = f"--out=build/searches/{tool}"
         session.run(
             "python", "-m", f"backend_test.{tool}", *presets, f"--seed={seed}", f"--minutes={minutes}", out, *limits
@@ -237,20 +244,10 @@ def searches(session: nox.Session, engines: str) -> None:
 @nox.session(tags=["nightly"], default=False)
 @nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
 def nightly(session: nox.Session, engines: str) -> None:
-    """Try random graphs and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests: an hour in all."""
+    """Try random graphs and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests."""
     seed = int(time.time())
     session.log(f"seed {seed}")
-    search(session, engines, seed, 15, *session.posargs)
-    presets = [f"--preset={name}" for name in SEARCHED[engines]]
-    session.run(
-        "python",
-        "-m",
-        "backend_test.variants",
-        *presets,
-        f"--seed={seed}",
-        "--minutes=15",
-        "--out=build/searches/variants",
-    )
+    search(session, engines, seed, 15, *session.posargs, tools=("differential", "fuzz", "variants"))
     session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 
 

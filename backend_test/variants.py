@@ -24,7 +24,7 @@ from backend_test.search.findings import Finding
 from backend_test.search.isolation import Stages
 from backend_test.search.mutations.seeds import cases
 from backend_test.search.shrink import signature
-from backend_test.search.trial import Trial
+from backend_test.search.trial import Trial, ours
 from backend_test.search.variants import NAMES, Case, variant
 
 #: Cases that are a function's body, which other cases have.
@@ -40,7 +40,9 @@ def variants(word: str = "") -> list[tuple[TestCase, str]]:
 def variant_work(preset: str, options: argparse.Namespace) -> Any:
     """The work on one variant."""
     found = variants(options.cases)
-    if options.count is None and options.minutes is None:
+    if not found:
+        sys.exit(f"No case of ONNX has {options.cases!r} in its name.")
+    if options.count is None:
         options.count = len(found)
 
     def work(i: int, stages: Stages) -> Outcome:
@@ -76,11 +78,9 @@ def _tried(preset: str, made: Case, right: list[Any], stages: Stages, word: str)
     """The preset's answer beside the engine's own, judged by what ONNX gives with the case, as if both references had said it."""
     data, feeds = made[0].SerializeToString(), [made[1]] * 2
     bare = stages.run(f"{word}bare", lambda note: engines.bare_of(preset)(data, feeds, note))
-    again = [*feeds, feeds[0]]
-    extra = stages.taken.get(f"{word}bare", 0)
-    ours = stages.run(f"{word}ours", lambda note: engines.preset(preset, data, again, note), extra)
+    own = ours(preset, data, feeds, stages, word)
     told = dict.fromkeys(("unoptimized", "reference"), Answer(RESULT, [right] * 2))
-    return Trial(judge.judge(ours, bare, told), {"ours": ours, "bare": bare, **told})
+    return Trial(judge.judge(own, bare, told), {"ours": own, "bare": bare, **told})
 
 
 def more_options(parser: argparse.ArgumentParser) -> None:

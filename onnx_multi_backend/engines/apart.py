@@ -7,12 +7,28 @@ from collections.abc import Collection, Iterable
 
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper
 
-from onnx_multi_backend.models.graph_walk import put_back, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:
     """The larger of a value and itself; no other node has the name."""
     return helper.make_node("Max", [read, read], [made], name=name)
+
+
+def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> NodeProto:
+    """Give an output of a node another name that is not taken, and return the node behind it that makes the old one."""
+    made = node.output[place]
+    apart = f"{made}{suffix}"
+    while apart in taken:
+        apart += "_"
+    taken.add(apart)
+    node.output[place] = apart
+    return larger(apart, made, name=apart)
+
+
+def names_taken(model: ModelProto) -> set[str]:
+    """The names of a model's nodes, and of what they read and make."""
+    return {name for node in all_nodes(model) for name in (node.name, *node.input, *node.output)}
 
 
 def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:

@@ -7,14 +7,16 @@ Arithmetic with a constant behind it is moved before the change of its axes: the
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.apart import inner_first, larger
+from onnx_multi_backend.engines.apart import inner_first, kept_apart, names_taken
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, names_read, put_back, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, names_read, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -27,14 +29,16 @@ def states_apart(contents: Contents) -> Rewritten | None:
     if not contents.has(_RECURRENT) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
-    if not any(_of_graph(graph) for graph in inner_first(flat.graph)):
+    states = [_of_graph(graph) for graph in inner_first(flat.graph)]
+    if not any(states):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
-    taken = {name for node in all_nodes(copy) for name in (node.name, *node.input, *node.output)}
+    taken = names_taken(flat)
     added: dict[str, str] = {}
-    for graph in inner_first(copy.graph):
-        _keep_apart(graph, taken, added)
+    for graph, found in zip(inner_first(copy.graph), states, strict=True):
+        if found:
+            _keep_apart(graph, found, taken, added)
     changes = (Adaptation("states_apart", where, "kept apart from what reads it", _REASON) for where in added.values())
     return Rewritten(copy, tuple(changes), frozenset(added))
 
@@ -63,19 +67,12 @@ def _of_graph(graph: GraphProto) -> dict[int, list[int]]:
     return {place: states for place, states in found if states}
 
 
-def _keep_apart(graph: GraphProto, taken: set[str], added: dict[str, str]) -> None:
-    states = _of_graph(graph)
+def _keep_apart(graph: GraphProto, states: Mapping[int, Sequence[int]], taken: set[str], added: dict[str, str]) -> None:
     nodes: list[NodeProto] = []
     for i, node in enumerate(graph.node):
         nodes.append(node)
         for place in states.get(i, ()):
-            made = node.output[place]
-            apart = f"{made}{CAST}state"
-            while apart in taken:
-                apart += "_"
-            taken.add(apart)
-            node.output[place] = apart
-            nodes.append(larger(apart, made, name=apart))
-            added[apart] = f"{node.op_type} {node.name or made!r}"
-    if states:
-        put_back(graph, nodes)
+            where = f"{node.op_type} {node.name or node.output[place]!r}"
+            nodes.append(kept_apart(node, place, f"{CAST}state", taken))
+            added[nodes[-1].name] = where
+    put_back(graph, nodes)

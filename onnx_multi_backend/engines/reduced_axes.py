@@ -17,10 +17,10 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, larger, tensor_types
+from onnx_multi_backend.engines.apart import inner_first, kept_apart, names_taken, tensor_types
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back
+from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -58,7 +58,7 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
     copy.CopyFrom(flat)
     typed = inner_first(infer(flat).graph)
     everywhere = tensor_types(typed)
-    taken = {name for node in all_nodes(flat) for name in (node.name, *node.input, *node.output)}
+    taken = names_taken(flat)
     opset = opset_versions(flat).get("", 1)
     floats = _FLOATS if opset >= _ANY_FLOAT or not in_onnx_runtime else _FLOATS[:1]
     added: dict[str, str] = {}
@@ -144,11 +144,6 @@ def _keep(
         elem_type = types[made].elem_type if made in types else 0
         if not differs or not (elem_type in floats if elem_type else others):
             continue
-        apart = f"{made}{CAST}axes"
-        while apart in taken:
-            apart += "_"
-        taken.add(apart)
-        node.output[0] = apart
-        nodes.append(larger(apart, made, name=apart))
-        added[apart] = f"{node.op_type} {node.name or made!r}"
+        nodes.append(kept_apart(node, 0, f"{CAST}axes", taken))
+        added[nodes[-1].name] = f"{node.op_type} {node.name or made!r}"
     put_back(graph, nodes)

@@ -35,7 +35,9 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
     places = (1, 2, 4, 5, 6, 7)
     if not site.is_("QLinearConv", "QLinearMatMul") or any(site.rank(site.input(i)) not in (0, 1) for i in places):
         return
-    if site.rank(site.input(3)) is None:  # the built-in OpenVINO provider ends the process over a Conv by such weights
+    if (
+        weights := site.rank(site.input(3))
+    ) is None:  # the built-in OpenVINO provider ends the process over a Conv by such weights
         return
     if adds_nothing(site):  # so do the products that it would be written with
         return
@@ -51,7 +53,7 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
         if (rank := site.rank(site.input(0))) is None:
             return
         a, _ = _dequantized(body, site, 0, max(rank - 2, 0))
-        b, _ = _dequantized(body, site, 3, (site.rank(site.input(3)) or 1) - 1)
+        b, _ = _dequantized(body, site, 3, weights - 1)
         product = body("MatMul", a, b)
     yield body.finish(body("QuantizeLinear", product, *made))
 
