@@ -74,6 +74,7 @@ from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
 from onnx_multi_backend.adapt.rules.softplus import softplus
 from onnx_multi_backend.adapt.rules.special_values import special_values
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
+from onnx_multi_backend.adapt.rules.string_moves import gather_strings, pad_strings
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.tile import tile
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
@@ -108,6 +109,7 @@ RULES: tuple[Rule, ...] = (
     fourier,
     fused_gemm,
     gather_nothing,
+    gather_strings,
     transpose_nothing,
     gemm_without_c,
     grid_sample,
@@ -132,6 +134,7 @@ RULES: tuple[Rule, ...] = (
     optional_get_element,
     optional_has_element,
     pad_wrap,
+    pad_strings,
     pad_axes,
     pad_value,
     pool_order,

@@ -23,7 +23,7 @@ def names_axes(site: Site) -> bool:
 def pad_axes(site: Site) -> Iterator[ModelProto]:
     """Write the pads of all axes, zeros for those that are not named. Source: Pad's documentation."""
     rank = site.rank(site.input(0))
-    if not names_axes(site) or rank is None:
+    if not names_axes(site) or rank is None or site.elem_type(site.input(0)) == TensorProto.STRING:
         return
     body = Body(site, site.opsets)
     x, pads, axes = site.input(0), site.input(1), site.input(3)

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
 from onnx_multi_backend.adapt.products import PRODUCTS, adds_nothing
+from onnx_multi_backend.adapt.rules.string_moves import gathers_rows_of_strings
 from onnx_multi_backend.adapt.scales import SCALED
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
@@ -71,6 +72,13 @@ def _conv_integer(site: Site) -> Defect | None:
 def _fourier(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) == TensorProto.FLOAT:
         return Defect("float32 is summed in float32: zeros come out as residues of up to 3e-4 (onnx/onnx#4798)")
+    return None
+
+
+def _gather(site: Site) -> Defect | None:
+    """Source: measured with 1.24 to 1.32."""
+    if gathers_rows_of_strings(site):
+        return Defect("of several strings behind an index, only the first is copied", wrong=True)
     return None
 
 
@@ -193,6 +201,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
     "Einsum": Only(_BEFORE_1_31, _sums_nothing),
+    "Gather": _gather,
     "GRU": _recurrent,
     "LSTM": _recurrent,
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
@@ -238,6 +247,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return zero is None or list(zero.dims) not in ([], [1])
     if node.op_type == "Resize":
         return any(a.name == "mode" and a.s == b"cubic" for a in node.attribute)
+    if node.op_type == "Gather":
+        return facts.may_hold(TensorProto.STRING)
     if node.op_type == "Loop":
         return may_collect_strings(node)
     if node.op_type == "OneHot":
