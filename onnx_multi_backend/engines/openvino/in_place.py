@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Softmax, or a scatter, in a loop of what every step reads: with 2026.4 it is computed in place, so that the next step reads its result."""
+"""Layers in a loop that compute in place what every step reads (seen with 2026.4), so that the next step reads their result.
+
+These are Softmax, the scatters, normalizations that an elementwise operator is fused with, attention whose heads are transposed, and
+rotary embeddings, which OpenVINO makes of two halves of a tensor and products of them.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from onnx_multi_backend.adapt import Adaptation
@@ -11,11 +16,27 @@ from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.models.contents import Contents
 
 #: What is written into the memory of its input.
-_OVERWRITING = frozenset({"ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Softmax"})
+_OVERWRITING = frozenset(
+    {
+        "MVN",
+        "ScaledDotProductAttention",
+        "ScatterElementsUpdate",
+        "ScatterNDUpdate",
+        "ScatterUpdate",
+        "Softmax",
+        "VariadicSplit",
+    }
+)
+_SLICES = frozenset({"Slice", "StridedSlice"})
 #: Operators of ONNX that become one.
-_OPERATORS = frozenset({"Attention", "Scatter", "ScatterElements", "ScatterND", "Softmax", "TensorScatter"})
-#: What gives another shape to the same memory.
-_VIEWS = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_OPERATORS = frozenset(
+    """
+    Attention GroupNormalization InstanceNormalization LayerNormalization MeanVarianceNormalization RotaryEmbedding Scatter
+    ScatterElements ScatterND Slice Softmax Split TensorScatter
+    """.split()
+)
+#: What gives another shape to the same memory, or is fused with attention.
+_VIEWS = frozenset({"Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 def keep_inputs(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
@@ -34,15 +55,35 @@ def keep_inputs(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     for graph in graphs_of(read):
         if graph is read:
             continue
-        for op in graph.get_ops():
-            if op.get_type_name() not in _OVERWRITING or not _is_given(op.input_value(0)):
-                continue
+        for op in [*_overwriting(graph), *_halves(graph)]:
             x = op.input_value(0)
             op.input(0).replace_source_output(runtime.load().opset8.maximum(x, x).output(0))
             where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
             reason = "in a loop OpenVINO computes it in place, and the next step reads the result in the input's place"
             changes.append(Adaptation("mend_frontend", where, "given a copy of its input", reason))
     return tuple(changes)
+
+
+def _overwriting(graph: Any) -> list[Any]:
+    return [op for op in graph.get_ops() if op.get_type_name() in _OVERWRITING and _is_given(op.input_value(0))]
+
+
+def _halves(graph: Any) -> list[Any]:
+    """Slices between constants of what is sliced more than once, and multiplied."""
+    slices: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    for op in graph.get_ops():
+        if op.get_type_name() not in _SLICES or not _is_given(op.input_value(0)):
+            continue
+        if all(bound.get_node().get_type_name() == "Constant" for bound in op.input_values()[1:3]):
+            x = op.input_value(0)
+            slices[x.get_node().get_friendly_name(), x.get_index()].append(op)
+    return [
+        op for found in slices.values() if len(found) > 1 and _is_multiplied(found[0].input_value(0)) for op in found
+    ]
+
+
+def _is_multiplied(value: Any) -> bool:
+    return any(target.get_node().get_type_name() == "Multiply" for target in value.get_target_inputs())
 
 
 def _is_given(value: Any) -> bool:
