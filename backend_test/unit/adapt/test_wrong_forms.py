@@ -131,6 +131,6 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "operands_doubled",
             "groups_apart",
         ),
-        *("unsigned_activations", "channel_order", "axes_moved", "states_apart", "signs_told"),
+        *("unsigned_activations", "channel_order", "axes_moved", "states_apart", "broadcasts_apart", "signs_told"),
         *("quantized_operators", "lstm_steps"),
     }

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.engines.openvino.mends import (
+    broadcasts,
     empty_sizes,
     extremes,
     folded,
@@ -122,6 +123,12 @@ _MENDS = (
             "sizes of a tensor without elements that only a run tells come out as 0",
         )
         for kind in ("Squeeze", "Unsqueeze")
+    ),
+    _Mend(
+        {"ConstantOfShape": "Broadcast", "Expand": "Broadcast"},
+        broadcasts.kept_before,
+        "kept before what reads it",
+        "behind the arithmetic that reads it, a size of 0 that only a run tells becomes 1",
     ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
