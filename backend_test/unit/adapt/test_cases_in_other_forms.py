@@ -52,3 +52,22 @@ def test_a_logarithm_of_no_exponentials_of_a_constant(preset: type[omb.Preset], 
     )
     y, _ = preset.prepare(model, fallback="full").run([np.zeros(2, np.float32)])
     np.testing.assert_array_equal(y, np.full((2, 1, 4) if keepdims else (2, 4), -np.inf, np.float32))
+
+
+@pytest.mark.parametrize("shape", ["[n, 2]", ""])
+@pytest.mark.parametrize("axis", [0, -2])
+def test_parts_of_a_size_that_a_run_tells(preset: type[omb.Preset], shape: str, axis: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float{shape or "[n, 2]"} x) => (float[a, 2] p, float[b, 2] q, float[c, 2] r) {{
+            z = Neg (x) p, q, r = Split <axis = {axis}, num_outputs = 3> (z) }}"""
+    )
+    if not shape:
+        model.graph.input[0].type.tensor_type.ClearField("shape")
+    if not shape and preset.name == "Openvino":
+        pytest.skip("OpenVINO takes no inputs of unknown rank")
+    prepared = preset.prepare(model, fallback="full")
+    for rows in (7, 6, 8, 5, 7):
+        x = np.arange(2 * rows, dtype=np.float32).reshape(-1, 2)
+        whole = -(-rows // 3)
+        for i, part in enumerate(prepared.run([x])):
+            np.testing.assert_array_equal(part, -x[i * whole : (i + 1) * whole])

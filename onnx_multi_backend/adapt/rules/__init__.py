@@ -73,6 +73,7 @@ from onnx_multi_backend.adapt.rules.slice_axes import slice_axes
 from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
 from onnx_multi_backend.adapt.rules.softplus import softplus
 from onnx_multi_backend.adapt.rules.special_values import special_values
+from onnx_multi_backend.adapt.rules.split_sizes import split_sizes
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.string_moves import gather_strings, pad_strings
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
@@ -168,6 +169,7 @@ RULES: tuple[Rule, ...] = (
     zero_attributes,
     special_values,
     softplus,
+    split_sizes,
     string_locale,
     tensor_scatter,
     tile,

@@ -282,6 +282,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "SequenceInsert": step_defects.inserted,
     "Shrink": form_defects.shrink,
     "Slice": form_defects.sliced,
+    "Split": form_defects.split,
     "Softmax": form_defects.softmax,
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,

@@ -33,6 +33,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
     "LpPool": frozenset({"ceil_mode"}),
     "MaxPool": frozenset({"ceil_mode"}),
     "Mod": frozenset({"fmod"}),
+    "Split": frozenset({"num_outputs"}),
 }
 
 #: The place of the input without which, known before anything runs, nodes are right.

@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.rules.range_end import may_run_backwards
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.sequence_positions import is_open
 from onnx_multi_backend.adapt.rules.slice_axes import slices_along_unknown_axes
+from onnx_multi_backend.adapt.rules.split_sizes import splits_unevenly
 from onnx_multi_backend.adapt.rules.transpose_nothing import moved
 from onnx_multi_backend.adapt.rules.zero_attributes import has_a_zero
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
@@ -221,4 +222,11 @@ def channel_mean(site: Site) -> Defect | None:
     """Source: measured behind a pool, of images whose other sizes may be known or not; with AVX-512 of two or three channels, with AVX2 of any number."""
     if takes_channel_means(site):
         return Defect("the mean of each channel of a batch is right in the first run alone", wrong=True)
+    return None
+
+
+def split(site: Site) -> Defect | None:
+    """Source: measured."""
+    if splits_unevenly(site):
+        return Defect("a size that only a run tells, and the number of parts does not divide, is refused then")
     return None
