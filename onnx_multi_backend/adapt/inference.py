@@ -128,7 +128,7 @@ def is_valid(model: ModelProto) -> bool:
         return True
     if _passes(model):
         return True
-    others = (_with_defaults(model), _with_lengths(model))
+    others = (_with_defaults(model), _with_lengths(model), unknown_sizes.undeclared(model))
     return any(other is not None and _passes(other) for other in others)
 
 

@@ -35,6 +35,17 @@ def taken_for_nothing(typed: ModelProto) -> _Types:
     return found
 
 
+def undeclared(model: ModelProto) -> ModelProto | None:
+    """The model of one such node, whose results have no shapes that these sizes would contradict; None for any other node."""
+    if not _is_attention(model.graph.node[0]):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return copy
+
+
 def declaring(model: ModelProto, types: _Types) -> ModelProto:
     """A copy in which what makes these values is not looked into, and they have these types."""
     copy = ModelProto()
