@@ -30,10 +30,19 @@ from onnx_multi_backend.models.plausible import expands_too_far, is_endless, nes
 
 
 class DefectiveNode(NamedTuple):
-    """A node, and why the engine's form of it is not to be trusted."""
+    """A node, and why the engine's form of it is not to be trusted.
+
+    Attributes
+    ----------
+    node : onnx.NodeProto
+    defect : Defect
+    within : str
+        The operator of the main graph in whose subgraphs it is; empty where it is in none.
+    """
 
     node: NodeProto
     defect: Defect
+    within: str = ""
 
 
 def defective_nodes(
@@ -146,18 +155,21 @@ class _Search:
             outer.nested[id(model.graph)] = model.graph, values
         return list(self._within(model.graph, outer, wanted))
 
-    def _within(self, graph: GraphProto, outer: Scope, wanted: frozenset[str] | None = None) -> Iterator[DefectiveNode]:
+    def _within(
+        self, graph: GraphProto, outer: Scope, wanted: frozenset[str] | None = None, *, held: bool = False
+    ) -> Iterator[DefectiveNode]:
         scope = outer.inside(graph)
         for node in graph.node:
             if wanted is not None and wanted.isdisjoint(node.output):
                 continue
             for inner in _bodies(node):
-                yield from self._within(inner, scope)
+                yield from (d._replace(within=node.op_type) for d in self._within(inner, scope, held=True))
             read = [scope.values.get(name, Value()) for name in node.input if name] if self._integers else []
             if wanted is None and not self._is_meant(node, read):
                 continue
             single = single_node_model(node, scope, self._imports, self._ir_version, untyped=True)
-            defect = self._engine.find_defect(Site(single)) if single is not None and is_valid(single) else None
+            known = single is not None and is_valid(single)
+            defect = self._engine.find_defect(Site(single, held=held)) if single is not None and known else None
             if defect is not None:
                 yield DefectiveNode(node, defect)
 

@@ -46,11 +46,14 @@ class Site:
         Of the node's domain.
     target : int
         The opset of the default domain that the engine is to get.
+    held : bool
+        Whether it stands in a subgraph: whoever takes the node that holds it computes it too.
     """
 
-    def __init__(self, model: ModelProto, target: int = 0) -> None:
+    def __init__(self, model: ModelProto, target: int = 0, *, held: bool = False) -> None:
         self.model = model
         self.target = target
+        self.held = held
         self.node: NodeProto = model.graph.node[0]
         self.domain = canonical(self.node.domain)
         self.opset = self.opsets.get(self.domain, 1)

@@ -144,8 +144,16 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
     found_defects = []
     if payload.lowering:
         found_defects = find_defective(target, payload.adapted, typed, integers=found.uncertain, values=found.values)
+    if found_defects and all(d.within and d.defect.provider and d.defect.wrong for d in found_defects):
+        try:  # only the placement tells who computes what a branch holds
+            built = target.build(payload)
+        except (RefusedError, MisplacedError):
+            found_defects = []
+        else:
+            if not wrong_in(built.session, found_defects):
+                return built
     if found_defects:
-        built = None
+        made: Built | None = None
         if lowering:
             target.check_options()  # wrong ones would look like nodes that the engine lacks
             compilable = not any(d.defect.deadly for d in found_defects)
@@ -157,11 +165,11 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
             rewrite = partial(
                 build_rewritten, target, payload, typed, taken=False, deadly=not compilable, elsewhere=elsewhere
             )
-            built = rewrite(trusting=True, found=found_defects, before_asking=unless_invalid) or rewrite()
-            if built is None and (wrong := [d for d in found_defects if d.defect.wrong]) and wrong != found_defects:
-                built = rewrite(trusting=True, found=wrong, nothing_else=True)
-        if built is not None:
-            return built
+            made = rewrite(trusting=True, found=found_defects, before_asking=unless_invalid) or rewrite()
+            if made is None and (wrong := [d for d in found_defects if d.defect.wrong]) and wrong != found_defects:
+                made = rewrite(trusting=True, found=wrong, nothing_else=True)
+        if made is not None:
+            return made
         lowering = False  # it would come to nothing again
         if wrong := [d for d in found_defects if d.defect.deadly or (d.defect.wrong and not d.defect.provider)]:
             checks.check(payload.loaded, full=True)
@@ -211,7 +219,7 @@ def _with_named_left(target: Target, payload: Payload) -> Built | None:
 
 
 def _computed_wrongly(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> UnsupportedModelError:
-    return computed_wrongly(payload, [(node, defect.words) for node, defect in wrong], who=target.preset)
+    return computed_wrongly(payload, [(d.node, d.defect.words) for d in wrong], who=target.preset)
 
 
 def _refuse_invalid(target: Target, payload: Payload) -> None:

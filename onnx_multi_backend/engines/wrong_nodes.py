@@ -56,4 +56,8 @@ def wrong_in(session: Session, found_defects: list[DefectiveNode]) -> list[Defec
     if not any(d.defect.provider for d in found):
         return found
     placed = {(node.provider, node.op_type) for node in session.placement()}
-    return [d for d in found if not d.defect.provider or (d.defect.provider, d.node.op_type) in placed]
+    return [
+        d
+        for d in found
+        if not d.defect.provider or any((d.defect.provider, name) in placed for name in (d.node.op_type, d.within))
+    ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import onnx.parser
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from backend_test.unit.conftest import without_the_plugin
@@ -93,3 +94,34 @@ def test_a_product_of_attention_to_a_declared_shape(ort_cpu: type[omb.Preset]) -
     q = np.ones((1, 3, 4), np.float32)
     m = ort_cpu.prepare(model).run([q, q])[1]
     np.testing.assert_array_equal(np.isneginf(m[0, 0]), [[0, 1, 1], [0, 0, 1], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_a_form_that_a_provider_takes_in_a_branch_alone(preset: type[omb.Preset], mode: str) -> None:
+    """OpenVINO's built-in provider leaves a Resize by scales of a run to the CPU provider, and takes it with the If around it."""
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[1, 1, 4, 4] x, float[4] s, bool b) => (float[a, c, d, e] y) {{
+            y = If (b) <
+                then_branch = t () => (float[a, c, d, e] p) {{ p = Resize <antialias = 1, mode = "{mode}"> (x, , s) }},
+                else_branch = o () => (float[f, g, h, i] q) {{ q = Neg (x) }}> }}"""
+    )
+    x, s = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4) ** 1.5, np.float32([1, 1, 0.6, 0.6])
+    right = ReferenceEvaluator(model).run(None, {"x": x, "s": s, "b": np.array(True)})[0]
+    made = preset.prepare(model, fallback="full").run([x, s, np.array(True)])[0]
+    np.testing.assert_allclose(made, right, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "node", ["Dropout (e)", "Max (e)", "Min (e)", "Sum (e)", "Mean (e)", "Identity (e)", "Neg (e)"]
+)
+def test_what_a_scan_passes_on(preset: type[omb.Preset], node: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[a, 2] x) => (float[a, 2] y, float[a, 2] z) {{
+            y, z = Scan <num_scan_inputs = 1, body = b (float[2] e) => (float[2] f, float[2] h) {{ f = {node} h = Exp (e) }}> (x) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for rows in (3, 1, 2):
+        x = np.arange(2 * rows, dtype=np.float32).reshape(-1, 2)
+        y, z = prepared.run([x])
+        np.testing.assert_array_equal(y, -x if "Neg" in node else x)
+        np.testing.assert_allclose(z, np.exp(x), rtol=1e-5)

@@ -132,6 +132,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y, rows = Loop (n, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w, float[2] r) {
                 d = Identity(c) w = Add (v, v) r = Neg (v) }> }""",
         ),
+        "Scan that passes a slice on": parsed(
+            19,
+            """(float[3, 2] x) => (float[3, 2] y) {
+            y = Scan <num_scan_inputs = 1, body = b (float[2] v) => (float[2] w) { w = Max (v) }> (x) }""",
+        ),
         "Scan that makes the same at every step": parsed(
             19,
             """(float[2] s, float[3, 2] x) => (float[2] t, float[3, 2] y) {
@@ -428,7 +433,7 @@ OF_OPENVINO = [of_openvino, of_forms, of_products, of_quantized, of_resize, of_s
 def told(engine: str, model: ModelProto) -> set[str]:
     """What the table calls wrong of a model."""
     found = defective_nodes(model, Table(tables(engine)), lambda node, facts: True)  # type: ignore[arg-type]
-    return {defect.words for _, defect in found if defect.wrong}
+    return {d.defect.words for d in found if d.defect.wrong}
 
 
 def written(*modules: ModuleType) -> set[str]:
@@ -486,7 +491,7 @@ def test_a_form_that_is_called_wrong_is_wrong(request: pytest.FixtureRequest, en
     )
     inside = INSIDE if engine == "ort_openvino" else None
     found = defective_nodes(model, Held(tables(engine), inside), lambda node, facts: True)  # type: ignore[arg-type]
-    wrong = {node.op_type for node, defect in found if defect.wrong}
+    wrong = {d.node.op_type for d in found if d.defect.wrong}
     if not wrong:
         pytest.skip(f"wrong only with other releases or processors, and this is {current()}")
     runs = FEEDS.get(form) or [feeds(model)]

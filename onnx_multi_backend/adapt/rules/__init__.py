@@ -67,6 +67,7 @@ from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scaled_apart import scaled_apart
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
+from onnx_multi_backend.adapt.rules.scan_slices import scan_slices
 from onnx_multi_backend.adapt.rules.sequence_positions import sequence_positions
 from onnx_multi_backend.adapt.rules.shrink import shrink
 from onnx_multi_backend.adapt.rules.slice_axes import slice_axes
@@ -162,6 +163,7 @@ RULES: tuple[Rule, ...] = (
     quantized_products,
     scaled_apart,
     scan_captures,
+    scan_slices,
     sequence_positions,
     shrink,
     slice_axes,

@@ -276,7 +276,9 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMin": special_values.find,
     "Resize": resized,
     "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
-    "Scan": Several((Only({"openvino": "<2026"}, step_defects.captured), step_defects.scan)),
+    "Scan": Several(
+        (Only({"openvino": "<2026"}, step_defects.captured), step_defects.scan, step_defects.slices_passed_on)
+    ),
     "Selu": form_defects.zeros,
     **dict.fromkeys(("SequenceAt", "SequenceErase"), form_defects.positioned),
     "SequenceInsert": step_defects.inserted,

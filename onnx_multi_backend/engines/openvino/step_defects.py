@@ -8,6 +8,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
+from onnx_multi_backend.adapt.rules.scan_slices import passes_slices_on
 from onnx_multi_backend.adapt.single_node import captures, needed_in, reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import subgraphs
@@ -98,3 +99,10 @@ def scan(site: Site) -> Defect | None:
     if all(v.name in varying for v in body.output[states:]):
         return None
     return Defect("a value that every step computes alike is returned once, not once for each step", wrong=True)
+
+
+def slices_passed_on(site: Site) -> Defect | None:
+    """Source: measured with Dropout, Max, Min, Sum and a sequence of one tensor; an Identity is right."""
+    if passes_slices_on(site):
+        return Defect("what a body passes on of each step has an axis too many", wrong=True)
+    return None

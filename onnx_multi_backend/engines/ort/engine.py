@@ -258,7 +258,8 @@ class OrtEngine(Target):
             has_own = of_cpu is not None and of_cpu.provider not in ("", name)
             if not (defect or of_cpu) or (known.defects is defects.NONE and not has_own):
                 continue
-            if (defect and defect.deadly) or known.slow_builds or self._takes(name, site):
+            held = site.held and known.mixes_nodes
+            if (defect and defect.deadly) or known.slow_builds or held or self._takes(name, site):
                 return defect._replace(provider=name) if defect else None
         return of_cpu
 
