@@ -125,3 +125,25 @@ def test_what_a_scan_passes_on(preset: type[omb.Preset], node: str) -> None:
         y, z = prepared.run([x])
         np.testing.assert_array_equal(y, -x if "Neg" in node else x)
         np.testing.assert_allclose(z, np.exp(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", ["0", "b"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize(("operator", "limit"), [("ReduceMax", -(2**31)), ("ReduceMin", 2**31 - 1)])
+def test_the_extreme_of_no_integers(
+    openvino: type[omb.Preset], operator: str, limit: int, keepdims: int, size: str
+) -> None:
+    """Both halves of the number are extremes of nothing, which are beyond a half."""
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (int32[2, {size}, 3] x) => (int32[{"2, 1, 3" if keepdims else "2, 3"}] y) <int64[1] a = {{1}}> {{
+            y = {operator} <keepdims = {keepdims}> (x, a) }}"""
+    )
+    prepared = openvino.prepare(model)
+    (y,) = prepared.run([np.zeros((2, 0, 3), np.int32)])
+    np.testing.assert_array_equal(y, np.full((2, 1, 3) if keepdims else (2, 3), limit, np.int32))
+    if size == "b":
+        x = np.array([[[2**31 - 1], [-(2**31)], [2**30 + 1]]] * 2, np.int32).repeat(3, 2)
+        (y,) = prepared.run([x])
+        np.testing.assert_array_equal(
+            y, x.max(1, keepdims=bool(keepdims)) if "Max" in operator else x.min(1, keepdims=bool(keepdims))
+        )

@@ -121,6 +121,8 @@ def _wide_extreme(body: Body, site: Site) -> str:
 def _by_halves(body: Body, site: Site, kind: int, lower: str, sizes: tuple[int, int, int], middle: str = "") -> str:
     """The extreme of the upper halves, then that of the lower halves beside it: each half is exact.
 
+    That of nothing is beyond both halves, and is held to them.
+
     Parameters
     ----------
     sizes : tuple of int
@@ -135,13 +137,20 @@ def _by_halves(body: Body, site: Site, kind: int, lower: str, sizes: tuple[int, 
     options = site.attributes("axes", "keepdims")
     keep = site.attribute("keepdims", 1)
 
-    def reduced(value: str, keepdims: int) -> str:
-        return str(body(site.op_type, value, *axes, keepdims=keepdims, name=GUARDED, **options))
+    shape, half = site.shape(x), sizes[0] // 2
+    may_be_nothing = shape is None or not all(shape)
 
-    found = reduced(upper, 1)
-    beside = body("Where", body("Equal", upper, found), lower, body.constant(sizes[1] if most else sizes[2], kind))
-    rest = reduced(beside, keep)
-    return str(body("Add", body("Mul", found if keep else reduced(upper, 0), base), rest))
+    def reduced(value: str, keepdims: int, end: int) -> str:
+        made = body(site.op_type, value, *axes, keepdims=keepdims, name=GUARDED, **options)
+        if may_be_nothing:
+            made = body("Max" if most else "Min", made, body.constant(end, kind), name=GUARDED)
+        return str(made)
+
+    ends = -half if most else half - 1, sizes[1] if most else sizes[2]
+    found = reduced(upper, 1, ends[0])
+    beside = body("Where", body("Equal", upper, found), lower, body.constant(ends[1], kind))
+    rest = reduced(beside, keep, ends[1])
+    return str(body("Add", body("Mul", found if keep else reduced(upper, 0, ends[0]), base), rest))
 
 
 _WRITERS: Mapping[str, Callable[[Body, Site, int], str | None]] = {
