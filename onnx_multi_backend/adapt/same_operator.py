@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,11 +14,15 @@ from onnx.defs import OpSchema
 
 from onnx_multi_backend.models.graph_walk import canonical
 
+#: How later versions mark what is an item of a list.
+_BULLETS = re.compile(r"^\s*\* ", re.MULTILINE)
+
 #: New versions whose documentation was rewritten, read side by side with the old one: every form that the old version
 #: allows means the same in the new one, and the old one refuses (by type or by attribute) the forms that are new.
 #: (domain, operator, new version): (oldest version it may become, what the new version added).
 REVIEWED: dict[tuple[str, str, int], tuple[int, str]] = {
     ("", "BitShift", 28): (11, "signed types"),
+    ("", "Loop", 13): (11, "sequences as states"),
     ("", "Mod", 28): (13, "fmod=0 for floating-point types"),
 }
 
@@ -43,9 +48,11 @@ def unchanged(op_type: str, domain: str, given: int, wanted: int, inputs: int | 
         return False
     if now.since_version == then.since_version:
         return True
-    reviewed = REVIEWED.get((domain, op_type, now.since_version))
-    if reviewed is not None:
-        return then.since_version >= reviewed[0]
+    older, newer = sorted((now.since_version, then.since_version))
+    for version in range(newer, older, -1):
+        reviewed = REVIEWED.get((domain, op_type, version))
+        if reviewed is not None and older >= reviewed[0]:
+            return version == newer or unchanged(op_type, domain, version, newer)
     by_inputs = REVIEWED_BY_INPUTS.get((domain, op_type, now.since_version))
     if by_inputs is not None and inputs is not None and inputs <= by_inputs[1]:
         return then.since_version >= by_inputs[0]
@@ -81,4 +88,4 @@ def _meaning(op_type: str, domain: str, version: int) -> tuple[Any, ...]:
         tuple((p.name, p.option, p.is_homogeneous, p.min_arity, p.type_str) for p in parameters)
         for parameters in (schema.inputs, schema.outputs)
     )
-    return attributes, formal, " ".join((schema.doc or "").split())
+    return attributes, formal, " ".join(_BULLETS.sub("", schema.doc or "").split())

@@ -147,3 +147,18 @@ def test_the_extreme_of_no_integers(
         np.testing.assert_array_equal(
             y, x.max(1, keepdims=bool(keepdims)) if "Max" in operator else x.min(1, keepdims=bool(keepdims))
         )
+
+
+@pytest.mark.parametrize("opset", [11, 13, 15])
+def test_rows_of_integers_in_older_opsets(preset: type[omb.Preset], opset: int) -> None:
+    """What takes the place of Div is of a newer opset, which the Loop around it means the same in."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 7, opset_import: ["": {opset}]> g (int64[3] x, int64[3] w, int64 n) => (int64[r, 3] y) {{
+            c = Constant <value = bool {{1}}> ()
+            y = Loop <body = b (int64 i, bool d) => (bool f, int64[3] z) {{ f = Identity (d) q = Div (x, w) z = Add (q, i) }}> (n, c) }}"""
+    )
+    x, w = np.array([2**30 + 1, -7, 9]), np.array([3, 2, 4])
+    prepared = preset.prepare(model, fallback="full")
+    for n in (2, 0, 3):
+        (y,) = prepared.run([x, w, np.array(n)])
+        np.testing.assert_array_equal(y, np.array([357913941, -3, 2]) + np.arange(n)[:, None])
