@@ -247,6 +247,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float16 s, float16[3] x) => (float16[3] y) <uint16[3] w = {32769, 32771, 40001}, uint16 z = {32768}> {
             v = DequantizeLinear (w, s, z) y = Add (x, v) }""",
         ),
+        "blocks along the second axis": parsed(
+            21,
+            """(float[2, 4] x, float[2, 2] s) => (float[2, 4] y) {
+            q = Cast <to = 3> (x) y = DequantizeLinear <axis = 1, block_size = 2> (q, s) }""",
+        ),
         "weights that are scaled at run time": parsed(
             21,
             """(float[2, 3] x, float s) => (float[2, 2] y) <int8[3, 2] w = {1, 2, 3, 4, 5, 6}> {
@@ -362,6 +367,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "Loop whose rows are those of the run before": [[np.array(n), floats(2)] for n in (3, 0)],
     "Range that runs backwards": [[np.array(1), np.array(5), np.array(2)]],
     "weights of 16 bits with a scale of float16": [[np.float16(1), np.zeros(3, np.float16)]],
+    "blocks along the second axis": [[np.float32([[1, 2, 3, 4], [5, 6, 7, 8]]), np.float32([[1, 2], [3, 4]])]],
     "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],

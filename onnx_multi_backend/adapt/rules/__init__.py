@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pa
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
+from onnx_multi_backend.adapt.rules.dequantize_blocks import dequantize_blocks
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.empty_products import empty_products
@@ -102,6 +103,7 @@ RULES: tuple[Rule, ...] = (
     conv_transpose_pads,
     conv_turned,
     cum_prod,
+    dequantize_blocks,
     dequantize_wide,
     det,
     exact_integers,

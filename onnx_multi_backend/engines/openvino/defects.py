@@ -211,7 +211,13 @@ DEFECTS: Mapping[str, FindDefect] = {
         )
     ),
     "DFT": _fourier,
-    "DequantizeLinear": Several((quantized_defects.dequantized, quantized_defects.scaled)),
+    "DequantizeLinear": Several(
+        (
+            Only({"openvino": "<2026"}, quantized_defects.dequantized_in_blocks),
+            quantized_defects.dequantized,
+            quantized_defects.scaled,
+        )
+    ),
     "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": step_defects.recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),

@@ -217,7 +217,9 @@ def _scales_at_run_time(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
-    """Whether a DequantizeLinear may have a scale of bfloat16, or constants that float16 does not hold."""
+    """Whether a DequantizeLinear has blocks, or may have a scale of bfloat16, or constants that float16 does not hold."""
+    if any(a.name == "block_size" and a.i for a in node.attribute):
+        return True
     if len(node.input) < 2 or facts.model.functions:
         return len(node.input) > 1
     scale = facts.kinds.get(node.input[1]) or frozenset(filter(facts.may_hold, HALVES))

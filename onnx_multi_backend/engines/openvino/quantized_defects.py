@@ -7,6 +7,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules.dequantize_blocks import has_blocks_behind
 from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
@@ -96,4 +97,11 @@ def quantized_constants(site: Site) -> Defect | None:
 def matmul_integer(site: Site) -> Defect | None:
     if site.rank(site.input(0)) == 1:
         return Defect("the axis that a vector is given is left in the result", wrong=True)
+    return None
+
+
+def dequantized_in_blocks(site: Site) -> Defect | None:
+    """Source: measured with 2025.4; along the first axis it is right."""
+    if has_blocks_behind(site):
+        return Defect("the scales of blocks are dealt out in turn (openvinotoolkit/openvino#32918)", wrong=True)
     return None

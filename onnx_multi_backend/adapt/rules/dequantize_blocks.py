@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rule: a DequantizeLinear with a scale for each block of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+_T = TensorProto
+
+
+def has_blocks_behind(site: Site) -> bool:
+    """Whether there are blocks, and they may lie along another axis than the first."""
+    if not site.is_("DequantizeLinear") or not site.attribute("block_size", 0):
+        return False
+    rank, axis = site.rank(site.input(0)), site.attribute("axis", 1)
+    return bool(axis and (rank is None or axis != -rank))
+
+
+def dequantize_blocks(site: Site) -> Iterator[ModelProto]:
+    """Repeat scales and zero points over their blocks, subtract and multiply. Source: DequantizeLinear's documentation.
+
+    Computed in float32, as ONNX Runtime does.
+    """
+    if not has_blocks_behind(site):
+        return
+    x, axis, block = site.input(0), site.attribute("axis", 1), site.attribute("block_size")
+    shape, body = site.shape(x), Body(site)
+    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if size is not None:
+        blocks = body.ints(*(place // block for place in range(size)))
+    else:
+        zero, one, length = (body.constant(number, _T.INT64) for number in (0, 1, block))
+        end = body("Gather", body("Shape", x), body.constant(axis, _T.INT64))
+        blocks = body("Div", body("Range", zero, end, one), length)
+
+    def repeated(name: str) -> str:
+        return str(body("Gather", body.cast(name, _T.FLOAT), blocks, axis=axis))
+
+    result = body.cast(x, _T.FLOAT)
+    if site.has_input(2):
+        result = str(body("Sub", result, repeated(site.input(2))))
+    result = str(body("Mul", result, repeated(site.input(1))))
+    made = site.attribute("output_dtype", 0) or site.elem_type(site.input(1))
+    yield body.finish(result if made == _T.FLOAT else body.cast(result, made))
