@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of strings that a Loop collects, and those of them that may be another value's own memory."""
+"""Rows of strings: those that a Gather moves, that a Loop collects, and those of them that may be another value's own memory."""
 
 from __future__ import annotations
 
@@ -43,3 +43,14 @@ def shared_rows(site: Site) -> list[int]:
     times = Counter(value.name for value in body.output)
     names = {place: body.output[1 + place].name for place in rows_of_strings(site)}
     return [p for p, name in names.items() if times[name] > 1 or makers.get(name, "Identity") in _PASSING]
+
+
+def gathers_rows_of_strings(site: Site) -> bool:
+    """Whether more than one string may lie behind an index of a Gather."""
+    if not site.is_("Gather") or site.elem_type(site.input(0)) != TensorProto.STRING:
+        return False
+    shape, axis = site.shape(site.input(0)), site.attribute("axis", 0)
+    if shape is None:
+        return bool(axis != -1)
+    behind = shape[axis % len(shape) + 1 :] if shape else []
+    return any(size != 1 for size in behind)

@@ -94,6 +94,8 @@ class Value(NamedTuple):
         return self.wrapped or (self.low is not None and self.low < 0)
 
 
+#: The highest constant exponent of integers that is written as a product.
+MULTIPLIED = 16
 #: Sizes of tensors, and indices into them.
 INDEX = Value(_T.INT64, 0, SMALL, assumed=True)
 BOOL = Value(_T.BOOL, 0, 1)

@@ -27,6 +27,7 @@ from onnx_multi_backend.adapt.rules.gemm_without_c import gemm_without_c
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
+from onnx_multi_backend.adapt.rules.integer_reduce_prod import integer_reduce_prod
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_rows import loop_rows
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
@@ -109,6 +110,7 @@ RULES: tuple[Rule, ...] = (
     exact_integers,
     integer_powers,
     integer_products,
+    integer_reduce_prod,
     expand_to_nothing,
     fourier,
     fused_gemm,

@@ -9,14 +9,12 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
-from onnx_multi_backend.adapt.values import SMALL
+from onnx_multi_backend.adapt.values import MULTIPLIED, SMALL
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64)
 _FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16)
 _EXPONENTS = (*_TYPES, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64)
-#: The highest constant exponent that is written as a product.
-_HIGHEST = 16
 
 
 def integer_powers(site: Site) -> Iterator[ModelProto]:
@@ -33,7 +31,12 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
         return
     exponent = site.constant(e)
     scalar = exponent is not None and exponent.size == 1 and exponent.ndim <= (1 if site.rank(x) else 0)
-    if exponent is not None and scalar and exponent.item() == int(exponent.item()) and 0 < exponent.item() <= _HIGHEST:
+    if (
+        exponent is not None
+        and scalar
+        and exponent.item() == int(exponent.item())
+        and 0 < exponent.item() <= MULTIPLIED
+    ):
         body = Body(site)
         result = x
         for _ in range(int(exponent.item()) - 1):

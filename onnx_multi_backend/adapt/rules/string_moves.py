@@ -8,20 +8,10 @@ from collections.abc import Iterator
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
+from onnx_multi_backend.adapt.string_rows import gathers_rows_of_strings
 
 #: Since this opset Pad takes strings.
 _PADS = 13
-
-
-def gathers_rows_of_strings(site: Site) -> bool:
-    """Whether more than one string may lie behind an index of a Gather."""
-    if not site.is_("Gather") or site.elem_type(site.input(0)) != TensorProto.STRING:
-        return False
-    shape, axis = site.shape(site.input(0)), site.attribute("axis", 0)
-    if shape is None:
-        return bool(axis != -1)
-    behind = shape[axis % len(shape) + 1 :] if shape else []
-    return any(size != 1 for size in behind)
 
 
 def gather_strings(site: Site) -> Iterator[ModelProto]:

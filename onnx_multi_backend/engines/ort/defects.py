@@ -14,10 +14,14 @@ from onnx_multi_backend.adapt.masks import one_row
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
 from onnx_multi_backend.adapt.products import PRODUCTS, adds_nothing
-from onnx_multi_backend.adapt.rules.string_moves import gathers_rows_of_strings
 from onnx_multi_backend.adapt.scales import SCALED
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
-from onnx_multi_backend.adapt.string_rows import may_collect_strings, rows_of_strings, shared_rows
+from onnx_multi_backend.adapt.string_rows import (
+    gathers_rows_of_strings,
+    may_collect_strings,
+    rows_of_strings,
+    shared_rows,
+)
 from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse

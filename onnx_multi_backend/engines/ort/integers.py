@@ -5,7 +5,7 @@ Before 1.32 they compare two numbers whose upper 32 bits are equal by their lowe
 less than 0. ``Less``, ``Greater`` and ``Equal`` are right. Measured over the whole range; with numbers that int32 holds, all
 are right.
 
-ReduceSum adds in float64, and limits the result to the type's range (1.24 to 1.32).
+Sums, products and powers are computed in float64, and limited to the type's range (1.24 to 1.32).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onnx import NodeProto, TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.adapt.values import Value
+from onnx_multi_backend.adapt.values import MULTIPLIED, Value
 from onnx_multi_backend.host.applies import When, applies
 
 _T = TensorProto
@@ -29,14 +29,16 @@ _EXACT: Mapping[int, int] = {_T.INT32: 2**31 - 1, _T.INT64: 2**53}
 #: How many elements a sum has where that is not known.
 _MOST_SUMMED = 2**22
 _REDUCTIONS = ("ReduceMax", "ReduceMin")
+#: What is computed in float64.
+_IN_FLOAT64 = frozenset({"Pow", "ReduceL1", "ReduceProd", "ReduceSum", "ReduceSumSquare"})
 #: Of which `may_have_defect` may be true.
-OPERATORS = _OPERATORS | {"ReduceSum"}
+OPERATORS = _OPERATORS | _IN_FLOAT64
 
 
 def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
     """Whether `find` may know something of a node that reads these values."""
-    if node.op_type == "ReduceSum":
-        return bool(read) and not _sums_exactly(read[0], _MOST_SUMMED)
+    if node.op_type in _IN_FLOAT64:
+        return bool(read) and not _is_exact(node.op_type, read[0], _MOST_SUMMED)
     if node.op_type not in _OPERATORS or not any(v.elem_type == _T.INT64 and not v.in_int32 for v in read):
         return False
     return applies(_COMPARES)
@@ -44,9 +46,11 @@ def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
 
 def find(site: Site) -> Defect | None:
     """What is wrong with a node on int64; None where nothing is known."""
-    if site.is_("ReduceSum"):
-        exact = _sums_exactly(site.value(site.input(0)), _count(site))
-        return None if exact else Defect("integers are added in float64, and the sum is limited to the type's range")
+    if site.is_(*_IN_FLOAT64):
+        count = _exponent(site) if site.op_type == "Pow" else _count(site)
+        if not count or _is_exact(site.op_type, site.value(site.input(0)), count):
+            return None
+        return Defect("integers are computed in float64, and the result is limited to the type's range")
     if site.domain or site.op_type not in _OPERATORS or GUARDED in site.node.name:
         return None
     read = [name for name in site.node.input if name]
@@ -66,9 +70,24 @@ def _is_lone(shape: Sequence[int | None] | None) -> bool:
     return shape is not None and all(size == 1 for size in shape)
 
 
-def _sums_exactly(x: Value, count: int) -> bool:
+def _is_exact(op_type: str, x: Value, count: int) -> bool:
+    """Whether so many numbers come to one that float64 and the type hold; of Pow, the power of that exponent."""
     limit = _EXACT.get(x.elem_type)
-    return limit is None or x.assumed or x.within(-limit // count, limit // count)
+    if limit is None or x.assumed:
+        return True
+    if op_type in ("Pow", "ReduceProd"):
+        most = int(limit ** (1 / count)) if count < limit.bit_length() else 1
+    else:
+        most = math.isqrt(limit // count) if op_type == "ReduceSumSquare" else limit // count
+    return x.within(-most, most)
+
+
+def _exponent(site: Site) -> int:
+    """The constant exponent that is written as a product; 0 for another."""
+    exponent = site.constant(site.input(1))
+    if exponent is None or exponent.size != 1 or not 1 < exponent.item() <= MULTIPLIED or exponent.item() % 1:
+        return 0
+    return int(exponent.item())
 
 
 def _count(site: Site) -> int:
