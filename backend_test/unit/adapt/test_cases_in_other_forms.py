@@ -162,3 +162,20 @@ def test_rows_of_integers_in_older_opsets(preset: type[omb.Preset], opset: int) 
     for n in (2, 0, 3):
         (y,) = prepared.run([x, w, np.array(n)])
         np.testing.assert_array_equal(y, np.array([357913941, -3, 2]) + np.arange(n)[:, None])
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4])
+@pytest.mark.parametrize("number", [-6, 0])
+@pytest.mark.parametrize("known", [True, False])
+def test_where_a_single_element_is(preset: type[omb.Preset], rank: int, number: int, known: bool) -> None:
+    kind = f"float[{', '.join(['1'] * rank)}]"
+    constant = f"<{kind} c = {{{number}}}>" if known else ""
+    given = "" if known else f", {kind} c"
+    model = onnx.parser.parse_model(
+        f"{HEAD} g (float[2] x{given}) => (int64[{rank}, n] y, float[2] z) {constant} {{ y = NonZero (c) z = Neg (x) }}"
+    )
+    feeds = {"x": np.zeros(2, np.float32)} | ({} if known else {"c": np.full([1] * rank, number, np.float32)})
+    prepared = preset.prepare(model, fallback="full")
+    for _ in range(3):
+        y, _ = prepared.run(feeds)
+        np.testing.assert_array_equal(y, np.zeros((rank, int(number != 0))))

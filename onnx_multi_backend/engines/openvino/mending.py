@@ -81,6 +81,12 @@ _MENDS = (
         "a Cast of floating-point numbers to integers before it is left out",
     ),
     _Mend(
+        {"NonZero": "NonZero"},
+        frontend_forms.row_by_row,
+        "looked for along one axis",
+        "where a constant of one element lies in its third axis and later ones is never written",
+    ),
+    _Mend(
         {"Div": "Divide"},
         folded.cut_off,
         "truncated towards zero",

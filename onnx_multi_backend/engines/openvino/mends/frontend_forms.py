@@ -47,3 +47,20 @@ def not_zero(op: Any) -> bool:
     ops = runtime.load().opset8
     op.input(0).replace_source_output(ops.not_equal(x, ops.constant(0, x.get_element_type())).output(0))
     return True
+
+
+def row_by_row(op: Any) -> bool:
+    """Of one element in three axes or more: it is at 0 along each, or nowhere, as it is along a single one."""
+    x = op.input_value(0)
+    shape = x.get_partial_shape()
+    if not shape.is_static or len(shape) < 3 or any(size.get_length() != 1 for size in shape):
+        return False
+    ov = runtime.load()
+    ops = ov.opset8
+    row = ops.non_zero(
+        ops.reshape(x, ops.constant([1], ov.Type.i64), special_zero=False), op.get_attributes()["output_type"]
+    )
+    result = ops.concat([row] * len(shape), 0)
+    result.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, result)
+    return True
