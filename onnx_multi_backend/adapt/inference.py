@@ -8,8 +8,10 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx
-from onnx import ModelProto, NodeProto, ValueInfoProto
+from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import unknown_sizes
 from onnx_multi_backend.adapt.hidden_integers import (
@@ -157,20 +159,28 @@ def _with_lengths(model: ModelProto) -> ModelProto | None:
 
 
 def _with_defaults(model: ModelProto) -> ModelProto | None:
-    """The model of one node with its attributes' defaults written out, which the body in an operator's schema may need (onnx 1.23); None if it has them."""
-    node, versions = model.graph.node[0], {canonical(o.domain): o.version for o in model.opset_import}
-    domain = canonical(node.domain)
-    if not onnx.defs.has(node.op_type, versions.get(domain, 1), domain):
-        return None
-    schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
-    given = {attribute.name for attribute in node.attribute}
-    missing = [a.default_value for name, a in schema.attributes.items() if name not in given and a.default_value.name]
-    if not missing:
+    """The model of one node, and what it holds, with attributes' defaults written out; None if all have them.
+
+    The body in an operator's schema may need them (onnx 1.23).
+    """
+    versions = {canonical(o.domain): o.version for o in model.opset_import}
+    if not any(_missing(node, versions) for node in all_nodes(model)):
         return None
     copy = ModelProto()
     copy.CopyFrom(model)
-    copy.graph.node[0].attribute.extend(missing)
+    for node in all_nodes(copy):
+        node.attribute.extend(_missing(node, versions))
     return copy
+
+
+def _missing(node: NodeProto, versions: Mapping[str, int]) -> list[AttributeProto]:
+    """The defaults of attributes that a node does not have."""
+    domain = canonical(node.domain)
+    if not onnx.defs.has(node.op_type, versions.get(domain, 1), domain):
+        return []
+    schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+    given = {attribute.name for attribute in node.attribute}
+    return [a.default_value for name, a in schema.attributes.items() if name not in given and a.default_value.name]
 
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:

@@ -179,3 +179,18 @@ def test_where_a_single_element_is(preset: type[omb.Preset], rank: int, number: 
     for _ in range(3):
         y, _ = prepared.run(feeds)
         np.testing.assert_array_equal(y, np.zeros((rank, int(number != 0))))
+
+
+def test_a_normalization_with_default_axes_in_a_loop(preset: type[omb.Preset]) -> None:
+    """onnx finds no shapes in the body of its schema unless the default is written out: the Loop was taken for no valid one."""
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[2, 1, 2, 2] x, int64 n) => (float[r, 2, 1, 2, 2] y) {{
+            c = Constant <value = bool {{1}}> ()
+            y = Loop <body = b (int64 i, bool d) => (bool f, float[2, 1, 2, 2] z) {{
+                f = Identity (d) z = MeanVarianceNormalization (x) }}> (n, c) }}"""
+    )
+    x = np.arange(8, dtype=np.float32).reshape(2, 1, 2, 2)
+    right = (x - x.mean()) / x.std()
+    for n in (2, 1):
+        (y,) = preset.prepare(model, fallback="full").run([x, np.array(n)])
+        np.testing.assert_allclose(y, np.stack([right] * n), rtol=1e-4, atol=1e-5)
