@@ -146,7 +146,8 @@ def _by_halves(body: Body, site: Site, kind: int, lower: str, sizes: tuple[int, 
             made = body("Max" if most else "Min", made, body.constant(end, kind), name=GUARDED)
         return str(made)
 
-    ends = -half if most else half - 1, sizes[1] if most else sizes[2]
+    lowest = 0 if kind == _T.UINT64 else -half
+    ends = lowest if most else half - 1, sizes[1] if most else sizes[2]
     found = reduced(upper, 1, ends[0])
     beside = body("Where", body("Equal", upper, found), lower, body.constant(ends[1], kind))
     rest = reduced(beside, keep, ends[1])

@@ -23,6 +23,7 @@ from onnx_multi_backend.engines.openvino.mends import (
     operand_order,
     ranges,
     reductions,
+    splits,
 )
 from onnx_multi_backend.models.contents import Contents
 
@@ -136,6 +137,12 @@ _MENDS = (
         "kept before what reads it",
         "behind the arithmetic that reads it, a size of 0 that only a run tells becomes 1",
     ),
+    _Mend(
+        {"Split": "Split"},
+        splits.of_any_size,
+        "split into sizes that are computed in the run",
+        "a size that only a run tells, and the number of parts does not divide, is refused then",
+    ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
         {
@@ -162,7 +169,7 @@ _MENDS = (
 )
 
 #: Operators that need no other body here, whatever the table of defects says of them for others.
-MENDED = frozenset({"NonZero", "Range", "Softmax"}) | extremes.GUARDED
+MENDED = frozenset({"NonZero", "Range", "Softmax", "Split"}) | extremes.GUARDED
 
 
 def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
