@@ -73,3 +73,16 @@ def test_powers_of_a_known_exponent(ort_cpu: type[omb.Preset], kind: str, expone
     x = np.array([2**20 + 1, -(2**20) - 3, 3, 0, 94906267], kind)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(ort_cpu.prepare(model).run([x])[0], x ** x.dtype.type(exponent))
+
+
+def test_other_operators_are_not_asked_for_axes(preset: type[omb.Preset]) -> None:
+    """A rule looked at the second input of any node: a TypeError for constant strings."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 20]> g (string[n] x) => (string[n] y) {
+            w = Constant <value_strings = ["a"]> () y = StringConcat (x, w) }"""
+    )
+    try:
+        prepared = preset.prepare(model, fallback="full")
+    except omb.UnsupportedModelError:
+        return
+    assert prepared.run([np.array(["b"], object)])[0].tolist() == ["ba"]

@@ -19,8 +19,8 @@ _TYPES = (_T.INT32, _T.INT64)
 def integer_reduce_prod(site: Site) -> Iterator[ModelProto]:
     """Multiply in a Loop along each axis; the result wraps around as the type does. Source: ReduceProd's documentation."""
     x = site.input(0)
-    kind, rank, axes = site.elem_type(x), site.rank(x), axes_of(site)
-    if not site.is_("ReduceProd") or kind not in _TYPES or not rank or not axes:
+    kind, rank = site.elem_type(x), site.rank(x)
+    if not site.is_("ReduceProd") or kind not in _TYPES or not rank or not (axes := axes_of(site)):
         return
     body = Body(site)
     one = numpy_helper.from_array(np.ones(1, numpy_dtype(kind)))
