@@ -35,8 +35,21 @@ _OPERATORS = frozenset(
     ScatterElements ScatterND Slice Softmax Split TensorScatter
     """.split()
 )
-#: What gives another shape to the same memory, or is fused with attention.
-_VIEWS = frozenset({"Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+#: What gives another shape to the same memory, is fused with attention, or may change nothing and be left out.
+_VIEWS = frozenset(
+    {
+        "Broadcast",
+        "Concat",
+        "Convert",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Squeeze",
+        "StridedSlice",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
 
 
 def keep_inputs(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
@@ -56,12 +69,18 @@ def keep_inputs(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
         if graph is read:
             continue
         for op in [*_overwriting(graph), *_halves(graph)]:
-            x = op.input_value(0)
-            op.input(0).replace_source_output(runtime.load().opset8.maximum(x, x).output(0))
+            op.input(0).replace_source_output(_copied(op.input_value(0)))
             where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
             reason = "in a loop OpenVINO computes it in place, and the next step reads the result in the input's place"
             changes.append(Adaptation("mend_frontend", where, "given a copy of its input", reason))
     return tuple(changes)
+
+
+def _copied(x: Any) -> Any:
+    """The larger of a value and itself; of truth values, either."""
+    ov = runtime.load()
+    copy = ov.opset8.logical_or if x.get_element_type() == ov.Type.boolean else ov.opset8.maximum
+    return copy(x, x).output(0)
 
 
 def _overwriting(graph: Any) -> list[Any]:
@@ -89,6 +108,6 @@ def _is_multiplied(value: Any) -> bool:
 def _is_given(value: Any) -> bool:
     """Whether a value is an input of the body, in whatever shape."""
     node = value.get_node()
-    while node.get_type_name() in _VIEWS:
+    while node.get_type_name() in _VIEWS and (node.get_type_name() != "Concat" or node.get_input_size() == 1):
         node = node.input_value(0).get_node()
     return bool(node.get_type_name() == "Parameter")
