@@ -18,8 +18,8 @@ from onnx_multi_backend.models.graph_walk import canonical
 _BULLETS = re.compile(r"^\s*\* ", re.MULTILINE)
 
 #: New versions whose documentation was rewritten, read side by side with the old one: every form that the old version
-#: allows means the same in the new one, and the old one refuses (by type or by attribute) the forms that are new.
-#: (domain, operator, new version): (oldest version it may become, what the new version added).
+#: allows means the same in the new one, and the old one refuses (by type or by attribute) the forms that are new. So a node
+#: may be of either. (domain, operator, new version): (oldest version that this holds for, what the new version added).
 REVIEWED: dict[tuple[str, str, int], tuple[int, str]] = {
     ("", "BitShift", 28): (11, "signed types"),
     ("", "Loop", 13): (11, "sequences as states"),

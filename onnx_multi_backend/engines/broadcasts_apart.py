@@ -8,14 +8,15 @@ where the other operand has 1, or has no such axis. `mends.broadcasts` does the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, kept_apart, names_taken
+from onnx_multi_backend.engines.apart import inner_first, kept_apart, names_taken, tensor_types
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back
@@ -24,9 +25,13 @@ from onnx_multi_backend.models.plausible import expands_too_far
 
 #: The place of the shape that each broadcasts to.
 _BROADCASTS = {"ConstantOfShape": 0, "Expand": 1}
-_ARITHMETIC = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
-#: Since this opset Max takes all numbers.
-_ANY_NUMBER = 12
+#: What OpenVINO computes with a second operand, be it one of its own.
+_ARITHMETIC = frozenset({"Add", "Clip", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Reciprocal", "Sub", "Sum"})
+#: What may stand between, and is left out.
+_PASSING = frozenset({"Cast", "Dropout", "Identity"})
+#: Since these opsets Max takes all numbers, and floating-point ones of all types.
+_ANY_NUMBER, _ANY_FLOAT = 12, 8
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 _REASON = "OpenVINO would move the arithmetic behind it before it, and a size of 0 would become 1"
 
 
@@ -35,12 +40,15 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     if not contents.has(_BROADCASTS) or not contents.has(_ARITHMETIC) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < _ANY_NUMBER:
+    if (opset := opset_versions(flat).get("", 1)) < _ANY_FLOAT:
         return None
     known = {name for graph in inner_first(flat.graph) for name in constants_of(graph)}
     found = [_moved(graph, known) for graph in inner_first(flat.graph)]
     if not any(found):
         return None
+    if opset < _ANY_NUMBER:
+        types = tensor_types(inner_first(infer(flat).graph))
+        found = [_of_floats(graph, places, types) for graph, places in zip(inner_first(flat.graph), found, strict=True)]
     copy = ModelProto()
     copy.CopyFrom(flat)
     taken, added = names_taken(flat), dict[str, str]()
@@ -50,22 +58,33 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     changes = (
         Adaptation("broadcasts_apart", where, "kept apart from what reads it", _REASON) for where in added.values()
     )
-    return Rewritten(copy, tuple(changes), frozenset(added))
+    return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
 
 def _moved(graph: GraphProto, known: Collection[str]) -> list[int]:
-    """The places of what broadcasts to a shape that only a run tells, and has arithmetic for its only reader."""
-    reads = Counter(name for node in graph.node for name in node.input)
-    by_arithmetic = {name for node in graph.node if node.op_type in _ARITHMETIC for name in node.input}
+    """The places of what broadcasts to a shape that only a run tells, and is read by arithmetic."""
+    reads = Counter(name for node in graph.node for name in node.input)  # what is read twice stays where it is
+    computed = {name for node in graph.node if _is_any(node, _ARITHMETIC) for name in node.input}
+    for node in reversed(graph.node):
+        if _is_any(node, _PASSING) and node.output[0] in computed:
+            computed.add(node.input[0])
     return [
         place
         for place, node in enumerate(graph.node)
-        if node.op_type in _BROADCASTS
-        and not canonical(node.domain)
+        if _is_any(node, _BROADCASTS)
         and node.input[_BROADCASTS[node.op_type]] not in known
-        and node.output[0] in by_arithmetic
+        and node.output[0] in computed
         and reads[node.output[0]] == 1
     ]
+
+
+def _is_any(node: NodeProto, operators: Collection[str]) -> bool:
+    return node.op_type in operators and not canonical(node.domain)
+
+
+def _of_floats(graph: GraphProto, places: Collection[int], types: Mapping[str, TypeProto.Tensor]) -> list[int]:
+    made = {place: types.get(graph.node[place].output[0]) for place in places}
+    return [place for place, kind in made.items() if kind is not None and kind.elem_type in _FLOATS]
 
 
 def _keep_apart(graph: GraphProto, places: Collection[int], taken: set[str], added: dict[str, str]) -> None:

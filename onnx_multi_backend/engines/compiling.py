@@ -144,11 +144,11 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
     found_defects = []
     if payload.lowering:
         found_defects = find_defective(target, payload.adapted, typed, integers=found.uncertain, values=found.values)
-    if found_defects and all(d.within and d.defect.provider and d.defect.wrong for d in found_defects):
-        try:  # only the placement tells who computes what a branch holds
+    if found_defects and all(_is_told_by_placement(d) for d in found_defects):
+        try:
             built = target.build(payload)
         except (RefusedError, MisplacedError):
-            found_defects = []
+            found_defects = []  # below it is refused once more, and rewritten for that
         else:
             if not wrong_in(built.session, found_defects):
                 return built
@@ -198,6 +198,12 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
     if wrong := wrong_in(built.session, found_defects):
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
+
+
+def _is_told_by_placement(found: DefectiveNode) -> bool:
+    """Whether a node is wrong only if a provider takes what holds it, which the session tells."""
+    defect = found.defect
+    return bool(found.within and defect.provider and defect.wrong and not defect.deadly)
 
 
 def _with_named_left(target: Target, payload: Payload) -> Built | None:

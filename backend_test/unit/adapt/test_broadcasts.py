@@ -57,6 +57,22 @@ def test_arithmetic_behind_a_constant_of_shape(preset: type[omb.Preset], kind: s
         np.testing.assert_array_equal(prepared.run([np.array(shape)])[0], np.full(shape, 5))
 
 
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize(
+    "nodes", ["i = Identity (z) y = Add (i, c)", "y = Reciprocal (z)", "y = Clip (z, c)", "y = Add (z, c)"]
+)
+def test_what_becomes_arithmetic(preset: type[omb.Preset], nodes: str, opset: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 6, opset_import: ["": {opset}]> g (int64[2] s, float[1, 1] x) => (float[a, b] y) {{
+            c = Constant <value = float {{2}}> () z = Expand (x, s) {nodes} }}"""
+    )
+    prepared = prepare(preset, model)
+    for shape in SHAPES:
+        made = prepared.run([np.array(shape), np.float32([[4]])])[0]
+        assert made.shape == tuple(shape)
+        np.testing.assert_allclose(made, {"R": 0.25, "C": 4}.get(nodes[4], 6))
+
+
 def test_an_operand_of_the_same_shape(preset: type[omb.Preset]) -> None:
     model = parsed(
         "(float[a, b] x, float[1, b] w) => (float[a, b] y) { s = Shape (x) z = Expand (w, s) y = Add (z, x) }"

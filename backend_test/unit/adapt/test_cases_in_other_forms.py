@@ -127,6 +127,21 @@ def test_what_a_scan_passes_on(preset: type[omb.Preset], node: str) -> None:
         np.testing.assert_allclose(z, np.exp(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("node", ["Identity (i)", "Dropout (i)", "Max (i)", "Neg (i)"])
+def test_a_slice_as_the_next_state(preset: type[omb.Preset], node: str) -> None:
+    """The step that is given a slice read it as its state already."""
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[2] s, float[3, 2] x) => (float[2] z, float[3, 2] y) {{
+            z, y = Scan <num_scan_inputs = 1, body = b (float[2] t, float[2] i) => (float[2] u, float[2] o) {{
+                u = {node} o = Add (t, i) }}> (s, x) }}"""
+    )
+    s, x = np.float32([10, 20]), np.arange(6, dtype=np.float32).reshape(3, 2)
+    states = [s, *(-x if "Neg" in node else x)]
+    z, y = preset.prepare(model, fallback="full").run([s, x])
+    np.testing.assert_array_equal(z, states[-1])
+    np.testing.assert_array_equal(y, np.stack(states[:-1]) + x)
+
+
 @pytest.mark.parametrize("size", ["0", "b"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize(("operator", "limit"), [("ReduceMax", -(2**31)), ("ReduceMin", 2**31 - 1)])

@@ -102,7 +102,7 @@ def scan(site: Site) -> Defect | None:
 
 
 def slices_passed_on(site: Site) -> Defect | None:
-    """Source: measured with Dropout, Max, Min, Sum and a sequence of one tensor; an Identity is right."""
+    """Source: measured with Dropout, Max, Min, Sum and a sequence of one tensor; of states, with Identity too."""
     if passes_slices_on(site):
-        return Defect("what a body passes on of each step has an axis too many", wrong=True)
+        return Defect("what a body passes on of each step has an axis too many, or is its state too early", wrong=True)
     return None

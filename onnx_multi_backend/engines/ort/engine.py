@@ -258,9 +258,8 @@ class OrtEngine(Target):
             has_own = of_cpu is not None and of_cpu.provider not in ("", name)
             if not (defect or of_cpu) or (known.defects is defects.NONE and not has_own):
                 continue
-            held = (
-                site.held and known.mixes_nodes and of_cpu is None
-            )  # what both get wrong is told for the one that takes it
+            # What both get wrong is told for the one that takes the node itself.
+            held = site.held and known.mixes_nodes and of_cpu is None
             if (defect and defect.deadly) or known.slow_builds or held or self._takes(name, site):
                 return defect._replace(provider=name) if defect else None
         return of_cpu

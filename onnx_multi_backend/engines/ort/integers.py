@@ -71,15 +71,19 @@ def _is_lone(shape: Sequence[int | None] | None) -> bool:
 
 
 def _is_exact(op_type: str, x: Value, count: int) -> bool:
-    """Whether so many numbers come to one that float64 and the type hold; of Pow, the power of that exponent."""
+    """Whether so many numbers come to one that float64 and the type hold; of Pow, so many factors."""
     limit = _EXACT.get(x.elem_type)
     if limit is None or x.assumed:
         return True
-    if op_type in ("Pow", "ReduceProd"):
-        most = int(limit ** (1 / count)) if count < limit.bit_length() else 1
-    else:
-        most = math.isqrt(limit // count) if op_type == "ReduceSumSquare" else limit // count
+    most = _largest_of(op_type, limit, count)
     return x.within(-most, most)
+
+
+def _largest_of(op_type: str, limit: int, count: int) -> int:
+    """The largest number of which so many come to no more than a limit."""
+    if op_type in ("Pow", "ReduceProd"):
+        return int(limit ** (1 / count)) if count < limit.bit_length() else 1
+    return math.isqrt(limit // count) if op_type == "ReduceSumSquare" else limit // count
 
 
 def _exponent(site: Site) -> int:

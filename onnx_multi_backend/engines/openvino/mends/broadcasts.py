@@ -31,6 +31,8 @@ def kept_before(op: Any) -> bool:
     Behind the arithmetic, its shape is the largest of the operands' sizes, which is wrong for one of 0 and one of 1.
     """
     readers = op.output(0).get_target_inputs()
+    while len(readers) == 1 and _changes_nothing(next(iter(readers)).get_node()):
+        readers = next(iter(readers)).get_node().output(0).get_target_inputs()
     if len(readers) != 1:
         return False
     (reader,) = readers
@@ -40,8 +42,15 @@ def kept_before(op: Any) -> bool:
     other = node.input_value(1 - reader.get_index()).get_partial_shape()
     if other.rank.is_dynamic or not _may_be_emptied(op.get_output_partial_shape(0), other):
         return False
-    reader.replace_source_output(runtime.load().opset8.maximum(op, op).output(0))
+    value = reader.get_source_output()
+    reader.replace_source_output(runtime.load().opset8.maximum(value, value).output(0))
     return True
+
+
+def _changes_nothing(node: Any) -> bool:
+    kind = node.get_type_name()
+    same = kind == "Convert" and node.get_output_element_type(0) == node.get_input_element_type(0)
+    return bool(kind == "Identity" or same)
 
 
 def _may_be_emptied(shape: Any, other: Any) -> bool:
