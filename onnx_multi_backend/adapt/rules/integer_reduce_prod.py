@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.rules.integer_sums import axes_of
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.models.tensors import numpy_dtype
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64)
 
 
 def integer_reduce_prod(site: Site) -> Iterator[ModelProto]:
-    """Multiply one half by the other until one is left along each axis; the result wraps around as the type does.
+    """Multiply each number by the one 1, 2, 4, ... places behind it until the first holds all; the result wraps around as the type does.
 
     Source: ReduceProd's documentation.
     """
@@ -26,37 +24,30 @@ def integer_reduce_prod(site: Site) -> Iterator[ModelProto]:
     if not site.is_("ReduceProd") or kind not in _TYPES or not rank or not (axes := axes_of(site)):
         return
     body = Body(site)
-    one = body.constant(1, kind)
-    always = body.constant(True)
+    always, zero, one = body.constant(True), body.constant(0, _T.INT64), body.constant(1, _T.INT64)
     for axis in axes:
+        end = body("Gather", body("Shape", x), body.constant(axis, _T.INT64))
+        places = body("Range", zero, body("Add", end, one), one)
         pads = body.ints(*(int(i == rank + axis) for i in range(2 * rank)))
-        padded = body("Pad", x, pads, one)  # of nothing, one is left too
-        x = body("Loop", "", always, padded, body=_halving(kind, axis, rank))
+        padded = body("Pad", x, pads, body.constant(1, kind))
+        step = _step(kind, axis, rank, places, end)
+        multiplied, _ = body("Loop", "", always, padded, one, outputs=2, body=step)
+        x = body("Gather", multiplied, body.ints(0), axis=axis)
     yield body.finish(x if site.attribute("keepdims", 1) else body("Squeeze", x, body.ints(*axes)))
 
 
-def _halving(kind: int, axis: int, rank: int) -> GraphProto:
-    """A step: the second half is multiplied, with a one behind it where it is shorter."""
-    numbers = {"zero": [0], "one": [1], "two": [2], "axis": [axis], "front": [0] * (rank + axis)}
-    numbers["back"] = [0] * (rank - axis - 1)
-    constants = [numpy_helper.from_array(np.array(given, np.int64), name) for name, given in numbers.items()]
-    constants.append(numpy_helper.from_array(np.ones((), numpy_dtype(kind)), "unit"))
+def _step(kind: int, axis: int, rank: int, places: str, end: str) -> GraphProto:
+    """Behind the numbers there is a one, which is as far as one can go. All steps have one shape: OpenVINO cannot read others."""
     nodes = [
-        helper.make_node("Shape", ["given"], ["sizes"]),
-        helper.make_node("Gather", ["sizes", "axis"], ["size"]),
-        helper.make_node("Add", ["size", "one"], ["more"]),
-        helper.make_node("Div", ["more", "two"], ["half"]),
-        helper.make_node("Slice", ["given", "zero", "half", "axis"], ["first"]),
-        helper.make_node("Slice", ["given", "half", "size", "axis"], ["second"]),
-        helper.make_node("Mul", ["half", "two"], ["even"]),
-        helper.make_node("Sub", ["even", "size"], ["lacking"]),
-        helper.make_node("Concat", ["front", "lacking", "back"], ["pads"], axis=0),
-        helper.make_node("Pad", ["second", "pads", "unit"], ["whole"]),
-        helper.make_node("Mul", ["first", "whole"], ["made"]),
-        helper.make_node("Less", ["one", "half"], ["left"]),
-        helper.make_node("Squeeze", ["left", "zero"], ["again"]),
+        helper.make_node("Add", [places, "distance"], ["beyond"]),
+        helper.make_node("Min", ["beyond", end], ["behind"]),
+        helper.make_node("Gather", ["given", "behind"], ["factors"], axis=axis),
+        helper.make_node("Mul", ["given", "factors"], ["made"]),
+        helper.make_node("Add", ["distance", "distance"], ["farther"]),
+        helper.make_node("Less", ["farther", end], ["again"]),
     ]
-    step = helper.make_tensor_value_info("step", _T.INT64, [])
+    numbers = (helper.make_tensor_value_info(name, _T.INT64, []) for name in ("step", "distance", "farther"))
     on, again = (helper.make_tensor_value_info(name, _T.BOOL, []) for name in ("on", "again"))
     given, made = (helper.make_tensor_value_info(name, kind, [None] * rank) for name in ("given", "made"))
-    return helper.make_graph(nodes, "halving", [step, on, given], [again, made], initializer=constants)
+    step, distance, farther = numbers
+    return helper.make_graph(nodes, "multiplied", [step, on, given, distance], [again, made, farther])
