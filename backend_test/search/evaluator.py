@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.pools import gaps_under_auto_pad
-from onnx_multi_backend.models.graph_walk import all_nodes
+from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
 _OF_ROWS = ("Hardmax", "LogSoftmax", "Softmax")
@@ -32,6 +32,8 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
         if len(node.input) > 4 and node.input[4]:
             return "sequence_lens is ignored"
         return next((f"{name} is ignored" for name in ("clip", "input_forget") if name in set_to), "")
+    if node.op_type == "Loop" and any(len(row.type.tensor_type.shape.dim) != 1 for row in _rows(node)):
+        return "rows are joined along their first axis, where they should be stacked"
     if node.op_type == "StringNormalizer":
         return "strings without letters are left out"
     if node.op_type == "LpPool" and "ceil_mode" in set_to:
@@ -39,3 +41,8 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
     if node.op_type in ("AveragePool", "MaxPool") and max(gaps_under_auto_pad(node), default=0) > 0:
         return "elements before the first window are left out where auto_pad has nothing to add"
     return "two axes are taken for the spatial ones, however many there are" if node.op_type == "GlobalMaxPool" else ""
+
+
+def _rows(node: NodeProto) -> list[ValueInfoProto]:
+    """What the body of a Loop makes to be collected."""
+    return [row for body in subgraphs(node) for row in body.output[len(body.input) - 1 :]]

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 from backend_test.search import isolation
 from backend_test.search.answers import REFUSED, RESULT, Answer
@@ -282,6 +283,18 @@ def test_the_evaluator_counts_a_last_window_beyond_the_image_as_a_whole_one(ceil
         y = LpPool <ceil_mode = {ceil_mode}, kernel_shape = [3, 3], strides = [1, 3]> (x) }}"""
     )
     assert bool(errs(model)) is told
+
+
+@pytest.mark.parametrize(("sizes", "shape", "told"), [("", (), True), ("[2]", (2,), False), ("[2, 3]", (2, 3), True)])
+def test_the_evaluator_joins_the_rows_of_a_loop(sizes: str, shape: tuple[int, ...], told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 19]> g (float{sizes} x, int64 n) => (float[{", ".join("rpq"[: len(shape) + 1])}] y) {{
+            c = Constant <value = bool {{1}}> ()
+            y = Loop <body = b (int64 i, bool d) => (bool f, float{sizes} z) {{ f = Identity (d) z = Neg (x) }}> (n, c) }}"""
+    )
+    assert bool(errs(model)) is told
+    (rows,) = ReferenceEvaluator(model).run(None, {"x": np.zeros(shape, np.float32), "n": np.array(2)})
+    assert (np.shape(rows) != (2, *shape)) is told
 
 
 def test_a_task_counts_for_itself_where_another_broke_the_memory() -> None:
