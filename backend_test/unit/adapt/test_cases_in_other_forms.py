@@ -127,6 +127,28 @@ def test_what_a_scan_passes_on(preset: type[omb.Preset], node: str) -> None:
         np.testing.assert_allclose(z, np.exp(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["int8", "int64", "string", "bool"])
+def test_slices_of_other_types_as_states_and_rows(preset: type[omb.Preset], kind: str) -> None:
+    """What passes them on was found once more, and a node put before it, without end."""
+    row = "Max (i)" if kind[:3] == "int" else "Identity (i)"
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g ({kind}[2] s, {kind}[a, 2] x) => ({kind}[2] z, {kind}[a, 2] y, {kind}[a, 2] w) {{
+            z, y, w = Scan <num_scan_inputs = 1, body = b ({kind}[2] t, {kind}[2] i) => ({kind}[2] u, {kind}[2] o, {kind}[2] p) {{
+                u = Identity (i) o = {row} p = Identity (t) }}> (s, x) }}"""
+    )
+    x = np.arange(6).reshape(3, 2)
+    given = x.astype(str).astype(object) if kind == "string" else (x % 2).astype(kind)
+    try:
+        prepared = preset.prepare(model, fallback="full")
+    except omb.UnsupportedModelError:
+        assert preset.name == "Openvino" and kind == "string"
+        return
+    z, y, w = prepared.run([given[0], given])
+    np.testing.assert_array_equal(z, given[-1])
+    np.testing.assert_array_equal(y, given)
+    np.testing.assert_array_equal(w, given[[0, 0, 1]])
+
+
 @pytest.mark.parametrize("node", ["Identity (i)", "Dropout (i)", "Max (i)", "Neg (i)"])
 def test_a_slice_as_the_next_state(preset: type[omb.Preset], node: str) -> None:
     """The step that is given a slice read it as its state already."""

@@ -10,8 +10,11 @@ from onnx import GraphProto, ModelProto, TensorProto, helper
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.graph_walk import canonical
 
-#: Operators of one value that an engine may read as that value.
-_PASSING = frozenset({"Dropout", "Max", "Mean", "Min", "SequenceAt", "SequenceConstruct", "Sum"})
+#: Operators that an engine may read as their first operand, and those that it may where they have one.
+_PASSING = frozenset({"Dropout", "SequenceAt"})
+_OF_ONE = frozenset({"Max", "Mean", "Min", "SequenceConstruct", "Sum"})
+#: Before the name of what is passed on by a node of its own.
+_GIVEN = "slice/"
 
 #: What makes of a value that value in memory of its own; Max of numbers.
 _KEPT: Mapping[int, str] = {TensorProto.BOOL: "Or", TensorProto.STRING: "Identity"}
@@ -23,14 +26,15 @@ def passes_slices_on(site: Site) -> list[str]:
         return []
     body: GraphProto = site.attribute("body")
     states = len(body.input) - site.attribute("num_scan_inputs", 0)
-    source = {value.name: value.name for value in body.input[states:]}
+    source = {value.name: value.name for value in body.input[states:] if not value.name.startswith(_GIVEN)}
     passed = dict(source)
     for node in body.node:
         if canonical(node.domain) or not node.input:
             continue
-        if node.op_type in _PASSING and node.input[0] in source:
+        passes = node.op_type in _PASSING or (node.op_type in _OF_ONE and len(node.input) == 1)
+        if passes and node.input[0] in source:
             source[node.output[0]] = source[node.input[0]]
-        if node.op_type in (*_PASSING, "Identity") and node.input[0] in passed:
+        if (passes or node.op_type == "Identity") and node.input[0] in passed:
             passed[node.output[0]] = passed[node.input[0]]
     own = {value.name for value in body.input}
     rows = {source[v.name] for v in body.output[states:] if v.name in source and v.name not in own}
@@ -46,7 +50,7 @@ def scan_slices(site: Site) -> Iterator[ModelProto]:
     before = []
     for value in graph.input:
         if value.name in slices:
-            given = f"slice/{value.name}"
+            given = f"{_GIVEN}{value.name}"
             operator = _KEPT.get(value.type.tensor_type.elem_type, "Max")
             read = [given] if operator == "Identity" else [given, given]
             before.append(helper.make_node(operator, read, [value.name]))
