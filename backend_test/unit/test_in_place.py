@@ -16,6 +16,7 @@ CONSTANTS = {
     "h": np.arange(1, 7, dtype=np.float32),
     "q": np.full((2, 4, 3), 0.5, np.float32),
     "zero": np.array([0]),
+    "two": np.float32(2),
     "half": np.array([3]),
     "whole": np.array([6]),
     "last": np.array([3]),
@@ -24,6 +25,9 @@ LAYERS = {
     "InstanceNormalization": "u = InstanceNormalization (v, w, x)",
     "LayerNormalization": "u = LayerNormalization (v, h)",
     "MeanVarianceNormalization": "m = MeanVarianceNormalization <axes = [2, 3]> (v) s = Unsqueeze (w, behind) u = Mul (m, s)",
+    "Add": "k = Unsqueeze (v, zero) l = Unsqueeze (z, zero) m = Add (k, l) u = Squeeze (m, zero)",
+    "Mul": "k = Unsqueeze (v, zero) m = Mul (k, two) u = Squeeze (m, zero)",
+    "Pow": "k = Transpose <perm = [0, 1, 3, 2]> (z) l = Transpose <perm = [0, 1, 3, 2]> (k) j = Abs (v) u = Pow (j, l)",
     "RotaryEmbedding": "u = RotaryEmbedding (v, q, q)",
     "halves": """a = Slice (v, zero, half, last) b = Slice (v, half, whole, last) d = Neg (b) r = Concat <axis = -1> (d, a)
         p = Mul (v, h) s = Mul (r, h) u = Add (p, s)""",

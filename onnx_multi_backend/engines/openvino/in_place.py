@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers in a loop that compute in place what every step reads (seen with 2026.4), so that the next step reads their result.
 
-These are Softmax, the scatters, normalizations that an elementwise operator is fused with, attention whose heads are transposed, and
-rotary embeddings, which OpenVINO makes of two halves of a tensor and products of them.
+These are Softmax, the scatters, normalizations that an elementwise operator is fused with, attention whose heads are transposed,
+rotary embeddings, which OpenVINO makes of two halves of a tensor and products of them, and arithmetic of what is given in another shape.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ _OVERWRITING = frozenset(
         "VariadicSplit",
     }
 )
+#: What is, where its operand is given in another shape.
+_ARITHMETIC = frozenset(
+    {"Add", "Divide", "FloorMod", "Maximum", "Minimum", "Mod", "Multiply", "Power", "SquaredDifference", "Subtract"}
+)
 _SLICES = frozenset({"Slice", "StridedSlice"})
 #: Operators of ONNX that become one.
 _OPERATORS = frozenset(
     """
-    Attention GroupNormalization InstanceNormalization LayerNormalization MeanVarianceNormalization RotaryEmbedding Scatter
-    ScatterElements ScatterND Slice Softmax Split TensorScatter
+    Attention Flatten GroupNormalization InstanceNormalization LayerNormalization MeanVarianceNormalization Reshape RotaryEmbedding
+    Scatter ScatterElements ScatterND Slice Softmax Split Squeeze TensorScatter Transpose Unsqueeze
     """.split()
 )
 #: What gives another shape to the same memory, is fused with attention, or may change nothing and be left out.
@@ -68,8 +72,10 @@ def keep_inputs(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     for graph in graphs_of(read):
         if graph is read:
             continue
-        for op in [*_overwriting(graph), *_halves(graph)]:
-            op.input(0).replace_source_output(_copied(op.input_value(0)))
+        read_by = [op.input(0) for op in (*_overwriting(graph), *_halves(graph))]
+        for given in (*read_by, *_in_another_shape(graph)):
+            given.replace_source_output(_copied(given.get_source_output()))
+            op = given.get_node()
             where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
             reason = "in a loop OpenVINO computes it in place, and the next step reads the result in the input's place"
             changes.append(Adaptation("mend_frontend", where, "given a copy of its input", reason))
@@ -85,6 +91,17 @@ def _copied(x: Any) -> Any:
 
 def _overwriting(graph: Any) -> list[Any]:
     return [op for op in graph.get_ops() if op.get_type_name() in _OVERWRITING and _is_given(op.input_value(0))]
+
+
+def _in_another_shape(graph: Any) -> list[Any]:
+    """The operands of arithmetic that are inputs of the body in another shape."""
+    return [
+        given
+        for op in graph.get_ops()
+        if op.get_type_name() in _ARITHMETIC
+        for given in op.inputs()
+        if given.get_source_output().get_node().get_type_name() in _VIEWS and _is_given(given.get_source_output())
+    ]
 
 
 def _halves(graph: Any) -> list[Any]:
