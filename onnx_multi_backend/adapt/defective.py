@@ -168,8 +168,9 @@ class _Search:
             if wanted is None and not self._is_meant(node, read):
                 continue
             single = single_node_model(node, scope, self._imports, self._ir_version, untyped=True)
-            known = single is not None and is_valid(single)
-            defect = self._engine.find_defect(Site(single, held=held)) if single is not None and known else None
+            if single is None or not is_valid(single):
+                continue
+            defect = self._engine.find_defect(Site(single, held=held))
             if defect is not None:
                 yield DefectiveNode(node, defect)
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper
 
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
 
 
@@ -24,6 +26,41 @@ def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> Nod
     taken.add(apart)
     node.output[place] = apart
     return larger(apart, made, name=apart)
+
+
+def outputs_apart(
+    flat: ModelProto, found: Sequence[Mapping[int, Sequence[int]]], suffix: str, pass_name: str, reason: str
+) -> Rewritten | None:
+    """A copy of a model in which outputs are kept apart from what reads them; None where there are none.
+
+    Parameters
+    ----------
+    flat : onnx.ModelProto
+        Without local functions.
+    found : sequence of mapping of int to sequence of int
+        The places of these outputs by that of their node, for each graph as `inner_first` has them.
+    suffix : str
+        Of the new names.
+    pass_name, reason : str
+        Of the adaptations.
+    """
+    if not any(found):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    taken, changes, added = names_taken(flat), [], set()
+    for graph, outputs in zip(inner_first(copy.graph), found, strict=True):
+        nodes: list[NodeProto] = []
+        for place, node in enumerate(graph.node):
+            nodes.append(node)
+            for output in outputs.get(place, ()):
+                where = f"{node.op_type} {node.name or node.output[output]!r}"
+                changes.append(Adaptation(pass_name, where, "kept apart from what reads it", reason))
+                nodes.append(kept_apart(node, output, suffix, taken))
+                added.add(nodes[-1].name)
+        if outputs:
+            put_back(graph, nodes)
+    return Rewritten(copy, tuple(changes), frozenset(added))
 
 
 def names_taken(model: ModelProto) -> set[str]:

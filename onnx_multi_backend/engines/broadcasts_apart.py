@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
-from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, kept_apart, names_taken, tensor_types
+from onnx_multi_backend.engines.apart import inner_first, outputs_apart, tensor_types
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back
+from onnx_multi_backend.models.graph_walk import canonical, constants_of
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -49,16 +48,8 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     if opset < _ANY_NUMBER:
         types = tensor_types(inner_first(infer(flat).graph))
         found = [_of_floats(graph, places, types) for graph, places in zip(inner_first(flat.graph), found, strict=True)]
-    copy = ModelProto()
-    copy.CopyFrom(flat)
-    taken, added = names_taken(flat), dict[str, str]()
-    for graph, places in zip(inner_first(copy.graph), found, strict=True):
-        if places:
-            _keep_apart(graph, places, taken, added)
-    changes = (
-        Adaptation("broadcasts_apart", where, "kept apart from what reads it", _REASON) for where in added.values()
-    )
-    return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
+    outputs = [dict.fromkeys(places, (0,)) for places in found]
+    return outputs_apart(flat, outputs, f"{CAST}broadcast", "broadcasts_apart", _REASON)
 
 
 def _moved(graph: GraphProto, known: Collection[str]) -> list[int]:
@@ -85,14 +76,3 @@ def _is_any(node: NodeProto, operators: Collection[str]) -> bool:
 def _of_floats(graph: GraphProto, places: Collection[int], types: Mapping[str, TypeProto.Tensor]) -> list[int]:
     made = {place: types.get(graph.node[place].output[0]) for place in places}
     return [place for place, kind in made.items() if kind is not None and kind.elem_type in _FLOATS]
-
-
-def _keep_apart(graph: GraphProto, places: Collection[int], taken: set[str], added: dict[str, str]) -> None:
-    nodes: list[NodeProto] = []
-    for place, node in enumerate(graph.node):
-        nodes.append(node)
-        if place in places:
-            where = f"{node.op_type} {node.name or node.output[0]!r}"
-            nodes.append(kept_apart(node, 0, f"{CAST}broadcast", taken))
-            added[nodes[-1].name] = where
-    put_back(graph, nodes)

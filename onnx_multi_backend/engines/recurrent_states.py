@@ -7,16 +7,13 @@ Arithmetic with a constant behind it is moved before the change of its axes: the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from onnx import GraphProto, NodeProto
 
-from onnx import GraphProto, ModelProto, NodeProto
-
-from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.apart import inner_first, kept_apart, names_taken
+from onnx_multi_backend.engines.apart import inner_first, outputs_apart
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, names_read, put_back, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, names_read, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -30,17 +27,7 @@ def states_apart(contents: Contents) -> Rewritten | None:
         return None
     flat = inlined(contents.model)
     states = [_of_graph(graph) for graph in inner_first(flat.graph)]
-    if not any(states):
-        return None
-    copy = ModelProto()
-    copy.CopyFrom(flat)
-    taken = names_taken(flat)
-    added: dict[str, str] = {}
-    for graph, found in zip(inner_first(copy.graph), states, strict=True):
-        if found:
-            _keep_apart(graph, found, taken, added)
-    changes = (Adaptation("states_apart", where, "kept apart from what reads it", _REASON) for where in added.values())
-    return Rewritten(copy, tuple(changes), frozenset(added))
+    return outputs_apart(flat, states, f"{CAST}state", "states_apart", _REASON)
 
 
 def _read(graph: GraphProto) -> set[str]:
@@ -65,14 +52,3 @@ def _of_graph(graph: GraphProto) -> dict[int, list[int]]:
     read = _read(graph)
     found = ((place, _states(node, read)) for place, node in enumerate(graph.node))
     return {place: states for place, states in found if states}
-
-
-def _keep_apart(graph: GraphProto, states: Mapping[int, Sequence[int]], taken: set[str], added: dict[str, str]) -> None:
-    nodes: list[NodeProto] = []
-    for i, node in enumerate(graph.node):
-        nodes.append(node)
-        for place in states.get(i, ()):
-            where = f"{node.op_type} {node.name or node.output[place]!r}"
-            nodes.append(kept_apart(node, place, f"{CAST}state", taken))
-            added[nodes[-1].name] = where
-    put_back(graph, nodes)

@@ -13,6 +13,7 @@ from typing import Any
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
+from onnx_multi_backend.engines.openvino.mends.broadcasts import ARITHMETIC
 from onnx_multi_backend.models.contents import Contents
 
 #: What is written into the memory of its input.
@@ -26,10 +27,6 @@ _OVERWRITING = frozenset(
         "Softmax",
         "VariadicSplit",
     }
-)
-#: What is, where its operand is given in another shape.
-_ARITHMETIC = frozenset(
-    {"Add", "Divide", "FloorMod", "Maximum", "Minimum", "Mod", "Multiply", "Power", "SquaredDifference", "Subtract"}
 )
 _SLICES = frozenset({"Slice", "StridedSlice"})
 #: Operators of ONNX that become one.
@@ -98,7 +95,7 @@ def _in_another_shape(graph: Any) -> list[Any]:
     return [
         given
         for op in graph.get_ops()
-        if op.get_type_name() in _ARITHMETIC
+        if op.get_type_name() in ARITHMETIC
         for given in op.inputs()
         if given.get_source_output().get_node().get_type_name() in _VIEWS and _is_given(given.get_source_output())
     ]

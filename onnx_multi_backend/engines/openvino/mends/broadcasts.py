@@ -9,7 +9,7 @@ from typing import Any
 from onnx_multi_backend.engines.openvino import runtime
 
 #: OpenVINO's arithmetic of two operands.
-_ARITHMETIC = frozenset(
+ARITHMETIC = frozenset(
     {
         "Add",
         "Divide",
@@ -37,7 +37,7 @@ def kept_before(op: Any) -> bool:
         return False
     (reader,) = readers
     node = reader.get_node()
-    if node.get_type_name() not in _ARITHMETIC:
+    if node.get_type_name() not in ARITHMETIC:
         return False
     other = node.input_value(1 - reader.get_index()).get_partial_shape()
     if other.rank.is_dynamic or not _may_be_emptied(op.get_output_partial_shape(0), other):
