@@ -50,7 +50,7 @@ def _is_own(item: pytest.Item, elsewhere: set[str]) -> bool:
     values = callspec.params.values() if callspec else ()
     named = (getattr(value, "name", None) if isinstance(value, type) else value for value in values)
     given = {name for name in named if isinstance(name, str)}
-    fixtures = _FIXTURES.keys() & getattr(item, "fixturenames", ())
+    fixtures = _FIXTURES.keys() & {*given, *getattr(item, "fixturenames", ())}  # asked for by name, too
     presets = given | {_FIXTURES[name] for name in fixtures}
     others = (presets & {*_FIXTURES.values()}) - elsewhere
     return elsewhere.isdisjoint(presets) or bool(others) or zlib.crc32(item.nodeid.encode()) % SHARE == 0

@@ -2,9 +2,8 @@
 """Run ONNX's suite on each processor that can be had here, two at a time, and join the reports.
 
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
-tests of special values alone, all of them on each emulated processor. With ``--adapted`` each of these runs on one processor of every
-instruction set, and each case that passes adapted on one of the processors, by its name; with ``--processor`` that is the one
-named, so that all of them run on it. A run that was interrupted goes on with ``--resume``. With ``--rewritten`` what the host's suites
+tests of special values alone, all of them on each emulated processor. With ``--adapted`` each of these, and each case that passes
+adapted, runs on one of two processors of different instruction sets, by its name; with ``--processor`` on the one named. A run that was interrupted goes on with ``--resume``. With ``--rewritten`` what the host's suites
 have rewritten (`keeping`) is not rewritten again.
 """
 
@@ -144,9 +143,9 @@ def main(arguments: Sequence[str]) -> int:
                     *([str(given.rewritten.resolve())] if given.rewritten else []),
                 )
                 makers[preset] = functools.partial(_make, making.__name__, *words)
-            for i, name in enumerate(wanted):
+            for name in wanted:
                 made_of = {preset: _made(preset, out) for preset in ADAPTED if on_offer(preset, name)}
-                tasks.append(_suites(name, "adapted", cases, out, made_of, f"--share={i}/{len(wanted)}"))
+                tasks.append(_suites(name, "adapted", cases, out, made_of, f"--share={_share(name, wanted, given)}"))
         else:  # the slowest first
             on = [(preset, name) for preset in reversed(PRESETS) for name in wanted if on_offer(preset, name)]
             tasks += [_suites(name, preset, cases, out, {preset: None}) for preset, name in on]
@@ -200,8 +199,8 @@ def _import_all() -> None:
 
 
 def _share(name: str, wanted: Sequence[str], given: argparse.Namespace) -> str:
-    """Which special values run on a processor: all of them where only they are asked for."""
-    return "0/1" if given.special_values else emulation.share_among_equals(name, wanted)
+    """Which special values run on a processor: all of them where only they are asked for, else each on one."""
+    return "0/1" if given.special_values else f"{wanted.index(name)}/{len(wanted)}"
 
 
 def _special_values(junit: Path | None, share: str) -> tuple[str, ...]:

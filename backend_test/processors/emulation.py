@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 QEMU = "qemu-x86_64"
@@ -45,12 +45,6 @@ def why_not() -> str:
     if sys.platform != "linux":
         return "qemu-user emulates processors on Linux alone"
     return "" if shutil.which(QEMU) else f"there is no {QEMU}: install it (on Debian and Ubuntu the package qemu-user)"
-
-
-def share_among_equals(name: str, processors: Sequence[str]) -> str:
-    """The share ``I/N`` of a processor among those of the same vectors."""
-    equals = [other for other in processors if VECTORS[other] == VECTORS[name]]
-    return f"{equals.index(name)}/{len(equals)}"
 
 
 def enter() -> None:

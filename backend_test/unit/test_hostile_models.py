@@ -260,7 +260,7 @@ def test_graphs_in_graphs_are_refused_with_the_engine_s_own_answer(
     ort_cpu: type[omb.Preset], compilations: list[str]
 ) -> None:
     """Each node would be compiled with all the graphs around it."""
-    made = _nested(11, [models.node("ImageDecoder", ["x"], ["y"])], TensorProto.UINT8)
+    made = _nested(9, [models.node("ImageDecoder", ["x"], ["y"])], TensorProto.UINT8)
     made.opset_import[0].version = 20
     with pytest.raises(omb.UnsupportedModelError, match="ImageDecoder"):
         ort_cpu.prepare(made)

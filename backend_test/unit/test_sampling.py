@@ -25,6 +25,9 @@ def test_on_none(number): ...
 @pytest.mark.parametrize("number", range(64))
 @pytest.mark.parametrize("backend", [OpenvinoBackend, OrtCpuBackend])
 def test_on_a_class(backend, number): ...
+@pytest.mark.parametrize("number", range(64))
+@pytest.mark.parametrize("name", ["openvino", "ort_cpu"])
+def test_on_a_fixture(request, name, number): request.getfixturevalue(name)
 """
 
 
@@ -41,7 +44,12 @@ def test_of_a_preset_that_is_proven_elsewhere_a_sample_runs(tmp_path: Path) -> N
     (tmp_path / "test_some.py").write_text(TESTS)
     whole = set(_collected(tmp_path))
     left_out = whole - set(_collected(tmp_path, "--proven-elsewhere=Openvino"))
-    known = ("test_by_name", "test_on_each[Openvino-", "test_on_a_class[OpenvinoBackend-")
+    known = (
+        "test_by_name",
+        "test_on_each[Openvino-",
+        "test_on_a_class[OpenvinoBackend-",
+        "test_on_a_fixture[openvino-",
+    )
     assert all(any(start in name for start in known) for name in left_out), left_out
     for name in known:
         of_this = [test for test in whole if name in test]

@@ -17,6 +17,8 @@ from onnx_multi_backend.errors import InputError, UnsupportedModelError
 
 Array = np.ndarray[Any, Any]
 
+pytestmark = pytest.mark.usefixtures("openvino")
+
 
 def _model(kind: str, body: str, result: str = "", inputs: str = "") -> onnx.ModelProto:
     """A model of an input x, or of these, and of a body that makes y."""
