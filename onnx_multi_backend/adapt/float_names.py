@@ -20,7 +20,7 @@ _FLOAT_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BF
 _CONSTANTS = {"Constant": False, "ConstantOfShape": True}
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """What an operator's first output is: floating-point numbers, or of the type that one of these inputs has."""
 
     floats: bool
@@ -71,7 +71,7 @@ def _makes_floats(node: NodeProto, scopes: Iterable[set[str]]) -> bool:
         return True
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i in _FLOAT_TYPES for a in node.attribute)
-    made = _made(node.op_type)
+    made = first_output(node.op_type)
     return made.floats or any(
         node.input[i] in names for i in made.like if i < len(node.input) and node.input[i] for names in scopes
     )
@@ -83,15 +83,15 @@ def _holds_floats(node: NodeProto) -> bool:
 
 
 @functools.cache
-def _made(op_type: str) -> _Made:
-    """By the newest schema: an operator's types only grow with its opset. Source: ONNX's operator schemas."""
+def first_output(op_type: str) -> Made:
+    """What an operator's first output is, by the newest schema: an operator's types only grow with its opset. Source: ONNX's operator schemas."""
     try:
         schema = defs.get_schema(op_type)
     except defs.SchemaError:
-        return _Made(False, ())
+        return Made(False, ())
     if not schema.outputs or not schema.outputs[0].is_homogeneous:  # Loop's states have a type each
-        return _Made(False, ())
+        return Made(False, ())
     kind = schema.outputs[0].type_str
     types = next((set(c.allowed_type_strs) for c in schema.type_constraints if c.type_param_str == kind), {kind})
     like = tuple(i for i, value in enumerate(schema.inputs) if value.type_str == kind and value.is_homogeneous)
-    return _Made(types <= _FLOATS, like)
+    return Made(types <= _FLOATS, like)

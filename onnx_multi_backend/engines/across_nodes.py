@@ -7,6 +7,7 @@ import functools
 
 from onnx_multi_backend.engines.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.channel_order import channels_in_order
+from onnx_multi_backend.engines.idle_casts import idle_casts
 from onnx_multi_backend.engines.known_signs import signs_told
 from onnx_multi_backend.engines.low_precision import kept_in_place
 from onnx_multi_backend.engines.nan_made import nan_kept
@@ -35,7 +36,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         states_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
-        *((broadcasts_apart, signs_told) if in_onnx_runtime else ()),
+        *((idle_casts, broadcasts_apart, signs_told) if in_onnx_runtime else ()),
     ):
         made = mend(contents)
         if made is not None:
