@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.single_node import infer, scope_of
+from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of
 from onnx_multi_backend.adapt.wider_types import FLOATS, INTEGERS, OnWiderTypes, widened
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
-from onnx_multi_backend.models.graph_walk import all_tensors, subgraphs
+from onnx_multi_backend.models.graph_walk import all_tensors, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import WIDER, element_name
@@ -20,6 +21,8 @@ from onnx_multi_backend.models.tensors import WIDER, element_name
 #: What makes tensors of a type that an attribute names by its number.
 _MAKERS = frozenset({"Cast", "EyeLike", "QuantizeLinear"})
 _KINDS = frozenset({*FLOATS, *INTEGERS})
+#: What makes other numbers of narrow ones.
+_READ = frozenset({"Cast", "DequantizeLinear"})
 
 
 def carried_types(work: Work) -> None:
@@ -33,7 +36,11 @@ def carried_types(work: Work) -> None:
         for kind, made in _occurring(work.contents).items()
         if work.limits.needs_carrier(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
     }
-    kept = {kind for kind in _given_back(work.model.graph).values() if not work.limits.gives_back(kind)}
+    given = {name: kind for name, kind in _narrow(work.model.graph.input).items() if not work.limits.moves(kind)}
+    if given:
+        moved = {name for node in work.contents.nodes if node.op_type not in _READ for name in node.input}
+        kinds.update(kind for name, kind in given.items() if name in moved)
+    kept = {kind for kind in _narrow(work.model.graph.output).values() if not work.limits.gives_back(kind)}
     if not kinds and not kept:
         return
     inlines = work.model.functions and not expands_too_far(work.model)
@@ -41,11 +48,11 @@ def carried_types(work: Work) -> None:
     kinds |= kept & _passed_on(flat.graph)
     if not kinds:
         return
-    if flat.functions or any(next(subgraphs(node), None) is not None for node in flat.graph.node):
+    if flat.functions:
         return  # left to the engine to refuse
     if work.model.functions:
         work.inline(flat, "types of values are to be changed in it")
-    scope = scope_of(infer(work.model))
+    typed = infer(work.model)
     graph = work.edit().graph
     for tensor in all_tensors(work.model):
         if tensor.data_type in kinds and work.path is not None:
@@ -58,12 +65,22 @@ def carried_types(work: Work) -> None:
                 edges[value.name] = BoundaryType(value.name, WIDER[kind])
                 change = f"carried as {element_name(WIDER[kind])}"
                 work.changes.append(Adaptation("carried_types", f"{where} {value.name}", change, _reason(kind)))
+    _carry(graph, typed.graph, scope_of(typed), kinds, work)
+
+
+def _carry(graph: GraphProto, typed: GraphProto, scope: Scope, kinds: set[int], work: Work) -> None:
+    """Rewrite a graph and its subgraphs; ``typed`` is the same graph with the types of its values."""
     del graph.value_info[:]
     for tensor in graph.initializer:
         if tensor.data_type in kinds:
             tensor.CopyFrom(widened(tensor))
     nodes = []
-    for node in graph.node:
+    for node, with_types in zip(graph.node, typed.node, strict=True):
+        for inner, inner_typed in zip(subgraphs(node), subgraphs(with_types), strict=True):
+            for value in (*inner.input, *inner.output):
+                if value.type.tensor_type.elem_type in kinds:
+                    value.type.tensor_type.elem_type = WIDER[value.type.tensor_type.elem_type]
+            _carry(inner, inner_typed, scope.inside(inner_typed), kinds, work)
         made = list(OnWiderTypes(node, scope, kinds).nodes())
         nodes += made
         if made != [node]:
@@ -71,8 +88,7 @@ def carried_types(work: Work) -> None:
             where = node.name or f"{node.op_type} (output {node.output[0]!r})"
             reason = _reason(*sorted(kinds))
             work.changes.append(Adaptation("carried_types", where, f"written with {operators}", reason))
-    del graph.node[:]
-    graph.node.extend(nodes)
+    put_back(graph, nodes)
 
 
 def _reason(*kinds: int) -> str:
@@ -111,13 +127,13 @@ def _occurring(contents: Contents) -> dict[int, _Made]:
 def _passed_on(graph: GraphProto) -> set[int]:
     """The narrow types of results that are not made there, of another type."""
     made = {name for node in graph.node if node.op_type in _MAKERS | _LIKE for name in node.output}
-    return {kind for name, kind in _given_back(graph).items() if name not in made}
+    return {kind for name, kind in _narrow(graph.output).items() if name not in made}
 
 
-def _given_back(graph: GraphProto) -> dict[str, int]:
-    """The results of a narrow type."""
-    results = {value.name: value.type.tensor_type.elem_type for value in graph.output}
-    return {name: kind for name, kind in results.items() if kind in _KINDS}
+def _narrow(values: Iterable[ValueInfoProto]) -> dict[str, int]:
+    """Those of a narrow type, by name."""
+    kinds = {value.name: value.type.tensor_type.elem_type for value in values}
+    return {name: kind for name, kind in kinds.items() if kind in _KINDS}
 
 
 def _how(node: NodeProto) -> _Made:

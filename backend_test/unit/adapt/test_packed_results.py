@@ -46,6 +46,30 @@ def test_what_a_cast_makes_is_not_carried(openvino: type[omb.Preset]) -> None:
     assert rep.run([np.float32([1, 7, 3])])[0].astype(int).tolist() == [1, 7, 3]
 
 
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        pytest.param("m = Slice(x, one, three, one)", lambda x: x[:, 1:3], id="slice"),
+        pytest.param("m = Gather<axis = 1>(x, three)", lambda x: x[:, 3:4], id="gather"),
+        pytest.param("m = Concat<axis = 1>(x, x)", lambda x: np.concatenate([x, x], 1), id="concat"),
+        pytest.param("m = Transpose<perm = [1, 0]>(x)", lambda x: x.T, id="transpose"),
+        pytest.param("m, rest = Split<axis = 1>(x, sizes)", lambda x: x[:, :1], id="split"),
+    ],
+)
+def test_float4_that_a_run_gives_is_moved_element_by_element(
+    body: str, wanted: Any, openvino: type[omb.Preset]
+) -> None:
+    constants = "int64[1] one = {1}, int64[1] three = {3}, int64[2] sizes = {1,4}"
+    model = parser.parse_model(
+        f'<ir_version: 13, opset_import: ["": 25]> g (float4e2m1[N,5] x) => (float[P,Q] y) <{constants}> '
+        f"{{ {body} y = Cast<to = 1>(m) }}"
+    )
+    rep = openvino.prepare(model)
+    for rows in (3, 1, 6):
+        x = np.resize(np.array([0, 1, 2, 3, 4, 6, -1], np.float32), (rows, 5))
+        np.testing.assert_array_equal(rep.run([x.astype(ml_dtypes.float4_e2m1fn)])[0], wanted(x))
+
+
 @pytest.mark.parametrize("kind", ["uint4", "int4"])
 @pytest.mark.parametrize(
     ("body", "wanted"),
