@@ -18,13 +18,22 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.opset_version import opset_version
 from onnx_multi_backend.adapt.string_codes import string_codes
 from onnx_multi_backend.adapt.trailing_empties import trailing_empties
+from onnx_multi_backend.adapt.unwrapped import unwrapped
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.models.contents import Contents
 
 #: A pass looks at the work, changes it where the engine's limits ask for it, and records every change.
 Pass = Callable[[Work], None]
 
-PASSES: tuple[Pass, ...] = (trailing_empties, string_codes, carried_types, opset_version, boundary_types, ir_version)
+PASSES: tuple[Pass, ...] = (
+    trailing_empties,
+    unwrapped,
+    string_codes,
+    carried_types,
+    opset_version,
+    boundary_types,
+    ir_version,
+)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class OpenvinoLimits(Limits):
     sure_opsets: Mapping[str, int] = MappingProxyType({})
     sorts_nodes = True
     codes_strings = True
+    has_optionals = False
 
     def max_ir_version(self) -> int | None:
         return None
@@ -44,6 +45,10 @@ class OpenvinoLimits(Limits):
     def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """The types that the frontend lacks, and those that its conversion does not saturate."""
         return elem_type in _LACKING or (cast_to and elem_type in _NOT_SATURATING)
+
+    def moves(self, elem_type: int) -> bool:
+        """It takes packed elements of this type for bytes: other elements come out, or the process ends."""
+        return elem_type != _T.FLOAT4E2M1
 
     def gives_back(self, elem_type: int) -> bool:
         """A copy of packed elements writes beyond its memory; see `unsafe`."""

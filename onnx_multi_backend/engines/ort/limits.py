@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.tensors import PACKED_BITS, WIDER
 
 
@@ -79,6 +80,8 @@ class OrtLimits(Limits):
     def __init__(self, *, packed_outputs: bool = True, inside: Limits | None = None) -> None:
         self._packed_outputs = packed_outputs
         self._inside = inside
+        # Before 1.27 it refuses an optional of what is known ahead, or ends the process.
+        self.has_optionals = inside is None and applies({"onnxruntime": ">=1.27"})
 
     def max_ir_version(self) -> int | None:
         return _max_ir_version()
