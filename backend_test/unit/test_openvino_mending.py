@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import onnx.parser
+import onnx.reference
 import pytest
 
 import onnx_multi_backend as omb
@@ -140,6 +143,29 @@ def test_quotients_of_integer_constants_are_cut_off_towards_zero(openvino: type[
     y, z = prepared.run([x])
     np.testing.assert_array_equal(y, np.array([0, 0, 1], kind))
     np.testing.assert_array_equal(z, np.array([0, 0, 2], kind))
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("made", "shape"),
+    [
+        ("c = ConstantOfShape <value = $kind[1] {-10}> (sizes)", [2, 5]),
+        ("c = Expand (k, sizes)", [2, 5]),
+        ("e = Expand (k, sizes) c = Neg (e)", [2, 5]),
+    ],
+)
+def test_so_are_those_of_a_constant_of_a_shape_that_a_run_tells(
+    openvino: type[omb.Preset], made: str, shape: list[int], kind: str
+) -> None:
+    """OpenVINO divides before it broadcasts, which it does beforehand."""
+    divisors = [-2, 6, 16, 10, 13, -6, -6, 12, 7, -8]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g (int64[2] sizes) => ({kind}[a, b] y)
+        <{kind}[1] k = {{-10}}, {kind}[2, 5] d = {{{", ".join(map(str, divisors))}}}> {{ {made.replace("$kind", kind)} y = Div (c, d) }}"""
+    )
+    dividend = 10 if "Neg" in made else -10
+    right = np.trunc(dividend / np.array(divisors)).reshape(2, 5)
+    np.testing.assert_array_equal(openvino.prepare(model).run([np.array(shape)])[0], right)
 
 
 def test_the_groups_that_the_frontend_divides_channels_into_are_left_alone(openvino: type[omb.Preset]) -> None:
@@ -346,3 +372,30 @@ def test_extremes_of_constants_that_branches_read(openvino: type[omb.Preset], ki
     for choice in (True, False):
         for found in prepared.run([np.array(choice)]):
             assert found.astype(np.float32).tolist() == [[right]]
+
+
+SUMS = {
+    "Mean": "a = Mean (c, e, c)",
+    "Sum": "a = Sum (c, e, c)",
+    "Add and Sub": "b = Add (c, e) a = Sub (b, c)",
+    "Neg": "b = Neg (c) d = Add (b, e) a = Add (d, c)",
+    "Cast": "b = Cast <to = 11> (f) d = Add (b, b) a = Add (d, b)",
+    "CastLike": "b = CastLike (f, x) d = Add (b, b) a = Add (d, b)",
+}
+
+
+@pytest.mark.parametrize("form", SUMS)
+def test_sums_of_float64_constants_come_to_an_end(openvino: type[omb.Preset], form: str) -> None:
+    """In a process of its own, which the engine would keep for ever."""
+    constants = "double[3] c = {1, 2, 3}, double[3] e = {0.5, 2, -3}, float[3] f = {1, 2, 4}"
+    text = f'<ir_version: 8, opset_import: ["": 15]> g (double[3] x) => (double[3] y) <{constants}> {{ {SUMS[form]} y = Mul (a, x) }}'
+    code = f"""
+import numpy as np, onnx, onnx_multi_backend as omb
+prepared = omb.prepare(onnx.parser.parse_model({text!r}), preset="Openvino")
+(found,) = prepared.run([np.array([1.0, 2.0, -1.0])])
+print("computed in float32" in [a.change for a in prepared.adaptations], found.astype(np.float32).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    x = {"x": np.array([1.0, 2.0, -1.0])}
+    right = onnx.reference.ReferenceEvaluator(onnx.parser.parse_model(text)).run(None, x)[0].astype(np.float32).tolist()
+    assert done.stdout.strip() == f"True {right}", done.stderr

@@ -8,13 +8,14 @@ OpenVINO's execution provider reads the model by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.openvino.inner_graphs import graphs_of
 from onnx_multi_backend.engines.openvino.mends import (
     broadcasts,
+    doubles,
     empty_sizes,
     extremes,
     folded,
@@ -181,19 +182,36 @@ def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
     contents : Contents
         Of what it was read from: a model without the operators that matter is not walked through again.
     """
+    return (*_mended_nodes(read, contents), *_mended_sums(read, contents))
+
+
+def _mended_nodes(read: Any, contents: Contents) -> Iterator[Adaptation]:
     wanted: defaultdict[str, list[_Mend]] = defaultdict(list)
     for known in _MENDS:
         for kind in {kind for name, kind in known.operators.items() if name in contents.by_operator}:
             wanted[kind].append(known)
     if not wanted:
-        return ()
-    changes = []
+        return
     opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
-    graphs = graphs_of(read) if contents.holding else (read,)
-    for op in [op for graph in graphs for op in graph.get_ops()]:
+    for op in [op for graph in _graphs(read, contents) for op in graph.get_ops()]:
         for found in wanted.get(op.get_type_name(), ()):
             if opset < (found.before or opset + 1) and found.mend(op):
-                where = f"{op.get_type_name()} {op.get_friendly_name()!r}"
-                changes.append(Adaptation("mend_frontend", where, found.change, found.reason))
+                yield _adaptation(op, found.change, found.reason)
                 break  # another node may be in its place
-    return tuple(changes)
+
+
+def _mended_sums(read: Any, contents: Contents) -> Iterator[Adaptation]:
+    if not doubles.has_doubles(contents):
+        return
+    for graph in _graphs(read, contents):
+        for op in doubles.sums_in_single(graph):
+            reason = "a sum of float64 constants that is added to another one is never done"
+            yield _adaptation(op, "computed in float32", reason)
+
+
+def _graphs(read: Any, contents: Contents) -> Iterable[Any]:
+    return graphs_of(read) if contents.holding else (read,)
+
+
+def _adaptation(op: Any, change: str, reason: str) -> Adaptation:
+    return Adaptation("mend_frontend", f"{op.get_type_name()} {op.get_friendly_name()!r}", change, reason)

@@ -38,7 +38,7 @@ from onnx_multi_backend.engines.openvino import (
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
-from onnx_multi_backend.engines.openvino.mends import extremes
+from onnx_multi_backend.engines.openvino.mends import doubles, extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
@@ -243,10 +243,13 @@ class OpenvinoTarget(Target):
         return None if words is not None and _UNKNOWN_RANK in words else words  # in its place, the node may get a rank
 
     def _why_refused(self, model: ModelProto) -> str | None:
-        if (words := why_not_compiled(model) or why_not_read(Contents(model))) is not None:
+        contents = Contents(model)
+        if (words := why_not_compiled(model) or why_not_read(contents)) is not None:
             return words
         try:
             read = runtime.core().read_model(readable(without_vast(model)).SerializeToString())
+            if doubles.has_doubles(contents):
+                doubles.sums_in_single(read)
             return why_unsafe(self._compile(read, None))
         except runtime.all_errors() as error:
             return runtime.first_line(error)

@@ -32,7 +32,10 @@ _KEEPS_FIRST = PASSES_ON | {
 
 
 def cut_off(op: Any) -> bool:
-    """What is divided while the model runs is cut off anyway, and so are quotients of numbers that are not negative."""
+    """What is divided while the model runs is cut off anyway, and so are quotients of numbers that are not negative.
+
+    A constant that is broadcast in a run is divided before that.
+    """
     if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
         return False
     negative = False
@@ -51,10 +54,8 @@ def cut_off(op: Any) -> bool:
         if len(seen) > _MOST_FOLDED or not node.get_input_size():
             return False
         negative |= counts and kind not in _KEEPS_SIGNS | _KEEPS_FIRST
-        todo += [
-            (node.input_value(i).get_node(), counts and (i == 0 or kind not in _KEEPS_FIRST))
-            for i in range(node.get_input_size())
-        ]
+        read = 1 if kind == "Broadcast" else node.get_input_size()
+        todo += [(node.input_value(i).get_node(), counts and (i == 0 or kind not in _KEEPS_FIRST)) for i in range(read)]
     negative = negative or any((constant.get_data() < 0).any() for constant in constants)
     if op.get_output_element_type(0).bitwidth == 8:
         _divide_in_32_bits(op)
