@@ -46,7 +46,7 @@ _FROM: Mapping[str, slice] = {
 #: Operators of two operands that pass NaN on, and make none where one of them is a constant of finite numbers but zero.
 _ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
 
-_FOLLOWED = ALWAYS | MAYBE | _FROM.keys() | _ARITHMETIC | {"Constant"}
+_FOLLOWED = ALWAYS | MAYBE | _FROM.keys() | _ARITHMETIC | {"Constant", "If"}
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,10 @@ class Scope:
         kind = node.op_type
         if kind in ALWAYS or (kind == "Pow" and self.makes(node)):
             return None
+        if kind == "If":
+            place = list(node.output).index(name)
+            made = [(_inside(body, self), value.name) for body in subgraphs(node) for value in body.output[place:][:1]]
+            return None if any(inner.may_be_nan(each, of_quotients=of_quotients) for inner, each in made) else ()
         if kind not in _ARITHMETIC:
             return node.input[_FROM[kind]] if kind in _FROM else ()
         if len(node.input) != 2:  # the checker reports it
@@ -155,12 +159,16 @@ def plain(contents: Contents) -> Scope:
 
 def scopes(graph: GraphProto, outer: Scope | None = None) -> list[Scope]:
     """A graph and its subgraphs; the inner ones first, since a node is copied with them."""
+    scope = _inside(graph, outer)
+    inner = [found for node in graph.node for body in subgraphs(node) for found in scopes(body, scope)]
+    return [*inner, scope]
+
+
+def _inside(graph: GraphProto, outer: Scope | None) -> Scope:
     makers = {name: node for node in graph.node if node.op_type in _FOLLOWED for name in node.output}
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     if outer is not None:
         hidden = {value.name for value in graph.input} | tensors.keys()
         makers = {name: node for name, node in outer.makers.items() if name not in hidden} | makers
         tensors = {n: t for n, t in outer.tensors.items() if n not in makers and n not in hidden} | tensors
-    scope = Scope(graph, makers, tensors)
-    inner = [found for node in graph.node for body in subgraphs(node) for found in scopes(body, scope)]
-    return [*inner, scope]
+    return Scope(graph, makers, tensors)

@@ -91,6 +91,28 @@ def test_a_value_from_around_a_branch(preset: type[omb.Preset]) -> None:
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
 
 
+@pytest.mark.parametrize(
+    "branch",
+    ["(float[N,4] b) { b = Identity(a) }", "(float[N,4] b) { b = Log(x) }", "(float[N,4] b) { d = Log(x) b = Neg(d) }"],
+)
+def test_what_a_branch_hands_on(branch: str, preset: type[omb.Preset]) -> None:
+    """Through its result, whether it was made there or outside."""
+    other = "(float[N,4] b) { b = Identity(x) }"
+    model = net(
+        "a = Log(x) p = ReduceSum<keepdims=0>(x) zero = Constant<value_float=0.0>() is = Greater(p, zero) y = Identity(x)"
+    )
+    assert hasattr(model, "graph")
+    del model.graph.node[-1]
+    branches = {
+        f"{name}_branch": parser.parse_graph(f"{name} () => {text}")
+        for name, text in (("then", branch), ("else", other))
+    }
+    model.graph.node.append(helper.make_node("If", ["is"], ["r"], **branches))
+    model.graph.node.append(helper.make_node("Exp", ["r"], ["y"]))
+    found = preset.prepare(model).run([X])[0]
+    np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
+
+
 @pytest.mark.parametrize("opset", [7, 8, 9, 10])
 @pytest.mark.parametrize("operator", ["Clip<min=-1.0, max=1.0>", "Exp", "HardSigmoid", "Relu"])
 def test_older_opsets(operator: str, opset: int, preset: type[omb.Preset]) -> None:
