@@ -150,11 +150,14 @@ def _with_lengths(model: ModelProto) -> ModelProto | None:
     copy = ModelProto()
     copy.CopyFrom(model)
     shapes = {value.name: value.type.tensor_type.shape for value in copy.graph.input}
-    axes = next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
+    ranks = {name: len(shape.dim) for name, shape in shapes.items()} | {
+        t.name: len(t.dims) for t in copy.graph.initializer
+    }
+    length = next((len(a.ints) for a in node.attribute if a.name == "axes"), ranks.get(node.input[0], 0))
     for name in node.input[2:]:
         shape = shapes.get(name)
         if shape is not None and len(shape.dim) == 1 and not shape.dim[0].HasField("dim_value"):
-            shape.dim[0].dim_value = len(shapes[node.input[0]].dim) if axes is None else axes
+            shape.dim[0].dim_value = length
     return copy
 
 

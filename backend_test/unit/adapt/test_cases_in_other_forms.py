@@ -32,6 +32,15 @@ def test_a_resize_to_as_many_sizes_as_a_run_tells(
     np.testing.assert_array_equal(y[0, 0], np.float32(right))
 
 
+def test_a_resize_of_a_constant_to_as_many_sizes_as_a_run_tells(openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (int64[n] sizes) => (float[e, f] y) <float[1, 4] x = {{0, 1, 2, 3}}> {{
+            y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , , sizes) }}"""
+    )
+    (y,) = openvino.prepare(model).run([np.array([2, 2])])
+    np.testing.assert_array_equal(y, np.float32([[0, 2]] * 2))
+
+
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_quotients_of_bytes_in_a_branch(preset: type[omb.Preset], kind: str) -> None:
     without_the_plugin(preset)
