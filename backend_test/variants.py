@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's own cases in other forms on a preset: with open sizes, of constants, in a branch, loop or function, among other nodes, in other types.
 
-``python -m backend_test.variants --preset Openvino``; the results are those of the case. The seed tells where it begins.
+``python -m backend_test.variants --preset Openvino``; the results are those of the case. The seed tells where it begins, and with
+``--pairs`` which two forms at a time each case gets.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from itertools import islice
+from random import Random
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the process that forks has one thread
@@ -22,7 +25,7 @@ from backend_test.search import engines, judge
 from backend_test.search.answers import RESULT, Answer
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
-from backend_test.search.forms import NAMES, Case, in_form
+from backend_test.search.forms import NAMES, Case, in_form, pairs
 from backend_test.search.forms.types import are_right
 from backend_test.search.isolation import Stages
 from backend_test.search.mutations.seeds import cases
@@ -35,37 +38,50 @@ _EXPANDED = "_expanded"
 
 def variants(word: str = "") -> list[tuple[TestCase, str]]:
     """What there is to try, of cases with a word in their name."""
-    plain = [case for case in cases()[0] if word in case.name and _EXPANDED not in case.name]
-    return [(case, name) for name in NAMES for case in plain]
+    return [(case, name) for name in NAMES for case in _plain(word)]
+
+
+def paired(word: str, seed: int) -> list[tuple[TestCase, str]]:
+    """As many pairs of forms as there are variants, drawn by the seed."""
+    random = Random(seed)
+    plain = _plain(word)
+    return [(random.choice(plain), name) for name in islice(pairs(random), len(NAMES) * len(plain))] if plain else []
+
+
+def _plain(word: str) -> list[TestCase]:
+    return [case for case in cases()[0] if word in case.name and _EXPANDED not in case.name]
 
 
 def variant_work(preset: str, options: argparse.Namespace) -> Any:
     """The work on one variant."""
-    found = variants(options.cases)
+    found = paired(options.cases, options.seed) if options.pairs else variants(options.cases)
+    first = 0 if options.pairs else options.seed
     if not found:
         sys.exit(f"No case of ONNX has {options.cases!r} in its name.")
     if options.count is None:
         options.count = len(found)
 
     def work(i: int, stages: Stages) -> Outcome:
-        plain, name = found[(i + options.seed) % len(found)]
+        plain, name = found[(i + first) % len(found)]
         case = whole(plain)
-        made = in_form(name, case)
+        evaluated = []
+
+        def evaluate(typed: Case) -> Case | None:
+            data, feeds = typed.model.SerializeToString(), [typed.feeds]
+            answer = stages.run("reference", lambda note: engines.reference(data, feeds, note))
+            if answer.kind != RESULT or not are_right(typed.model, answer.runs[0], case.results or []):
+                return None
+            evaluated.append(typed)
+            return typed._replace(results=answer.runs[0])
+
+        made = in_form(name, case, evaluate)
         if made is None:
             return Outcome("none")
-        right = made.results
-        if right is None:
-            answer = stages.run(
-                "reference", lambda note: engines.reference(made.model.SerializeToString(), [made.feeds], note)
-            )
-            if answer.kind != RESULT or not are_right(made.model, answer.runs[0], case.results or []):
-                return Outcome("none", answer.error)
-            right = answer.runs[0]
-        trial = _tried(preset, made, right, stages, "")
+        trial = _tried(preset, made, stages, "")
         if not trial.verdict.is_finding:
             return Outcome(trial.verdict.category)
-        if made.results is not None:
-            itself = _tried(preset, case, case.results or [], stages, "case ")
+        if not evaluated:  # else the case is another one
+            itself = _tried(preset, case, stages, "case ")
             if itself.verdict.category != judge.OK:
                 return Outcome("as the case", itself.verdict.category)
         told = (made.model, [made.feeds] * 2, trial)
@@ -91,9 +107,9 @@ def _array(value: Any) -> Any:
     return value if value is None or isinstance(value, (list, tuple)) else np.asarray(value)
 
 
-def _tried(preset: str, made: Case, right: list[Any], stages: Stages, word: str) -> Trial:
+def _tried(preset: str, made: Case, stages: Stages, word: str) -> Trial:
     """The preset's answer beside the engine's own, judged by what is right, as if both references had said it."""
-    data, feeds = made.model.SerializeToString(), [made.feeds] * 2
+    data, feeds, right = made.model.SerializeToString(), [made.feeds] * 2, made.results or []
     bare = stages.run(f"{word}bare", lambda note: engines.bare_of(preset)(data, feeds, note))
     own = ours(preset, data, feeds, stages, word)
     told = dict.fromkeys(("unoptimized", "reference"), Answer(RESULT, [right] * 2))
@@ -103,7 +119,10 @@ def _tried(preset: str, made: Case, right: list[Any], stages: Stages, word: str)
 
 
 def more_options(parser: argparse.ArgumentParser) -> None:
-    """The option that only this search has."""
+    """The options that only this search has."""
+    parser.add_argument(
+        "--pairs", action="store_true", help="two forms at a time, drawn by the seed; by default each form"
+    )
     parser.add_argument("--cases", default="", help="only cases with this word in their name; all variants by default")
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
 
 from onnx import TensorProto
 
@@ -55,10 +56,32 @@ _OPEN = "with open sizes"
 NAMES = (_OPEN, *_FORMS, *(f"{name}, {_OPEN}" for name in _FORMS))
 
 
-def in_form(name: str, case: Case) -> Case | None:
-    """The case in one of these forms (`NAMES`, or several with ``, `` between them, from the last to the first); None where it has none."""
+#: Takes a case of another type; returns it with its results, or None where nobody can tell them.
+Evaluate = Callable[[Case], Case | None]
+
+
+def in_form(name: str, case: Case, evaluate: Evaluate = lambda case: case) -> Case | None:
+    """The case in one of these forms; None where it has none.
+
+    Parameters
+    ----------
+    name : str
+        Of `NAMES`, or several with ``, `` between them, from the last to the first.
+    case : Case
+    evaluate : callable
+        What becomes of a case in another type before it gets the next form: behind a loop an evaluator may be wrong.
+    """
     made: Case | None = case
     for step in reversed(name.split(", ")):
         form = operands.open_sizes if step == _OPEN else _FORMS[step]
         made = form(made) if made is not None else None
+        if made is not None and made.results is None:
+            made = evaluate(made)
     return made
+
+
+def pairs(random: Random) -> Iterator[str]:
+    """Two forms at a time, drawn at random, without end; every third with open sizes."""
+    while True:
+        drawn = random.sample(list(_FORMS), 2)
+        yield ", ".join((*drawn, _OPEN) if random.random() < 1 / 3 else drawn)

@@ -17,7 +17,7 @@ from backend_test.search.forms.types import are_right
 from backend_test.search.mutations.seeds import cases
 from backend_test.unit.search.planted import WrongInBranches
 from backend_test.unit.search.test_searches import planted, search
-from backend_test.variants import whole
+from backend_test.variants import paired, whole
 
 CASES = (
     "test_where_example",
@@ -63,3 +63,25 @@ def test_a_fault_of_one_form_is_found(tmp_path: Path) -> None:
     assert len(found) == len(NAMES)
     wrong = {entry["i"] for entry in found if entry["category"] == "worse-wrong"}
     assert wrong == {i for i, name in enumerate(NAMES) if name.startswith("in a branch")}
+
+
+def test_a_pair_is_evaluated_where_its_type_changes() -> None:
+    """The evaluator joins the rows of the loop around it."""
+    case = whole(next(case for case in cases()[0] if case.name == "test_reduce_max_keepdims_example"))
+
+    def evaluate(typed: Case) -> Case:
+        return typed._replace(results=list(ReferenceEvaluator(typed.model).run(None, typed.feeds)))
+
+    made = in_form("in a loop, in int32", case, evaluate)
+    assert made is not None and made.results is not None
+    assert made.results[0].dtype == np.int32
+    results = onnxruntime.InferenceSession(made.model.SerializeToString()).run(None, made.feeds)
+    for x, y in zip(results, made.results, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_a_seed_draws_pairs() -> None:
+    drawn = [name for _, name in paired("test_relu", 1)]
+    assert len(drawn) == len(NAMES)
+    assert drawn == [name for _, name in paired("test_relu", 1)] != [name for _, name in paired("test_relu", 2)]
+    assert {name.count(", ") for name in drawn} == {1, 2}
