@@ -39,6 +39,28 @@ def test_rows_are_gathered_whole(ort_cpu: type[omb.Preset], opset: int, shape: s
         np.testing.assert_array_equal(prepared.run([x, indices])[0], np.take(x, indices, axis))
 
 
+@pytest.mark.parametrize("known", ["the indices", "the strings"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("places", [1, [1], [1, 0, 0], [[1], [0]]])
+def test_rows_are_gathered_whole_where_one_of_both_is_known(
+    ort_cpu: type[omb.Preset], known: str, axis: int, places: list[int]
+) -> None:
+    """ONNX Runtime moves a Transpose over a Gather by a known index, and computes nothing of known strings beforehand (1.24)."""
+    indices = np.array(places, np.int64)
+    right = np.take(X, indices, axis)
+    value = onnx.helper.make_tensor_value_info
+    x, i = value("x", onnx.TensorProto.STRING, X.shape), value("i", onnx.TensorProto.INT64, indices.shape)
+    y = value("y", onnx.TensorProto.STRING, right.shape)
+    if known == "the indices":
+        constant, inputs, feeds = onnx.numpy_helper.from_array(indices, "i"), [x], [X]
+    else:
+        constant, inputs, feeds = onnx.numpy_helper.from_array(X, "x"), [i], [indices]
+    node = onnx.helper.make_node("Gather", ["x", "i"], ["y"], axis=axis)
+    graph = onnx.helper.make_graph([node], "g", inputs, [y], initializer=[constant])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 19)], ir_version=9)
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run(feeds)[0], right)
+
+
 def test_no_rows_are_gathered(ort_cpu: type[omb.Preset]) -> None:
     model = parsed("(string[a, b] x, int64[i] i) => (string[i, b] y) { y = Gather (x, i) }")
     made = ort_cpu.prepare(model).run([np.empty((2, 0), object), np.array([1, 0, 1])])[0]

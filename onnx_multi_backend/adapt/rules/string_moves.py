@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.site import Body, Site
@@ -15,19 +16,16 @@ _PADS = 13
 
 
 def gather_strings(site: Site) -> Iterator[ModelProto]:
-    """Gather along the last axis, where each string is copied; where a rank is not known, gather the numbers. Source: Gather's documentation."""
+    """Gather the numbers: behind an index of a list lies one string. Source: Gather's documentation."""
     if not gathers_rows_of_strings(site):
         return
-    data, indices, axis = site.input(0), site.input(1), site.attribute("axis", 0)
-    rank, of_indices, body = site.rank(data), site.rank(indices), Body(site)
-    if rank is None or of_indices is None:
-        places = body("Gather", _places(body, site, 0), indices, axis=axis)
-        yield body.finish(body("Gather", body("Reshape", data, body.ints(-1)), places, axis=0))
-        return
-    before, behind = range(axis % rank), range(axis % rank + 1, rank)
-    moved = body("Gather", body("Transpose", data, perm=[*before, *behind, axis % rank]), indices, axis=-1)
-    gathered = range(rank - 1, rank - 1 + of_indices)
-    yield body.finish(body("Transpose", moved, perm=[*before, *gathered, *(place - 1 for place in behind)]))
+    body, data = Body(site), site.constant(site.input(0))
+    if data is None:
+        numbers, strings = _places(body, site, 0), body("Reshape", site.input(0), body.ints(-1))
+    else:  # ONNX Runtime 1.24 computes nothing of constant strings beforehand, and then refuses the model
+        numbers, strings = body.constant(np.arange(data.size).reshape(data.shape)), body.constant(data.reshape(-1))
+    places = body("Gather", numbers, site.input(1), axis=site.attribute("axis", 0))
+    yield body.finish(body("Gather", strings, places, axis=0))
 
 
 def pad_strings(site: Site) -> Iterator[ModelProto]:
