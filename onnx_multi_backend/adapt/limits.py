@@ -22,15 +22,12 @@ class Limits:
         The engine takes the nodes of a main graph in any order.
     codes_strings : bool
         The engine is given codes for strings, where a model only moves and compares them.
-    has_optionals : bool
-        The engine wraps values in optionals by itself.
     """
 
     sure_ir_version: int = 0
     sure_opsets: Mapping[str, int] = MappingProxyType({})
     sorts_nodes: bool = False
     codes_strings: bool = False
-    has_optionals: bool = True
 
     def max_ir_version(self) -> int | None:
         """Highest IR version that the engine accepts; None: it accepts any."""
@@ -56,6 +53,10 @@ class Limits:
             All that do, with ``saturate=1``.
         """
         return False
+
+    def has_optionals(self) -> bool:
+        """Whether the engine wraps values in optionals by itself."""
+        return True
 
     def moves(self, elem_type: int) -> bool:
         """Whether the engine moves elements of a narrow type that it is given by a run: slices them, joins them."""

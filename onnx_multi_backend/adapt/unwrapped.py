@@ -17,7 +17,7 @@ _GET, _HAS = "OptionalGetElement", "OptionalHasElement"
 
 def unwrapped(work: Work) -> None:
     """Hand the value to what asks for it, and say whether there is one. Source: Optional's documentation."""
-    if work.limits.has_optionals or not work.contents.has({"Optional"}) or work.model.functions:
+    if not work.contents.has({"Optional"}) or work.model.functions or work.limits.has_optionals():
         return
     if not _taken_apart(work.model.graph):
         return

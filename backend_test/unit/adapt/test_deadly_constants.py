@@ -346,16 +346,25 @@ def test_moved_elements_of_4_bits_that_are_a_result_are_carried(
     assert found.shape == shape and (found.astype(np.float32) == 1).all()
 
 
+def _within(moving: str, kind: int) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f"""<ir_version: 11, opset_import: ["": 24, "l": 1]>
+        g (bool b, float[4, 2] x) => (float[N, M] y) <float[4, 2] c = {{1, 2, 3, 1, 1, 1, 1, 4}}> {{ y = l.f (b, x, c) }}
+        <domain: "l", opset_import: ["": 24]> f (b, x, c) => (y) {{
+            p = Cast <to = {kind}> (c) r = Constant <value_ints = [2, 1]> ()
+            y = If (b) <then_branch = t () => (float[N, M] u) {{ m = {moving} k = Identity (m) u = Cast <to = 1> (k) }},
+                        else_branch = e () => (float[N, M] v) {{ v = Identity (x) }}>
+        }}""")
+
+
 def test_packed_constants_are_followed_into_functions_and_branches(openvino: type[omb.Preset]) -> None:
-    text = """<ir_version: 11, opset_import: ["": 24, "l": 1]>
-        g (bool b, float[4, 2] x) => (float[N, M] y) <float[4, 2] c = {1, 1, 1, 1, 1, 1, 1, 1}> { y = l.f (b, x, c) }
-        <domain: "l", opset_import: ["": 24]> f (b, x, c) => (y) {
-            p = Cast <to = 23> (c)
-            y = If (b) <then_branch = t () => (float[N, M] u) { m = Transpose (p) k = Identity (m) u = Cast <to = 1> (k) },
-                        else_branch = e () => (float[N, M] v) { v = Identity (x) }>
-        }"""
-    with pytest.raises(omb.UnsupportedModelError, match="Transpose .*it moves elements of 4 bits"):
-        openvino.prepare(onnx.parser.parse_model(text))
+    with pytest.raises(omb.UnsupportedModelError, match="Tile .*it moves elements of 4 bits"):
+        openvino.prepare(_within("Tile (p, r)", TensorProto.UINT4))
+
+
+def test_those_that_are_carried_are_moved_there(openvino: type[omb.Preset]) -> None:
+    prepared = openvino.prepare(_within("Transpose (p)", TensorProto.FLOAT4E2M1))
+    (found,) = prepared.run([np.array(True), np.zeros((4, 2), np.float32)])
+    np.testing.assert_array_equal(found, np.float32([[1, 3, 1, 1], [2, 1, 1, 4]]))
 
 
 def test_a_transpose_behind_which_packed_elements_become_wider_is_computed(openvino: type[omb.Preset]) -> None:

@@ -27,7 +27,6 @@ class OpenvinoLimits(Limits):
     sure_opsets: Mapping[str, int] = MappingProxyType({})
     sorts_nodes = True
     codes_strings = True
-    has_optionals = False
 
     def max_ir_version(self) -> int | None:
         return None
@@ -45,6 +44,9 @@ class OpenvinoLimits(Limits):
     def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """The types that the frontend lacks, and those that its conversion does not saturate."""
         return elem_type in _LACKING or (cast_to and elem_type in _NOT_SATURATING)
+
+    def has_optionals(self) -> bool:
+        return False
 
     def moves(self, elem_type: int) -> bool:
         """It takes packed elements of this type for bytes: other elements come out, or the process ends."""

@@ -80,8 +80,6 @@ class OrtLimits(Limits):
     def __init__(self, *, packed_outputs: bool = True, inside: Limits | None = None) -> None:
         self._packed_outputs = packed_outputs
         self._inside = inside
-        # Before 1.27 it refuses an optional of what is known ahead, or ends the process.
-        self.has_optionals = inside is None and applies({"onnxruntime": ">=1.27"})
 
     def max_ir_version(self) -> int | None:
         return _max_ir_version()
@@ -101,6 +99,10 @@ class OrtLimits(Limits):
         if not self._packed_outputs:
             return elem_type not in (TensorProto.FLOAT8E8M0, TensorProto.INT4, TensorProto.UINT4) or cast_to
         return elem_type == TensorProto.FLOAT4E2M1 and not self.can_cast(elem_type, 25, out=True)
+
+    def has_optionals(self) -> bool:
+        """Before 1.27 it refuses an optional of what is known ahead, or ends the process."""
+        return self._inside is None and applies({"onnxruntime": ">=1.27"})
 
     def gives_back(self, elem_type: int) -> bool:
         return self._packed_outputs or elem_type not in PACKED_BITS
