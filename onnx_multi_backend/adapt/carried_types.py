@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 
-from onnx import GraphProto, NodeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of
 from onnx_multi_backend.adapt.wider_types import FLOATS, INTEGERS, OnWiderTypes, widened
@@ -31,9 +31,12 @@ def carried_types(work: Work) -> None:
     Nodes that only move values need no change; those that convert get the rounding written out: to the nearest, ties to
     even, saturating where the Cast does. Source: the documentation of Cast, QuantizeLinear, DequantizeLinear.
     """
+    occurring = _occurring(work.contents)
+    if _is_told_by_callers(work.contents):
+        occurring = _occurring(Contents(_flat(work.model)))
     kinds = {
         kind
-        for kind, made in _occurring(work.contents).items()
+        for kind, made in occurring.items()
         if work.limits.needs_carrier(kind, cast_to=made != _Made.NOT, saturate=made != _Made.UNSATURATED)
     }
     given = {name: kind for name, kind in _narrow(work.model.graph.input).items() if not work.limits.moves(kind)}
@@ -43,8 +46,7 @@ def carried_types(work: Work) -> None:
     kept = {kind for kind in _narrow(work.model.graph.output).values() if not work.limits.gives_back(kind)}
     if not kinds and not kept:
         return
-    inlines = work.model.functions and not expands_too_far(work.model)
-    flat = inlined(work.model) if inlines else work.model
+    flat = _flat(work.model)
     kinds |= kept & _passed_on(flat.graph)
     if not kinds:
         return
@@ -108,6 +110,16 @@ _NAMING = frozenset({"to", "output_dtype", "dtype"})
 
 #: Operators that take the type they make from another input.
 _LIKE = frozenset({"CastLike", "QuantizeLinear"})
+
+
+def _flat(model: ModelProto) -> ModelProto:
+    """The model without local functions, unless it would become too large."""
+    return inlined(model) if model.functions and not expands_too_far(model) else model
+
+
+def _is_told_by_callers(contents: Contents) -> bool:
+    """Whether a function leaves a type to whoever calls it."""
+    return any(a.ref_attr_name for node in contents.of(*_MAKERS) for a in node.attribute)
 
 
 def _occurring(contents: Contents) -> dict[int, _Made]:

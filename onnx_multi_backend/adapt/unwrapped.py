@@ -50,7 +50,7 @@ def _taken_apart(graph: GraphProto) -> dict[str, NodeProto]:
     elsewhere: set[str] = set()
     empty_read: set[str] = set()
     for holder in _graphs(graph):
-        made.update(value.name for value in holder.input)
+        made.update({value.name for value in holder.input} | {tensor.name for tensor in holder.initializer})
         elsewhere.update(value.name for value in holder.output)
         for node in holder.node:
             made.update(filter(None, node.output))
@@ -63,7 +63,9 @@ def _taken_apart(graph: GraphProto) -> dict[str, NodeProto]:
     return {
         name: node
         for name, node in makers.items()
-        if made[name] == 1 and name not in elsewhere and (any(node.input) or name not in empty_read)
+        if name not in elsewhere
+        and (any(node.input) or name not in empty_read)
+        and all(made[each] == 1 for each in (name, *filter(None, node.input)))  # else a body may hide it
     }
 
 

@@ -94,9 +94,7 @@ class Scope:
         if kind in ALWAYS or (kind == "Pow" and self.makes(node)):
             return None
         if kind == "If":
-            place = list(node.output).index(name)
-            made = [(_inside(body, self), value.name) for body in subgraphs(node) for value in body.output[place:][:1]]
-            return None if any(inner.may_be_nan(each, of_quotients=of_quotients) for inner, each in made) else ()
+            return self._from_branches(node, list(node.output).index(name), of_quotients=of_quotients)
         if kind not in _ARITHMETIC:
             return node.input[_FROM[kind]] if kind in _FROM else ()
         if len(node.input) != 2:  # the checker reports it
@@ -107,6 +105,25 @@ class Scope:
         if kind == "Div":
             return None if of_quotients else ()
         return (second,) if self._is_finite(first) else ()
+
+    def _from_branches(self, node: NodeProto, place: int, *, of_quotients: bool) -> Sequence[str] | None:
+        """The values from outside from which NaN would come through the branches into a result; None where it is made in one."""
+        outside: list[str] = []
+        for body in subgraphs(node):
+            inner, own = _inside(body, self), {name for made in body.node for name in made.output}
+            own.update(tensor.name for tensor in body.initializer)
+            todo, seen = [value.name for value in body.output[place : place + 1]], set[str]()
+            while todo:
+                if (name := todo.pop()) in seen:
+                    continue
+                seen.add(name)
+                if name not in own:
+                    outside.append(name)
+                    continue
+                if (read := inner._read(name, of_quotients=of_quotients)) is None:
+                    return None
+                todo += read
+        return outside
 
     def makes(self, node: NodeProto) -> bool:
         """Whether a node of `ALWAYS` or `MAYBE` may make NaN: none of whole powers, and none by finite numbers but zero."""
@@ -169,6 +186,7 @@ def _inside(graph: GraphProto, outer: Scope | None) -> Scope:
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     if outer is not None:
         hidden = {value.name for value in graph.input} | tensors.keys()
+        hidden.update(name for node in graph.node for name in node.output)
         makers = {name: node for name, node in outer.makers.items() if name not in hidden} | makers
         tensors = {n: t for n, t in outer.tensors.items() if n not in makers and n not in hidden} | tensors
     return Scope(graph, makers, tensors)

@@ -70,3 +70,20 @@ def test_a_branch_of_a_function_too(form: str, openvino: type[omb.Preset]) -> No
     )
     feeds = {"c": np.array(True), "x": X}
     np.testing.assert_array_equal(openvino.prepare(model).run(feeds)[0], ReferenceEvaluator(model).run(None, feeds)[0])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Cast <to: int = @t> (x) y = Cast <to = 1> (a)",
+        """y = If (c) <then_branch = th () => (float[n] yt) { a = Cast <to: int = @t> (x) yt = Cast <to = 1> (a) },
+                       else_branch = el () => (float[n] ye) { ye = Neg (x) }>""",
+    ],
+)
+def test_a_function_whose_caller_tells_the_type(body: str, openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 11, opset_import: ["": 24, "own": 1]> g (bool c, float[n] x) => (float[n] y) {{ y = own.f <t = 17> (c, x) }} '
+        f'<domain: "own", opset_import: ["": 24]> f <t> (c, x) => (y) {{ {body} }}'
+    )
+    x = np.float32([500, -3, 0.3])
+    np.testing.assert_array_equal(openvino.prepare(model).run([np.array(True), x])[0], np.float32([448, -3, 0.3125]))

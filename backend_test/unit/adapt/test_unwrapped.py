@@ -62,3 +62,18 @@ def test_an_optional_that_a_model_gives_back_stays(ort_cpu: type[omb.Preset]) ->
     found = ort_cpu.prepare(model).run([np.float32([1, 2])])
     np.testing.assert_array_equal(found[0], [1, 2])
     np.testing.assert_array_equal(found[1], [1, 2])
+
+
+@pytest.mark.parametrize("preset", ["openvino_ep", "ort_cpu"])
+def test_a_value_that_a_body_hides_is_not_mistaken(preset: str, request: pytest.FixtureRequest) -> None:
+    """The state of the Loop has the name of what is wrapped outside."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[n] x) => (float[n] y, float[n] w) <int64 m = {2}> {
+        v = Neg (x) o = Optional (v)
+        y = Loop (m, , x) <body = b (int64 i, bool c, float[n] v) => (bool d, float[n] s) {
+            d = Identity (c) g = OptionalGetElement (o) s = Add (v, g) }>
+        u = Sin (x) w = Cos (u) }"""
+    )
+    x = np.float32([-2, 0.5, 3])
+    prepared = request.getfixturevalue(preset).prepare(model, fallback="full")
+    np.testing.assert_array_equal(prepared.run([x])[0], -x)

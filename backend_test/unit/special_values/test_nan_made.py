@@ -113,6 +113,34 @@ def test_what_a_branch_hands_on(branch: str, preset: type[omb.Preset]) -> None:
     np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
 
 
+def test_a_branch_whose_result_has_the_name_of_the_node_s(preset: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[N,4] x, bool c) => (float[N,4] y, float[N,4] z) {
+        a = Log(x) z = Relu(a)
+        b = If(c) <then_branch = t () => (float[N,4] b) { b = Softplus(x) },
+                   else_branch = e () => (float[N,4] d) { d = Softsign(x) }>
+        y = Relu(b) }"""
+    )
+    found = preset.prepare(model).run([X, np.array(True)])
+    np.testing.assert_allclose(found[0], np.log1p(np.exp(X)), rtol=1e-5)
+    np.testing.assert_array_equal(np.isnan(found[1]), [[False, True, False, False], [False] * 4])
+
+
+def test_one_branch_behind_another_is_looked_through_once(openvino: type[omb.Preset]) -> None:
+    count = 40
+    nodes = "a = Log(x) z = Relu(a) v0 = Neg(a) " + " ".join(
+        f"""v{i + 1} = If(c) <then_branch = t{i} () => (float[N,4] t{i}) {{ t{i} = Mul(v{i}, two) }},
+                           else_branch = e{i} () => (float[N,4] e{i}) {{ e{i} = Identity(v{i}) }}>"""
+        for i in range(count)
+    )
+    model = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[N,4] x, bool c) => (float[N,4] y, float[N,4] z) <float two = {{2}}> {{
+        {nodes} y = Relu(v{count}) }}"""
+    )
+    found = openvino.prepare(model).run([X, np.array(False)])[0]
+    np.testing.assert_array_equal(np.isnan(found), [[False, True, False, False], [False] * 4])
+
+
 @pytest.mark.parametrize("opset", [7, 8, 9, 10])
 @pytest.mark.parametrize("operator", ["Clip<min=-1.0, max=1.0>", "Exp", "HardSigmoid", "Relu"])
 def test_older_opsets(operator: str, opset: int, preset: type[omb.Preset]) -> None:

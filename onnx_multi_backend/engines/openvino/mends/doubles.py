@@ -15,17 +15,20 @@ from onnx_multi_backend.engines.openvino.mends.folded import is_folded
 from onnx_multi_backend.models.contents import Contents
 
 _SUMS = frozenset({"Add", "Subtract"})
+#: ONNX's operators that make what an attribute of these names says of known values of another type.
+_NAMING = ("BlackmanWindow", "Cast", "EyeLike", "HammingWindow", "HannWindow", "MelWeightMatrix")
+_NAMES = frozenset({"dtype", "output_datatype", "to"})
 
 
 def has_doubles(contents: Contents) -> bool:
     """Whether a model may have constants of float64."""
     inputs = (value.type.tensor_type.elem_type for value in contents.model.graph.input)
-    casts = (attribute.i for node in contents.of("Cast") for attribute in node.attribute if attribute.name == "to")
-    return any(TensorProto.DOUBLE in kinds for kinds in (contents.tensor_types, inputs, casts))
+    named = (a.i for node in contents.of(*_NAMING) for a in node.attribute if a.name in _NAMES)
+    return any(TensorProto.DOUBLE in kinds for kinds in (contents.tensor_types, inputs, named))
 
 
 def sums_in_single(graph: Any) -> list[Any]:
-    """Write the sums of constants of a read model, or of a body, in float32.
+    """Write the sums of what is computed of constants in float32, in a read model or in a body.
 
     Returns
     -------
@@ -42,7 +45,9 @@ def sums_in_single(graph: Any) -> list[Any]:
         if not is_folded(op) and not (operands and computed.issuperset(operands)):
             continue
         computed.add(op.get_name())
-        if op.get_type_name() in _SUMS and op.get_output_element_type(0).get_type_name() == "f64":
+        if op.get_type_name() not in _SUMS or op.get_output_element_type(0).get_type_name() != "f64":
+            continue
+        if any(op.input_value(i).get_node().get_type_name() != "Constant" for i in (0, 1)):
             found.append(op)
     for op in found:
         _in_single(op)
