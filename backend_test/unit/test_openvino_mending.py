@@ -412,3 +412,52 @@ def test_the_difference_of_two_large_constants_is_computed_as_it_is(openvino: ty
         d = Sub (a, b) f = Cast <to = 1> (d) y = Add (x, f) }"""
     )
     np.testing.assert_array_equal(openvino.prepare(model).run([np.float32([1, 2])])[0], [1, 2])
+
+
+INFINITE = {
+    "a product": "a = Mul (x, two) y = IsInf $signs (a)",
+    "an input": "y = IsInf $signs (x)",
+    "in a branch": """y = If (c) <then_branch = t () => (bool[$n] z) { a = Neg (x) b = Neg (a) z = IsInf $signs (b) },
+        else_branch = e () => (bool[$n] u) { u = IsNaN (x) }>""",
+    "in a loop": """none = IsNaN (x) y = Loop (turns, c, none) <body = l (int64 i, bool go, bool[$n] s) => (bool on, bool[$n] z) {
+        on = Identity (go) a = Abs (x) b = Mul (a, x) z = IsInf $signs (b) }>""",
+}
+
+
+@pytest.mark.parametrize("kind", ["float", "float16", "double"])
+@pytest.mark.parametrize("n", ["5", "n"])
+@pytest.mark.parametrize(
+    "signs", ["", "<detect_negative = 0>", "<detect_positive = 0>", "<detect_negative = 0, detect_positive = 0>"]
+)
+@pytest.mark.parametrize("form", INFINITE)
+def test_what_is_infinite_is_told(openvino: type[omb.Preset], form: str, signs: str, n: str, kind: str) -> None:
+    body = INFINITE[form].replace("$signs", signs).replace("$n", n)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 20]> g ({kind}[{n}] x, bool c) => (bool[{n}] y, bool d)
+        <int64 turns = {{2}}> {{ one = Constant <value_float = 2.0> () two = CastLike (one, x) {body} d = Not (c) }}"""
+    )
+    x = np.array(
+        [-0.6, np.nan, np.inf, 1.5, -np.inf],
+        onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type),
+    )
+    right = (np.isposinf(x) & ("detect_positive" not in signs)) | (np.isneginf(x) & ("detect_negative" not in signs))
+    np.testing.assert_array_equal(openvino.prepare(model).run([x, np.array(True)])[0], right)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("shape", ["1, 1", "1, 2", "3, 2"])
+@pytest.mark.parametrize("product", ["Mul (x, w)", "Mul (w, x)"])
+@pytest.mark.parametrize("read", ["Gather <axis = 0> (p, i)", "Gather <axis = 1> (p, i)", "Compress <axis = 1> (p, m)"])
+@pytest.mark.parametrize("to", [1, 6])
+def test_a_product_of_a_constant_that_is_cast_is_no_weights(
+    openvino: type[omb.Preset], to: int, read: str, product: str, shape: str, kind: str
+) -> None:
+    count = math.prod(map(int, shape.split(", ")))
+    declared = {1: "float", 6: "int32"}[to]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g ({declared}[3, 2] x, int64[n] i, bool[2] m) => ({declared}[a, b] y, bool[2] o, int64[n] j)
+        <{kind}[{shape}] c = {{{", ".join("2" * count)}}}> {{ w = Cast <to = {to}> (c) p = {product} y = {read} o = Not (m) j = Neg (i) }}"""
+    )
+    x = np.arange(1, 7).reshape(3, 2).astype(onnx.helper.tensor_dtype_to_np_dtype(to))
+    found = openvino.prepare(model).run([x, np.array([1]), np.array([False, True])])[0]
+    np.testing.assert_array_equal(found, 2 * (x[1:2] if "axis = 0" in read else x[:, 1:]))

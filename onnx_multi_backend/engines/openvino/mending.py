@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.openvino.mends import (
     extremes,
     folded,
     frontend_forms,
+    gathered,
     nan_operands,
     operand_order,
     ranges,
@@ -161,6 +162,18 @@ _MENDS = (
         "a reduction of integers that takes in the arithmetic with a constant behind it gives other numbers",
     ),
     _Mend(
+        {"IsInf": "IsInf"},
+        frontend_forms.beyond_numbers,
+        "compared with the largest numbers",
+        "behind an operator on elements nothing is infinite, where the shape is known only at run time and in branches and loops",
+    ),
+    _Mend(
+        {"Compress": "Gather", "Gather": "Gather"},
+        gathered.of_products,
+        "given the larger of its data and itself",
+        "a product of a constant of 8 bits that was cast is taken for weights and their scale",
+    ),
+    _Mend(
         {"Softmax": "Softmax"},
         frontend_forms.over_all_behind,
         "written over flattened rows",
@@ -170,7 +183,7 @@ _MENDS = (
 )
 
 #: Operators that need no other body here, whatever the table of defects says of them for others.
-MENDED = frozenset({"NonZero", "Range", "Softmax", "Split"}) | extremes.GUARDED
+MENDED = frozenset({"IsInf", "NonZero", "Range", "Softmax", "Split"}) | extremes.GUARDED
 
 
 def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:

@@ -64,3 +64,32 @@ def row_by_row(op: Any) -> bool:
     result.set_friendly_name(op.get_friendly_name())
     ov.utils.replace_node(op, result)
     return True
+
+
+#: The largest numbers; float64 is computed in float32.
+_LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38}
+_LARGEST_SINGLE = 3.4028234663852886e38
+
+
+def beyond_numbers(op: Any) -> bool:
+    """Of what a run gives in a fixed shape, IsInf is right."""
+    x = op.input_value(0)
+    if x.get_node().get_type_name() == "Parameter" and x.get_partial_shape().is_static:
+        return False
+    ov = runtime.load()
+    ops, signs = ov.opset8, op.get_attributes()
+    if x.get_element_type().to_string() == "f64":
+        x = ops.convert(x, "f32").output(0)
+    kind = x.get_element_type()
+    largest = _LARGEST.get(kind.to_string(), _LARGEST_SINGLE)
+    found = []
+    if signs["detect_positive"]:
+        found.append(ops.less(ops.constant(largest, kind), x))
+    if signs["detect_negative"]:
+        found.append(ops.less(x, ops.constant(-largest, kind)))
+    result = (
+        ops.logical_or(*found) if len(found) > 1 else found[0] if found else ops.less(x, x)
+    )  # the last is never true
+    result.set_friendly_name(op.get_friendly_name())
+    ov.utils.replace_node(op, result)
+    return True
