@@ -22,7 +22,7 @@ from onnx_multi_backend.models.tensors import WIDER, element_name
 _MAKERS = frozenset({"Cast", "EyeLike", "QuantizeLinear"})
 _KINDS = frozenset({*FLOATS, *INTEGERS})
 #: What makes other numbers of narrow ones.
-_READ = frozenset({"Cast", "DequantizeLinear"})
+_READ = frozenset({"Cast", "CastLike", "DequantizeLinear"})
 
 
 def carried_types(work: Work) -> None:

@@ -73,3 +73,23 @@ def test_of_sizes_that_are_known_nothing_is_kept(body: str, openvino: type[omb.P
     assert not prepared.adaptations
     x = np.float32([[1, 2, 3], [4, 5, 6]])
     np.testing.assert_array_equal(prepared.run([x])[0], x)
+
+
+@pytest.mark.parametrize(
+    "body", ["y = CastLike (x, like)", "k = Neg (like) y = CastLike (x, k)", "k = Mul (x, one) y = CastLike (k, like)"]
+)
+@pytest.mark.parametrize("sizes", ["p, q", "2, 3"])
+@pytest.mark.parametrize("preset", ["openvino", "openvino_ep", "ort_cpu"])
+def test_the_input_that_names_the_type_is_not_the_one_that_is_passed_on(
+    preset: str, sizes: str, body: str, request: pytest.FixtureRequest
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 17]> g (float[{sizes}] x, float16[n] like) => (float16[{sizes}] y, float[{sizes}] z)
+        <float one = {{1}}> {{ {body} s = Sin (x) z = Cos (s) }}"""
+    )
+    prepared = request.getfixturevalue(preset).prepare(model)
+    x = np.float32([[1, 2.0002, 3], [4, 5, 6]])
+    for like in (np.ones(2, np.float16), np.ones(5, np.float16)):
+        (found, _) = prepared.run([x, like])
+        assert found.dtype == np.float16
+        np.testing.assert_array_equal(found, x.astype(np.float16))

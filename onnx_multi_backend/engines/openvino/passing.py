@@ -19,12 +19,12 @@ _CONVERTS = frozenset({"Convert", "ConvertLike"})
 _CASTS = _CONVERTS | {"Identity"}
 #: Are all computed in int32.
 _WIDE = frozenset({"i32", "i64", "u32", "u64"})
-#: What may be dropped beside them.
-_PASSES = _CONVERTS | {
-    *("Add", "Divide", "Maximum", "Minimum", "Mod", "Multiply", "Negative", "Power", "Select", "Subtract"),
-    *("Broadcast", "Concat", "Identity", "Pad", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile"),
-    *("Transpose", "Unsqueeze", "VariadicSplit"),
+#: What may be dropped beside them: of these, the first input is passed on, of the others any.
+_OF_FIRST = _CASTS | {
+    *("Broadcast", "Negative", "Pad", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile", "Transpose"),
+    *("Unsqueeze", "VariadicSplit"),
 }
+_OF_ANY = frozenset({"Add", "Concat", "Divide", "Maximum", "Minimum", "Mod", "Multiply", "Power", "Select", "Subtract"})
 #: So many nodes are looked through.
 _MOST = 64
 _REASON = "OpenVINO drops a Cast that changes no type, and reads the output from memory that is no longer the input's"
@@ -41,7 +41,7 @@ def keep_apart(read: Any) -> tuple[Adaptation, ...]:
         source = last
         while source.get_node().get_type_name() in _CASTS and _are_one(source, last):
             source = source.get_node().input_value(0)
-        if source.get_node().get_type_name() == "Parameter":
+        if source.get_node().get_type_name() == "Parameter" and source.get_element_type() == last.get_element_type():
             kept, change = ops.identity(source), "written as Identity"
         elif last.get_element_type().to_string() == "boolean":
             kept, change = ops.logical_or(last, last), "followed by an Or of it and itself"
@@ -78,10 +78,11 @@ def _may_be_passed_on(last: Any) -> bool:
             open_sizes = value.get_partial_shape().is_dynamic
             if converted and open_sizes and value.get_element_type() == last.get_element_type():
                 return True
-        elif kind in _PASSES:
+        elif kind in _OF_FIRST | _OF_ANY:
             if kind in _CONVERTS:
                 if not _are_one(value, node.input_value(0)):
                     continue  # it is kept, and cuts numbers
                 converted = True
-            todo += [(node.input_value(i), converted) for i in range(node.get_input_size())]
+            read = 1 if kind in _OF_FIRST else node.get_input_size()
+            todo += [(node.input_value(i), converted) for i in range(read)]
     return False
