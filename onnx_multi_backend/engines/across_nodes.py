@@ -15,6 +15,7 @@ from onnx_multi_backend.engines.recurrent_states import states_apart
 from onnx_multi_backend.engines.reduced_axes import axes_moved
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.engines.unsigned_activations import unsigned
+from onnx_multi_backend.engines.vector_products import vector_products
 from onnx_multi_backend.models.contents import Contents
 
 
@@ -34,6 +35,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         unsigned,
         kept_in_place,
         states_apart,
+        vector_products,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         *((idle_casts, broadcasts_apart, signs_told) if in_onnx_runtime else ()),
