@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
+
+#: Since these opsets Max takes all numbers, and floating-point ones of these types.
+ANY_NUMBER, ANY_FLOAT = 12, 8
+FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:

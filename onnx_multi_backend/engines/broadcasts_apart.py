@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.inference import infer
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, outputs_apart, tensor_types
+from onnx_multi_backend.engines.apart import ANY_FLOAT, ANY_NUMBER, FLOATS, inner_first, outputs_apart, tensor_types
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
@@ -28,9 +28,6 @@ _BROADCASTS = {"ConstantOfShape": 0, "Expand": 1}
 _ARITHMETIC = frozenset({"Add", "Clip", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Reciprocal", "Sub", "Sum"})
 #: What may stand between, and is left out.
 _PASSING = frozenset({"Cast", "Dropout", "Identity"})
-#: Since these opsets Max takes all numbers, and floating-point ones of all types.
-_ANY_NUMBER, _ANY_FLOAT = 12, 8
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 _REASON = "OpenVINO would move the arithmetic behind it before it, and a size of 0 would become 1"
 
 
@@ -39,13 +36,13 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     if not contents.has(_BROADCASTS) or not contents.has(_ARITHMETIC) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
-    if (opset := opset_versions(flat).get("", 1)) < _ANY_FLOAT:
+    if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:
         return None
     known = {name for graph in inner_first(flat.graph) for name in constants_of(graph)}
     found = [_moved(graph, known) for graph in inner_first(flat.graph)]
     if not any(found):
         return None
-    if opset < _ANY_NUMBER:
+    if opset < ANY_NUMBER:
         types = tensor_types(inner_first(infer(flat).graph))
         found = [_of_floats(graph, places, types) for graph, places in zip(inner_first(flat.graph), found, strict=True)]
     outputs = [dict.fromkeys(places, (0,)) for places in found]
@@ -75,4 +72,4 @@ def _is_any(node: NodeProto, operators: Collection[str]) -> bool:
 
 def _of_floats(graph: GraphProto, places: Collection[int], types: Mapping[str, TypeProto.Tensor]) -> list[int]:
     made = {place: types.get(graph.node[place].output[0]) for place in places}
-    return [place for place, kind in made.items() if kind is not None and kind.elem_type in _FLOATS]
+    return [place for place, kind in made.items() if kind is not None and kind.elem_type in FLOATS]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from onnx import GraphProto, TensorProto
+from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.apart import inner_first, outputs_apart
+from onnx_multi_backend.engines.apart import ANY_FLOAT, ANY_NUMBER, FLOATS, inner_first, outputs_apart
 from onnx_multi_backend.engines.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
@@ -21,9 +21,6 @@ from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _SCALING = frozenset({"Div", "Mul"})
-#: Since these opsets Max takes all numbers, and floating-point ones of all types.
-_ANY_NUMBER, _ANY_FLOAT = 12, 8
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 _REASON = "OpenVINO would multiply a constant behind it into its vector, as into a matrix"
 
 
@@ -32,14 +29,14 @@ def vector_products(contents: Contents) -> Rewritten | None:
     if not contents.has({"MatMul"}) or not contents.has(_SCALING) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
-    if (opset := opset_versions(flat).get("", 1)) < _ANY_FLOAT:
+    if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:
         return None
     graphs = inner_first(flat.graph)
     vectors = {
         name
         for graph in graphs
         for name, tensor in constants_of(graph).items()
-        if len(tensor.dims) == 1 and (opset >= _ANY_NUMBER or tensor.data_type in _FLOATS)
+        if len(tensor.dims) == 1 and (opset >= ANY_NUMBER or tensor.data_type in FLOATS)
     }
     found = [dict.fromkeys(_scaled(graph, vectors), (0,)) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}product", "vector_products", _REASON)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnx import TensorProto
+
+from onnx_multi_backend.adapt.extremes import LARGEST
 from onnx_multi_backend.engines.openvino import runtime
 
 
@@ -66,9 +69,8 @@ def row_by_row(op: Any) -> bool:
     return True
 
 
-#: The largest numbers; float64 is computed in float32.
-_LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38}
-_LARGEST_SINGLE = 3.4028234663852886e38
+#: OpenVINO's names of the narrower types; float64 is computed in float32.
+_HALVES = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
 
 def beyond_numbers(op: Any) -> bool:
@@ -81,7 +83,7 @@ def beyond_numbers(op: Any) -> bool:
     if x.get_element_type().to_string() == "f64":
         x = ops.convert(x, "f32").output(0)
     kind = x.get_element_type()
-    largest = _LARGEST.get(kind.to_string(), _LARGEST_SINGLE)
+    largest = LARGEST[_HALVES.get(kind.to_string(), TensorProto.FLOAT)]
     found = []
     if signs["detect_positive"]:
         found.append(ops.less(ops.constant(largest, kind), x))
