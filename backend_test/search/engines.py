@@ -43,6 +43,12 @@ def _attempt(prepare: Callable[[], Callable[[Feeds], list[Any]]], feeds: Sequenc
 
 # ONNX Runtime.
 
+#: What a provider needs to compute float32 in float32.
+_IN_FLOAT32 = {
+    "CUDAExecutionProvider": {"use_tf32": "0"},
+    "OpenVINOExecutionProvider": {"device_type": "CPU", "precision": "FP32"},
+}
+
 
 def ort_session(model: bytes, provider: str, level: Any = None) -> Any:
     """ONNX Runtime's own session, on one thread."""
@@ -54,8 +60,7 @@ def ort_session(model: bytes, provider: str, level: Any = None) -> Any:
     options.inter_op_num_threads = 1
     if level is not None:
         options.graph_optimization_level = level
-    chosen = [(provider, {"device_type": "CPU", "precision": "FP32"})] if "OpenVINO" in provider else [provider]
-    return ort.InferenceSession(model, options, providers=chosen)
+    return ort.InferenceSession(model, options, providers=[(provider, _IN_FLOAT32.get(provider, {}))])
 
 
 def _ort(model: bytes, provider: str, level: Any = None) -> Callable[[Feeds], list[Any]]:
@@ -85,6 +90,11 @@ def _as_array(value: Any) -> Any:
 def ort_cpu(model: bytes, feeds: Sequence[Feeds], note: Note = _nothing) -> Answer:
     """ONNX Runtime's CPU provider as users have it."""
     return _attempt(lambda: _ort(model, "CPUExecutionProvider"), feeds, note)
+
+
+def ort_cuda(model: bytes, feeds: Sequence[Feeds], note: Note = _nothing) -> Answer:
+    """ONNX Runtime's CUDA provider as users have it, in float32."""
+    return _attempt(lambda: _ort(model, "CUDAExecutionProvider"), feeds, note)
 
 
 def ort_openvino(model: bytes, feeds: Sequence[Feeds], note: Note = _nothing) -> Answer:
@@ -181,6 +191,7 @@ def _as_declared(made: Any, kind: int) -> Any:
 #: The engine under each preset.
 BARE: dict[str, Callable[..., Answer]] = {
     "OrtCpu": ort_cpu,
+    "OrtCuda": ort_cuda,
     "Openvino": openvino,
     "OrtOpenvino": ort_openvino,
     "OrtOpenvinoFloat": ort_openvino,
