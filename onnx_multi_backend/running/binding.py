@@ -85,8 +85,13 @@ def bind(
     return BoundRun(native, inputs, outputs, outputs_type(results), before, after)
 
 
-def output_buffers(given: Any, signature: Signature) -> dict[str, Any]:
+def output_buffers(given: Any, signature: Signature, from_device: Callable[[Any], Any]) -> dict[str, Any]:
     """The caller's output buffers by name.
+
+    Parameters
+    ----------
+    from_device : callable
+        Takes over an array on a device that the engine can write to, and returns None for what is none.
 
     Raises
     ------
@@ -106,7 +111,14 @@ def output_buffers(given: Any, signature: Signature) -> dict[str, Any]:
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"{signature.label} has no output {', '.join(map(repr, unknown))}; it has {', '.join(names)}.")
-    return {name: value for name, value in given.items() if value is not None}
+    taken = {name: from_device(value) for name, value in given.items() if value is not None}
+    return {name: given[name] if array is None else array for name, array in taken.items()}
+
+
+def device_of(buffers: Mapping[str, Any]) -> str | None:
+    """The device on which output buffers that were taken over lie; None where there are none."""
+    places = (getattr(value, "device", None) for value in buffers.values() if not isinstance(value, np.ndarray))
+    return next((place for place in places if isinstance(place, str)), None)
 
 
 def _require_numbers(info: TensorInfo, label: str) -> None:
@@ -155,7 +167,9 @@ def _fitting(given: Any, made: Any, where: str) -> Any:
     what = f"{where}: an output buffer of dtype {made.dtype} and shape {made.shape} is wanted"
     if not isinstance(given, np.ndarray):
         if isinstance(made, np.ndarray) or type(given) is not type(made):
-            raise InputError(f"{what}, a {type(given).__name__} given. Pass a numpy array.")
+            raise InputError(
+                f"{what}, a {type(given).__name__} given. Pass a numpy array, or on CUDA an array on the GPU."
+            )
     elif not isinstance(made, np.ndarray):
         raise InputError(f"{what} on {made.device}; a numpy array was given. Leave it out, or leave out output_device.")
     elif not given.flags.carray:

@@ -170,9 +170,10 @@ class PreparedModel(BackendRep):
             As for `run`. A C-contiguous, writeable array of the declared dtype becomes the buffer itself, and so does
             an array on the device; anything else is copied into a buffer once.
         outputs : array, list, tuple or mapping, optional
-            Arrays to write the results to, in the order of `get_outputs` (None for those to make) or by name.
+            Arrays to write the results to, in the order of `get_outputs` (None for those to make) or by name. On CUDA also arrays that
+            support DLPack and lie on the GPU.
         output_device : str, optional
-            Where the buffers of the other outputs lie; the host when None.
+            Where the buffers of the other outputs lie; when None, where those of `outputs` do, or the host.
 
         Returns
         -------
@@ -187,10 +188,11 @@ class PreparedModel(BackendRep):
         UnsupportedModelError
             An input or output is not a tensor of numbers.
         """
-        from onnx_multi_backend.running.binding import bind, output_buffers
+        from onnx_multi_backend.running.binding import bind, device_of, output_buffers
 
         feeds = self._feeds(inputs)
-        given = output_buffers(outputs, self._signature)
+        given = output_buffers(outputs, self._signature, self._target.from_device)
+        output_device = output_device or device_of(given)
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
         binder: Any = session

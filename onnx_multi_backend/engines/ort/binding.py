@@ -26,9 +26,12 @@ class Binding:
     inputs : mapping of str to numpy.ndarray or DeviceArray
     outputs : mapping of str to numpy.ndarray, DeviceArray or Device
         A device where ONNX Runtime is to make room itself.
+    options : onnxruntime.RunOptions, optional
+        Of every run that is given none.
     """
 
-    def __init__(self, native: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def __init__(self, native: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], options: Any = None) -> None:
+        self._options = options
         self._io = native.io_binding()
         self._run = bound_run_of(native, self._io)
         self._alive = (native, dict(inputs), dict(outputs))
@@ -59,7 +62,7 @@ class Binding:
     @property
     def call(self) -> Callable[[], None]:
         """The fastest way to `run` again and again."""
-        return self.run if self._again or self._copied else functools.partial(self._run, None)
+        return self.run if self._again or self._copied else functools.partial(self._run, self._options)
 
     def run(self, options: Any = None) -> None:
         """Run once."""
@@ -67,7 +70,7 @@ class Binding:
             self._bind_input(name, value)
         for _, name, _ in self._copied:  # what the last run made would be written into again
             self._io.bind_output(name)
-        self._run(options)
+        self._run(options or self._options)
         made = self._io.get_outputs() if self._copied else ()
         for place, name, buffer in self._copied:
             result = made[place].numpy()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -37,10 +38,21 @@ def dlpack_of(value: Any) -> Any:
 
 
 def value_from_dlpack(array: Any, *, boolean: bool) -> Any:
-    """An OrtValue that shares the memory of anything that supports DLPack."""
-    ort_value = runtime.load().OrtValue
-    if hasattr(ort_value, "from_dlpack"):
-        return ort_value.from_dlpack(array)
-    from onnxruntime.capi import _pybind_state  # before ONNX Runtime 1.31
+    """An OrtValue that shares the memory of anything that supports DLPack.
 
-    return ort_value(_pybind_state.OrtValue.from_dlpack(array.__dlpack__(), boolean))
+    ONNX Runtime reads booleans as bytes alone (seen with 1.24 to 1.32), and DLPack has had a type of theirs since its version 0.8.
+    """
+    ort_value = runtime.load().OrtValue
+    if hasattr(ort_value, "from_dlpack") and not boolean:
+        return ort_value.from_dlpack(array)
+    from onnxruntime.capi import _pybind_state  # before ONNX Runtime 1.31, and for booleans
+
+    shown = _as_bytes(array) if boolean else array
+    return ort_value(_pybind_state.OrtValue.from_dlpack(shown.__dlpack__(), boolean))
+
+
+def _as_bytes(array: Any) -> Any:
+    """Booleans as bytes in the same memory, where their library can show them so, as PyTorch, CuPy and numpy can."""
+    view, library = getattr(array, "view", None), sys.modules.get(type(array).__module__.partition(".")[0])
+    uint8 = getattr(library, "uint8", None)
+    return array if view is None or uint8 is None else view(uint8)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.engines.ort import cuda_graphs, errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
@@ -60,6 +61,8 @@ class OrtSession(Session):
         self._idle: deque[Buffered] = deque(maxlen=_KEPT)
         self._make_buffered: Callable[[], Buffered] | None = None
         self._untried = not self._aliased
+        #: Names of CUDA graphs, where the session captures them.
+        self._graphs = itertools.count(1) if cuda_graphs.captures(native) else None
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         if self._make_buffered is not None and not run_options:
@@ -76,7 +79,7 @@ class OrtSession(Session):
                 return made
         if type(feeds) is not dict:  # some lie on a device
             return self.run_to_device(feeds, run_options, None)
-        options = make_run_options(run_options) if run_options else None
+        options = self._run_options(run_options)
         try:
             results: list[Value] = self._native_run(self._outputs, feeds, options)
         except self._errors as error:
@@ -93,7 +96,7 @@ class OrtSession(Session):
         """Run once through an IOBinding."""
         wanted = self._output_device(device)
         self._require_arrays(feeds)
-        options = make_run_options(run_options) if run_options else None
+        options = self._run_options(run_options)
         try:
             binding = Binding(self.native, _plain_memory(feeds), dict.fromkeys(self._outputs, wanted))
             binding.run(options)
@@ -106,7 +109,7 @@ class OrtSession(Session):
         """Make a run on fixed buffers."""
         try:
             places = {n: place for n, place in zip(self._outputs, outputs, strict=True) if place is not None}
-            run = Binding(self.native, inputs, places).call
+            run = Binding(self.native, inputs, places, self._run_options(self._graph_of(inputs, places))).call
         except self._errors as error:
             raise _run_error(error) from error
 
@@ -117,6 +120,16 @@ class OrtSession(Session):
                 raise _run_error(error) from error
 
         return bound
+
+    def _run_options(self, given: Mapping[str, Any] | None) -> Any:
+        if self._graphs is not None:
+            given = {cuda_graphs.ENTRY: cuda_graphs.NONE, **(given or {})}
+        return make_run_options(given) if given else None
+
+    def _graph_of(self, inputs: Feeds, outputs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The run options that name a binding's own graph; None where it has none, since arrays of the host are copied around a run."""
+        on_device = all(isinstance(value, DeviceArray) for value in (*inputs.values(), *outputs.values()))
+        return {cuda_graphs.ENTRY: next(self._graphs)} if self._graphs is not None and on_device else None
 
     @property
     def in_flight(self) -> int:
@@ -179,7 +192,7 @@ class ExoticOrtSession(OrtSession):
                 "ONNX Runtime takes no sequences, maps or empty optionals in a run that also exchanges types which numpy lacks "
                 f"({', '.join(self._exotic)}). Prepare with {option_words.given('adapt', True)}, or split the model."
             )
-        options = make_run_options(run_options) if run_options else None
+        options = self._run_options(run_options)
         try:
             values = {name: to_ort_value(value, self._exotic.get(name)) for name, value in feeds.items()}
             results = self.native.run_with_ort_values(self._outputs, values, options)
@@ -230,7 +243,7 @@ def make_run_options(options: Mapping[str, Any]) -> Any:
     """RunOptions from names and values; a name with a dot is a run configuration entry."""
     made = runtime.load().RunOptions()
     for name, value in options.items():
-        if "." in name:
+        if "." in name or name == cuda_graphs.ENTRY:
             made.add_run_config_entry(name, str(value))
         elif name in _RUN_OPTIONS:
             try:

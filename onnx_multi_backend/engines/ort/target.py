@@ -283,8 +283,9 @@ class OrtTarget(OrtEngine):
 
     def from_device(self, value: Any) -> Any:
         """Take over an array on a GPU, where the first provider runs on one."""
-        on_gpu = bool(self.records[0].nvidia_library)
-        return DeviceArray.from_device(value) if on_gpu and lies_on_a_device(value) else None
+        if not self.records[0].nvidia_library or not lies_on_a_device(value):
+            return None
+        return value if isinstance(value, DeviceArray) else DeviceArray.from_device(value)
 
     def for_throughput(self) -> OrtTarget:
         """On the CPU, one thread a run: so runs share the cores without waiting for one another.
