@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.rules.blocks import over_blocks
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
@@ -25,22 +26,11 @@ def dequantize_blocks(site: Site) -> Iterator[ModelProto]:
 
     Computed in float32, as ONNX Runtime does.
     """
-    if not has_blocks_behind(site):
+    if not site.is_("DequantizeLinear") or not site.attribute("block_size", 0):
         return
-    x, axis, block = site.input(0), site.attribute("axis", 1), site.attribute("block_size")
-    shape, body = site.shape(x), Body(site)
-    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
-    if size is not None:
-        blocks = body.ints(*(place // block for place in range(size)))
-    else:
-        zero, one, length = (body.constant(number, _T.INT64) for number in (0, 1, block))
-        end = body("Gather", body("Shape", x), body.constant(axis, _T.INT64))
-        blocks = body("Div", body("Range", zero, end, one), length)
-
-    def repeated(name: str) -> str:
-        return str(body("Gather", body.cast(name, _T.FLOAT), blocks, axis=axis))
-
-    result = body.cast(x, _T.FLOAT)
+    body = Body(site)
+    repeated = over_blocks(body, site)
+    result = body.cast(site.input(0), _T.FLOAT)
     if site.has_input(2):
         result = str(body("Sub", result, repeated(site.input(2))))
     result = str(body("Mul", result, repeated(site.input(1))))

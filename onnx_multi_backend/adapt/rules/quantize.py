@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.blocks import over_blocks
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -23,15 +24,16 @@ def made_type(site: Site) -> int:
 
 def quantize(site: Site) -> Iterator[ModelProto]:
     """Divide, round half to even, add the zero point, and hold to the type's range. Source: QuantizeLinear's documentation."""
-    if not site.is_("QuantizeLinear") or site.attribute("block_size", 0) or site.attribute("precision", 0):
+    if not site.is_("QuantizeLinear") or site.attribute("precision", 0):
         return
     x, scale, zero = (site.input(i) for i in range(3))
     kind, rank, scales = made_type(site), site.rank(x), site.shape(scale)
-    if kind not in _INTEGERS or scales is None or rank is None or len(scales) > 1:
+    blocks = site.attribute("block_size", 0)
+    if kind not in _INTEGERS or scales is None or rank is None or (len(scales) > 1 and not blocks):
         return
     body = Body(site)
 
-    def along(value: str) -> str:
+    def for_each(value: str) -> str:
         """A value for each place on the axis."""
         value = value if site.elem_type(value) == _T.FLOAT else body.cast(value, _T.FLOAT)
         if not scales or rank < 2:
@@ -39,6 +41,7 @@ def quantize(site: Site) -> Iterator[ModelProto]:
         axis = site.attribute("axis", 1) % rank
         return str(body("Reshape", value, body.ints(*[-1 if i == axis else 1 for i in range(rank)])))
 
+    along = over_blocks(body, site) if blocks else for_each
     wide = x if site.elem_type(x) == _T.FLOAT else body.cast(x, _T.FLOAT)
     steps = body("Round", body("Div", wide, along(scale)))
     if zero:

@@ -200,6 +200,7 @@ _WRITERS: Mapping[str, Callable[[Body, Site], str]] = {
     "ReduceMax": _reduced,
     "ReduceMin": _reduced,
     "Relu": _relu,
+    "Sign": _unless_nan,
     "Softmax": _softmax,
     "ThresholdedRelu": _thresholded_relu,
 }

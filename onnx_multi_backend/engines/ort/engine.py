@@ -85,6 +85,7 @@ class OrtEngine(Target):
         return OrtLimits(
             packed_outputs=not any(known.zero_packed_outputs for known in self.records),
             inside=next((known.inside for known in self.records if known.inside is not None), None),
+            hands_optionals_on=all(known.hands_optionals_on for known in self.records),
         )
 
     @functools.cached_property
@@ -255,7 +256,7 @@ class OrtEngine(Target):
                 return Defect("a constant is beyond what int32 holds", wrong=True, provider=name)
             defect = known.defects.find(site) or (known.defects.special(site) if written else None)
             # Of what the CPU provider alone gets wrong, another one may have a kernel.
-            has_own = of_cpu is not None and of_cpu.provider not in ("", name)
+            has_own = of_cpu is not None and (known.has_own_kernels or of_cpu.provider not in ("", name))
             if not (defect or of_cpu) or (known.defects is defects.NONE and not has_own):
                 continue
             # What both get wrong is told for the one that takes the node itself.

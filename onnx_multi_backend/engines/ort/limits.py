@@ -70,6 +70,8 @@ class OrtLimits(Limits):
         writes beyond its memory (seen with version 1.24.1).
     inside : Limits, optional
         Of an engine that computes inside an execution provider: what it needs carried is carried too.
+    hands_optionals_on : bool
+        Whether an optional may hold what an execution provider computes: a run fails where CUDA's does (seen with version 1.31.1).
     """
 
     # What the oldest release reads that `runtime.MIN_VERSION` admits.
@@ -77,8 +79,11 @@ class OrtLimits(Limits):
     sure_opsets: Mapping[str, int] = MappingProxyType({"": 24, "ai.onnx.ml": 5})
     sorts_nodes = True
 
-    def __init__(self, *, packed_outputs: bool = True, inside: Limits | None = None) -> None:
+    def __init__(
+        self, *, packed_outputs: bool = True, inside: Limits | None = None, hands_optionals_on: bool = True
+    ) -> None:
         self._packed_outputs = packed_outputs
+        self._hands_optionals_on = hands_optionals_on
         self._inside = inside
 
     def max_ir_version(self) -> int | None:
@@ -102,7 +107,7 @@ class OrtLimits(Limits):
 
     def has_optionals(self) -> bool:
         """Before 1.27 it refuses an optional of what is known ahead, or ends the process."""
-        return self._inside is None and applies({"onnxruntime": ">=1.27"})
+        return self._hands_optionals_on and self._inside is None and applies({"onnxruntime": ">=1.27"})
 
     def gives_back(self, elem_type: int) -> bool:
         return self._packed_outputs or elem_type not in PACKED_BITS

@@ -71,6 +71,10 @@ class Record:
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
         Whether it takes nodes that break the process's memory; see `unsafe`.
+    has_own_kernels : bool
+        Whether what the CPU provider computes wrongly says nothing of its kernels.
+    hands_optionals_on : bool
+        Whether an optional may hold what it computes.
     leaves_text : bool
         Whether it leaves nodes that make text to the CPU provider, and what is in the branches of such an If; see `left_to_cpu`.
     deadly : mapping of str to tuple of callable
@@ -110,6 +114,8 @@ class Record:
     takes_no_empty_tensors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
+    has_own_kernels: bool = False
+    hands_optionals_on: bool = True
     leaves_text: bool = False
     deadly: Mapping[str, tuple[Deadly, ...]] = field(default_factory=dict)
     known_options: frozenset[str] = frozenset()
@@ -129,14 +135,6 @@ class Record:
 #: Of the providers in ONNX Runtime's wheels.
 _BUILT_IN: Mapping[str, Record] = {
     CPU: Record(family=devices.CPU),
-    CUDA: Record(
-        family=devices.CUDA,
-        cure=runtime.install_instead(GPU_WHEEL),
-        nvidia_library="cuda",
-        on_cuda=True,
-        device_option="device_id",
-        device_by_index=True,
-    ),
     TENSORRT: Record(
         family=devices.CUDA,
         cure=f"{runtime.install_instead(GPU_WHEEL)}; and install TensorRT 10 from NVIDIA",
@@ -175,6 +173,10 @@ def record(provider: str, *, plugin: bool | None = None) -> Record:
         if plugin is None:
             plugin = runtime.why_missing() is None and not plugins.built_in(base)
         return openvino_records.PLUGIN if plugin else openvino_records.BUILT_IN
+    if base == CUDA and not plugin:
+        from onnx_multi_backend.engines.ort import cuda_records
+
+        return cuda_records.BUILT_IN
     if plugin is None:
         plugin = base not in _BUILT_IN
     return (_PLUGINS if plugin else _BUILT_IN).get(base, _UNKNOWN)
