@@ -26,6 +26,15 @@ def without_unneeded(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, .
     return copy, tuple(Adaptation("unneeded_nodes", what, "left out", reason) for what in left_out)
 
 
+def computes_unneeded(node: NodeProto) -> bool:
+    """Whether nodes in a node's bodies compute what no result of these needs."""
+    for graph in subgraphs(node):
+        needed = needed_in(graph)
+        if any(needed.isdisjoint(inner.output) or computes_unneeded(inner) for inner in graph.node):
+            return True
+    return False
+
+
 def _leave_out(graph: GraphProto, left_out: list[str]) -> None:
     """Leave out what is not needed, in the bodies first: they may be what reads a value."""
     for node in graph.node:

@@ -180,12 +180,18 @@ class OrtEngine(Target):
         return replace(self, leaves_named=True) if self._leaves else None
 
     def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
-        """The payload with loops that the CPU provider computes, where they would end another one's process."""
-        if not self._leaves:
+        """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared."""
+        if not any(known.forgets_ranks for known in self.records):
             return payload, ()
+        from onnx_multi_backend.engines.ort.confirmed_sizes import with_confirmed_sizes
+
+        payload, sizes = with_confirmed_sizes(payload)
+        if not self._leaves:
+            return payload, sizes
         from onnx_multi_backend.engines.ort.left_to_cpu import loops_left
 
-        return loops_left(payload)
+        payload, loops = loops_left(payload)
+        return payload, (*sizes, *loops)
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may find a defect of a node."""

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loop computes and no result needs: of a loop without steps, it ended OpenVINO's process."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import onnx_multi_backend as omb
+
+#: The float16 scale of the BatchNormalization has the model rewritten, with the Loop in it.
+MODEL = """<ir_version: 8, opset_import: ["": 16]> g (float[2, 3, 3] x, float16[3] s, float16[3] b, float[3] m) => (float[2, 3, 3] n, float[2, 3, 3] y, float[STEPS, 2, 3, 3] rows)
+    <float[3] v = {3.5, 2, 3}, int64 steps = {STEPS}, bool go = {1}> { n = BatchNormalization (x, s, b, m, v)
+    y, rows = Loop (steps, go, x) <body = g2 (int64 i, bool c, float[2, 3, 3] state) => (bool d, float[2, 3, 3] next, float[2, 3, 3] row) {
+        d = Identity (c) UNNEEDED next = Identity (x) row = Identity (state) }> }"""
+UNNEEDED = {
+    "SplitToSequence": "parts = SplitToSequence (m) a = Abs (b)",
+    "RoiAlign": """rois = Constant <value = float[1, 4] {0, 0, 1, 1}> () which = Constant <value = int64[1] {0}> ()
+        image = Constant <value = float[1, 1, 2, 2] {1, 2, 3, 4}> () r = RoiAlign (image, rois, which) a = Abs (b)""",
+}
+
+
+@pytest.mark.parametrize("unneeded", UNNEEDED)
+@pytest.mark.parametrize("steps", [0, 2])
+def test_the_process_lives(unneeded: str, steps: int, engine: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(MODEL.replace("STEPS", str(steps)).replace("UNNEEDED", UNNEEDED[unneeded]))
+    generator = np.random.default_rng(4)
+    x = generator.normal(size=(2, 3, 3)).astype(np.float32)
+    s, b = (generator.normal(size=3).astype(np.float16) for _ in range(2))
+    m = generator.normal(size=3).astype(np.float32)
+    with engine.prepare(model, isolate=True) as rep:
+        n, y, rows = rep.run([x, s, b, m])
+    wide_s, wide_b = (v.astype(np.float32)[:, None] for v in (s, b))
+    scaled = (x - m[:, None]) / np.sqrt(np.float32([3.5, 2, 3])[:, None] + 1e-5) * wide_s + wide_b
+    np.testing.assert_allclose(n, scaled, rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(rows, np.broadcast_to(x, (steps, 2, 3, 3)))
