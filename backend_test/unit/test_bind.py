@@ -219,3 +219,11 @@ def test_an_output_that_is_declared_with_a_wrong_rank(ort_cpu: type[omb.Preset])
     bound.inputs["s"][...] = [6, 1]
     with pytest.raises(omb.RunError, match=r"\(6, 1\) by now"):
         bound.run()
+
+
+def test_only_an_array_that_was_taken_over_tells_the_device(engine: type[omb.Preset]) -> None:
+    class Other:
+        device = "cuda:0"
+
+    with pytest.raises(omb.InputError, match="a Other given. Pass a numpy array"):
+        engine.prepare(models.relu((1, 3))).bind(A, [Other()])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mending AffineGrid's function body (onnx 1.23), which is right for some shapes alone."""
+"""Mending AffineGrid's function body (onnx 1.23): it takes no batch of 1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx_multi_backend.models.graph_walk import nodes_in, put_back
 _ZERO, _ONE = "zero_1d", "one_1d"
 
 
-def with_any_shape(body: FunctionProto) -> None:
+def with_any_batch(body: FunctionProto) -> None:
     """Have the body take a batch of 1, and hand Range scalars.
 
     ``r1_ = Squeeze (r1)`` behind ``r1, r2 = Split <axis = 1, num_outputs = 2> (thetaN23)`` removes the batch too where that is 1, and

@@ -182,7 +182,7 @@ class Attempt:
         if defect is None:
             return Fragment()
         site = shown.site
-        rules = RULES if written else (*RULES, *engine.rules)
+        rules = (*RULES, *engine.own_rules, *(() if written else engine.rules))
         for rule in rules if is_valid(site.model) else ():
             if self._patience.over:
                 return None

@@ -59,8 +59,12 @@ class Engine(Protocol):
         """Engines of one identity answer `accepts` alike."""
 
     @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """Rules for what this engine alone computes wrongly, which are tried after the others."""
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
-        """Rules for this engine alone, which are tried after the others."""
+        """Rules for this engine alone that are tried last, and for none of the nodes that rules write."""
 
     def accepts(self, model: ModelProto) -> str | None:
         """None when it takes a model of one node, else its complaint."""
@@ -116,6 +120,10 @@ class Unasked:
     @property
     def identity(self) -> Hashable:
         return type(self), self.engine.identity
+
+    @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        return self.engine.own_rules
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -93,6 +93,11 @@ class Target(Engine):
         return None
 
     @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """Rules for what this engine alone computes wrongly; see `onnx_multi_backend.adapt.engine.Engine`."""
+        return ()
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
         """Rules for this engine alone, which are tried after the others."""
         return ()

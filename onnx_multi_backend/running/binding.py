@@ -85,8 +85,10 @@ def bind(
     return BoundRun(native, inputs, outputs, outputs_type(results), before, after)
 
 
-def output_buffers(given: Any, signature: Signature, from_device: Callable[[Any], Any]) -> dict[str, Any]:
-    """The caller's output buffers by name.
+def output_buffers(
+    given: Any, signature: Signature, from_device: Callable[[Any], Any]
+) -> tuple[dict[str, Any], str | None]:
+    """The caller's output buffers by name, and the device on which those lie that the engine takes over; None where there are none.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def output_buffers(given: Any, signature: Signature, from_device: Callable[[Any]
         There are too many or too few, or one has a name that no output has.
     """
     if given is None:
-        return {}
+        return {}, None
     names = [o.name for o in signature.outputs]
     if not isinstance(given, Mapping):
         values = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -111,14 +113,9 @@ def output_buffers(given: Any, signature: Signature, from_device: Callable[[Any]
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"{signature.label} has no output {', '.join(map(repr, unknown))}; it has {', '.join(names)}.")
-    taken = {name: from_device(value) for name, value in given.items() if value is not None}
-    return {name: given[name] if array is None else array for name, array in taken.items()}
-
-
-def device_of(buffers: Mapping[str, Any]) -> str | None:
-    """The device on which output buffers that were taken over lie; None where there are none."""
-    places = (getattr(value, "device", None) for value in buffers.values() if not isinstance(value, np.ndarray))
-    return next((place for place in places if isinstance(place, str)), None)
+    buffers = {name: value for name, value in given.items() if value is not None}
+    taken = {name: array for name, value in buffers.items() if (array := from_device(value)) is not None}
+    return buffers | taken, next((str(array.device) for array in taken.values()), None)
 
 
 def _require_numbers(info: TensorInfo, label: str) -> None:

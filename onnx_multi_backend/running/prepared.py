@@ -188,11 +188,11 @@ class PreparedModel(BackendRep):
         UnsupportedModelError
             An input or output is not a tensor of numbers.
         """
-        from onnx_multi_backend.running.binding import bind, device_of, output_buffers
+        from onnx_multi_backend.running.binding import bind, output_buffers
 
         feeds = self._feeds(inputs)
-        given = output_buffers(outputs, self._signature, self._target.from_device)
-        output_device = output_device or device_of(given)
+        given, device = output_buffers(outputs, self._signature, self._target.from_device)
+        output_device = output_device or device
         session = self._session if self._by_shape is None else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
         binder: Any = session

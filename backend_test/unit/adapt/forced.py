@@ -61,6 +61,10 @@ class Picky:
         return self._target.identity  # it refuses more by its defects; what it accepts is the same
 
     @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        return self._target.own_rules
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
         return self._target.rules
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AffineGrid, written as its function body: onnx's own is right for some shapes alone."""
+"""AffineGrid, written as its function body: onnx's own takes no batch of 1."""
 
 from __future__ import annotations
 

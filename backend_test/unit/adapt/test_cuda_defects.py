@@ -19,8 +19,11 @@ from onnx_multi_backend.adapt import adapt
 from onnx_multi_backend.adapt.defective import defective_nodes
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
-from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.ort import cuda_defects
+from onnx_multi_backend.adapt.site import Rule, Site
+from onnx_multi_backend.engines.ort import cuda_defects, engine
+from onnx_multi_backend.engines.ort.cuda_records import BUILT_IN
+from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.loading import load
 
 INF = np.inf
 ROWS = np.float32([[1, 2, 3], [-INF, -INF, -INF], [INF, INF, INF], [-INF, 5, -INF], [INF, 4, INF], [-0.0, 0.0, -3]])
@@ -31,6 +34,10 @@ class Cuda(Picky):
 
     def __init__(self) -> None:
         super().__init__((), target=ORT_CPU)
+
+    @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        return BUILT_IN.rules
 
     def find_defect(self, site: Site, *, written: bool = False) -> Defect | None:
         return cuda_defects.CUDA.find(site)
@@ -180,11 +187,11 @@ def held_to(model: ModelProto, given: list[Any], got: list[Any]) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_is_told_and_rewritten(form: str, ort_cpu: type[omb.Preset]) -> None:
     model, given, words = FORMS[form]
-    engine = Cuda()
-    found = defective_nodes(model, engine, cuda_defects.may_have_defect)
+    with_table = Cuda()
+    found = defective_nodes(model, with_table, cuda_defects.may_have_defect)
     assert [d.defect.words for d in found if d.defect.words.startswith(words)]
-    lowered = next(lower(adapt(model, engine.limits), engine))
-    assert not defective_nodes(lowered.proto, engine, cuda_defects.may_have_defect)
+    lowered = next(lower(adapt(model, with_table.limits), with_table))
+    assert not defective_nodes(lowered.proto, with_table, cuda_defects.may_have_defect)
     held_to(model, fed(model, given), computed(lowered.proto, *fed(model, given)))
 
 
@@ -227,6 +234,32 @@ def test_strings_that_would_end_the_process_are_refused(operator: str, cuda: typ
 def test_strings_are_told_without_a_gpu(operator: str) -> None:
     found = defective_nodes(parsed(18, STRINGS[operator]), Cuda(), cuda_defects.may_have_defect)
     assert [(d.node.op_type, d.defect.deadly) for d in found] == [(operator, True)]
+
+
+@pytest.mark.parametrize(
+    ("x", "told"),
+    [
+        ("float[1, 1, 5, 5] x", False),
+        ("float[n, c, h, w] x", False),
+        ("float[] x", True),  # the provider cannot be asked
+        ("", True),  # ONNX Runtime computes constants on the CPU
+    ],
+)
+def test_what_the_cpu_provider_may_compute_is_held_to_its_table(
+    x: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "answer", lambda *given: None)  # CUDA takes every node
+    _, settings = omb.OrtCudaBackend._settle("CUDA", {})
+    target = omb.OrtCudaBackend.make_target(settings, Device("CUDA:0"), load(models.relu()))
+    constant = "" if x else f"<float[1, 1, 5, 5] x = {{{', '.join(map(str, range(25)))}}}>"
+    pool = 'LpPool <kernel_shape = [2, 2], dilations = [2, 2], auto_pad = "SAME_UPPER"> (x)'
+    model = parsed(18, f"({x}) => (float[a, b, c, d] y) {constant} {{ y = {pool} }}")
+    if x == "float[] x":
+        model.graph.input[0].type.tensor_type.ClearField("shape")
+    found = defective_nodes(model, target, target.may_have_defect)
+    assert [d.defect.words for d in found] == (
+        ["the padding that auto_pad stands for is computed as if there were no dilations"] if told else []
+    )
 
 
 def test_kernels_of_its_own_need_no_rewriting_for_the_cpus(cuda: type[omb.Preset]) -> None:

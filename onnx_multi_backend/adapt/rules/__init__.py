@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules, in the order in which they are tried: special forms first, then bodies of functions, then wider types."""
 
-from onnx_multi_backend.adapt.rules.arg_infinities import arg_infinities
 from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
@@ -82,7 +81,6 @@ from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.string_moves import gather_strings, pad_strings
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
 from onnx_multi_backend.adapt.rules.tile import tile
-from onnx_multi_backend.adapt.rules.top_k_infinities import top_k_infinities
 from onnx_multi_backend.adapt.rules.top_k_unsigned import top_k_unsigned
 from onnx_multi_backend.adapt.rules.transpose_nothing import transpose_nothing
 from onnx_multi_backend.adapt.rules.unique_axis import unique_axis
@@ -95,7 +93,6 @@ from onnx_multi_backend.adapt.rules.zero_attributes import zero_attributes
 from onnx_multi_backend.adapt.site import Rule
 
 RULES: tuple[Rule, ...] = (
-    arg_infinities,
     attention_mask,
     bit_cast,
     bit_shift,
@@ -182,7 +179,6 @@ RULES: tuple[Rule, ...] = (
     string_locale,
     tensor_scatter,
     tile,
-    top_k_infinities,
     top_k_unsigned,
     unique_axis,
     unique_order,

@@ -19,11 +19,16 @@ _FROM_THE_END = 11
 def arg_infinities(site: Site) -> Iterator[ModelProto]:
     """Put 0 for an index beyond the axis. Source: the operators' documentation: among equal numbers, the first is meant.
 
-    A kernel that begins with the last finite number finds none beyond it where all are infinite. Beside that number itself, an infinity
-    may be taken for the first.
+    A kernel that begins with the lowest finite number finds no number above it among -inf alone, and returns an index beyond the axis. Where
+    that number stands among them, it should be found, and 0 is too low.
     """
     x = site.input(0)
-    if not site.is_("ArgMax", "ArgMin") or site.elem_type(x) not in LARGEST or GUARDED in site.node.name:
+    if (
+        not site.is_("ArgMax", "ArgMin")
+        or site.attribute("select_last_index", 0)
+        or site.elem_type(x) not in LARGEST
+        or GUARDED in site.node.name
+    ):
         return
     body = Body(site) if site.opset < _FROM_THE_END else Body(site, site.opsets)
     index = body(site.op_type, x, name=GUARDED, **site.attributes())

@@ -13,14 +13,6 @@ from onnx_multi_backend.adapt.site import Body, Site
 _T = TensorProto
 
 
-def has_blocks_behind(site: Site) -> bool:
-    """Whether there are blocks, and they may lie along another axis than the first."""
-    if not site.is_("DequantizeLinear") or not site.attribute("block_size", 0):
-        return False
-    rank, axis = site.rank(site.input(0)), site.attribute("axis", 1)
-    return bool(axis and (rank is None or axis != -rank))
-
-
 def dequantize_blocks(site: Site) -> Iterator[ModelProto]:
     """Repeat scales and zero points over their blocks, subtract and multiply. Source: DequantizeLinear's documentation.
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx.inliner
 from onnx import AttributeProto, FunctionProto, ModelProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.affine_grid import with_any_shape
+from onnx_multi_backend.adapt.affine_grid import with_any_batch
 from onnx_multi_backend.adapt.single_node import infer, opset_imports
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.variance import with_deviations
@@ -34,7 +34,7 @@ def expand_function(site: Site) -> Iterator[ModelProto]:
         node.attribute.extend(a for a in site.node.attribute if a.name in known)
         node.attribute.extend(_defaults(site, known - {a.name for a in site.node.attribute}))
         with_deviations(body)
-        with_any_shape(body)
+        with_any_batch(body)
         body.domain = node.domain = _DOMAIN
         body.name = node.op_type
         model.functions.append(body)

@@ -7,7 +7,6 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.rules.dequantize_blocks import has_blocks_behind
 from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
@@ -22,6 +21,14 @@ _LOWEST: dict[int, int] = {TensorProto.INT8: -128, TensorProto.UINT8: 0}
 
 #: How far above its type's lowest integer a zero point lies for which OpenVINO may take the two ends of the range for one.
 _MIXED_UP = frozenset({34, 102, 128, 132, 136, 153, 210, 221})
+
+
+def _has_blocks_behind(site: Site) -> bool:
+    """Whether there are blocks, and they may lie along another axis than the first."""
+    if not site.is_("DequantizeLinear") or not site.attribute("block_size", 0):
+        return False
+    rank, axis = site.rank(site.input(0)), site.attribute("axis", 1)
+    return bool(axis and (rank is None or axis != -rank))
 
 
 def quantize_wide(site: Site) -> Defect | None:
@@ -102,6 +109,6 @@ def matmul_integer(site: Site) -> Defect | None:
 
 def dequantized_in_blocks(site: Site) -> Defect | None:
     """Source: measured with 2025.4; along the first axis it is right."""
-    if has_blocks_behind(site):
+    if _has_blocks_behind(site):
         return Defect("the scales of blocks are dealt out in turn (openvinotoolkit/openvino#32918)", wrong=True)
     return None

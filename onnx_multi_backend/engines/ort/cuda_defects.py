@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.extremes import LARGEST
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.pools import dilates_into_auto_pad, gaps_under_auto_pad
+from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, find, worse
@@ -57,8 +58,8 @@ def _argument(site: Site) -> Defect | None:
 
 
 def _blocks(site: Site) -> Defect | None:
-    place = 2 if site.op_type == "QuantizeLinear" else 0
-    if site.attribute("block_size", 0) and site.elem_type(site.input(place)) not in _PACKED:
+    kind = made_type(site) if site.op_type == "QuantizeLinear" else site.elem_type(site.input(0))
+    if site.attribute("block_size", 0) and kind not in _PACKED:
         return Defect("blocks of other types than int4 and uint4 are refused at run time")
     return None
 

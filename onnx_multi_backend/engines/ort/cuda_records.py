@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from onnx_multi_backend.adapt.rules.arg_infinities import arg_infinities
+from onnx_multi_backend.adapt.rules.top_k_infinities import top_k_infinities
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.cuda_defects import CUDA
 from onnx_multi_backend.engines.ort.records import GPU_WHEEL, Record
@@ -15,7 +17,7 @@ BUILT_IN = Record(
     on_cuda=True,
     device_option="device_id",
     device_by_index=True,
-    has_own_kernels=True,
     hands_optionals_on=False,
     defects=CUDA,
+    rules=(arg_infinities, top_k_infinities),
 )

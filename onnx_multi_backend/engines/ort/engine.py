@@ -136,6 +136,11 @@ class OrtEngine(Target):
         return self.fallback != "none" and not self.strict and any(known.leaves_text for known in self.records)
 
     @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """Those of the providers."""
+        return tuple(rule for known in self.records for rule in known.rules)
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
         """What a provider computes wrongly is left to the CPU provider, where it leaves anything on purpose.
 
@@ -262,22 +267,28 @@ class OrtEngine(Target):
                 return Defect("a constant is beyond what int32 holds", wrong=True, provider=name)
             defect = known.defects.find(site) or (known.defects.special(site) if written else None)
             # Of what the CPU provider alone gets wrong, another one may have a kernel.
-            has_own = of_cpu is not None and (known.has_own_kernels or of_cpu.provider not in ("", name))
+            has_own = of_cpu is not None and of_cpu.provider not in ("", name)
             if not (defect or of_cpu) or (known.defects is defects.NONE and not has_own):
                 continue
             # What both get wrong is told for the one that takes the node itself.
             held = site.held and known.mixes_nodes and of_cpu is None
             if (defect and defect.deadly) or known.slow_builds or held or self._takes(name, site):
-                return defect._replace(provider=name) if defect else None
+                if defect is not None:
+                    return defect._replace(provider=name)
+                return of_cpu if self._may_be_left(site) else None
         return of_cpu
+
+    def _may_be_left(self, site: Site) -> bool:
+        """Whether the CPU provider may compute a node though another one takes it: it computes constants, and what cannot be asked about."""
+        known = all(site.is_known(name) for name in site.node.input if name)
+        return known or not _has_ranks(site.model)
 
     def _takes(self, provider: str, site: Site) -> bool:
         """Whether one of the requested providers runs a node; where it cannot be asked, the placement of the whole tells.
 
         It cannot without types, and not without ranks either, which ONNX Runtime may infer from the rest of a model.
         """
-        read = [value for value in site.model.graph.input if value.type.WhichOneof("value") != "sequence_type"]
-        if not all(value.type.tensor_type.HasField("shape") for value in read):
+        if not _has_ranks(site.model):
             return True
         i = self.requested.index(provider)
         alone = replace(self, providers=self.providers[i : i + 1], strict=True)
@@ -393,3 +404,9 @@ _shown: OrderedDict[tuple[Hashable, bytes], Shown] = OrderedDict()
 def shown_once(engine: OrtEngine, model: ModelProto) -> Shown:
     """What comes of a model; the same one is shown once."""
     return kept(_shown, (engine.identity, digest_of(model)), lambda: engine.show(model))
+
+
+def _has_ranks(model: ModelProto) -> bool:
+    """Whether a model declares the ranks of the tensors that it is given."""
+    read = [value for value in model.graph.input if value.type.WhichOneof("value") != "sequence_type"]
+    return all(value.type.tensor_type.HasField("shape") for value in read)

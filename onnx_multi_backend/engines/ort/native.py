@@ -43,9 +43,11 @@ def value_from_dlpack(array: Any, *, boolean: bool) -> Any:
     ONNX Runtime reads booleans as bytes alone (seen with 1.24 to 1.32), and DLPack has had a type of theirs since its version 0.8.
     """
     ort_value = runtime.load().OrtValue
-    if hasattr(ort_value, "from_dlpack") and not boolean:
+    if (
+        hasattr(ort_value, "from_dlpack") and not boolean
+    ):  # since ONNX Runtime 1.31; it does not take bytes for booleans
         return ort_value.from_dlpack(array)
-    from onnxruntime.capi import _pybind_state  # before ONNX Runtime 1.31, and for booleans
+    from onnxruntime.capi import _pybind_state
 
     shown = _as_bytes(array) if boolean else array
     return ort_value(_pybind_state.OrtValue.from_dlpack(shown.__dlpack__(), boolean))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.site import Rule
 from onnx_multi_backend.engines.deadly import Deadly
 from onnx_multi_backend.engines.ort import defects, plugins, runtime
 from onnx_multi_backend.engines.ort.defects import Table
@@ -71,8 +72,6 @@ class Record:
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
         Whether it takes nodes that break the process's memory; see `unsafe`.
-    has_own_kernels : bool
-        Whether what the CPU provider computes wrongly says nothing of its kernels.
     hands_optionals_on : bool
         Whether an optional may hold what it computes.
     leaves_text : bool
@@ -89,6 +88,8 @@ class Record:
         The forms of nodes that it computes wrongly; ONNX Runtime's CPU provider has its own.
     narrows : bool
         Whether it computes wide integers in int32, and float64 in float32.
+    rules : tuple of callable
+        What writes its wrong forms in others, and is of no use elsewhere.
     values_lost : mapping
         Operators that may lose NaN; see `Target.values_lost`.
     """
@@ -114,7 +115,6 @@ class Record:
     takes_no_empty_tensors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
-    has_own_kernels: bool = False
     hands_optionals_on: bool = True
     leaves_text: bool = False
     deadly: Mapping[str, tuple[Deadly, ...]] = field(default_factory=dict)
@@ -123,6 +123,7 @@ class Record:
     inside: Limits | None = None
     defects: Table = defects.NONE
     narrows: bool = False
+    rules: tuple[Rule, ...] = ()
     values_lost: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

@@ -240,7 +240,7 @@ def _copied(value: Value) -> Value:
 
 
 def make_run_options(options: Mapping[str, Any]) -> Any:
-    """RunOptions from names and values; a name with a dot is a run configuration entry."""
+    """RunOptions from names and values; a name with a dot is a run configuration entry, and so is that of a CUDA graph."""
     made = runtime.load().RunOptions()
     for name, value in options.items():
         if "." in name or name == cuda_graphs.ENTRY:
