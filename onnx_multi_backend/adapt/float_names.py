@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from itertools import zip_longest
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto, TensorProto, defs
 
-from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, subgraphs
 
 _FLOATS = frozenset(f"tensor({name})" for name in ("float", "float16", "bfloat16", "double"))
 _FLOAT_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE})
@@ -52,29 +51,34 @@ def _look(graph: GraphProto, outer: tuple[set[str], ...], floats: set[str], othe
     others.update(t.name for t in graph.initializer if t.name not in given)
     scopes = (given, *outer)
     for node in graph.node:
-        bodies = [_look(body, scopes, floats, others) for body in subgraphs(node)]
-        if node.op_type == "If" and bodies:
+        op_type = node.op_type
+        bodies = [_look(body, scopes, floats, others) for body in subgraphs(node)] if may_hold_graphs(op_type) else ()
+        if op_type == "If" and bodies:
             made = [all(told) for told in zip(*bodies, strict=False)]
         else:
-            made = [_makes_floats(node, scopes)]
-        for name, is_float in zip_longest(node.output, made[: len(node.output)], fillvalue=False):
-            (given if is_float else others).add(str(name))
+            made = [_makes_floats(node, op_type, scopes)]
+        for place, name in enumerate(node.output):
+            (given if place < len(made) and made[place] else others).add(name)
     floats |= given
     return [any(value.name in names for names in scopes) for value in graph.output]
 
 
-def _makes_floats(node: NodeProto, scopes: Iterable[set[str]]) -> bool:
+def _makes_floats(node: NodeProto, op_type: str, scopes: Sequence[set[str]]) -> bool:
     """Whether a node's first output holds floating-point numbers."""
     if canonical(node.domain):
         return False
-    if node.op_type in _CONSTANTS and _holds_floats(node):
+    if op_type in _CONSTANTS and _holds_floats(node):
         return True
-    if node.op_type == "Cast":
+    if op_type == "Cast":
         return any(a.name == "to" and a.i in _FLOAT_TYPES for a in node.attribute)
-    made = first_output(node.op_type)
-    return made.floats or any(
-        node.input[i] in names for i in made.like if i < len(node.input) and node.input[i] for names in scopes
-    )
+    made = first_output(op_type)
+    if made.floats:
+        return True
+    read = node.input
+    for place in made.like:
+        if place < len(read) and (name := read[place]) and any(name in names for names in scopes):
+            return True
+    return False
 
 
 def _holds_floats(node: NodeProto) -> bool:
