@@ -13,8 +13,8 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.engines.apart import inner_first
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import subgraphs
 
 
 def with_confirmed_sizes(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
@@ -46,22 +46,15 @@ def with_confirmed_sizes(payload: Payload) -> tuple[Payload, tuple[Adaptation, .
     return payload.changed(bare, change), (change,)
 
 
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    yield graph
-    for node in graph.node:
-        for inner in subgraphs(node):
-            yield from _graphs(inner)
-
-
 def _declared(graph: GraphProto) -> Iterator[ValueInfoProto]:
     """What a model declares of results and of values in between."""
-    for inner in _graphs(graph):
+    for inner in inner_first(graph):
         yield from inner.output
         yield from inner.value_info
 
 
 def _declared_results(graph: GraphProto) -> list[ValueInfoProto]:
-    return [value for inner in _graphs(graph) for value in inner.output]
+    return [value for inner in inner_first(graph) for value in inner.output]
 
 
 def _fixed(value: ValueInfoProto) -> set[int]:
