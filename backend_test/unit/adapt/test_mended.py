@@ -318,6 +318,10 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Attention's masked product": attention(
             _HEADS, _HEADS, _HEADS, outputs=4, is_causal=1, qk_matmul_output_mode=2
         ),
+        "a mask beside softcap": attention(_HEADS, _HEADS, _HEADS, (3, 3), opset=23, softcap=0.5),
+        "a causal mask beside padded keys": attention(
+            _HEADS, _HEADS, _HEADS, None, None, None, np.int64([2]), is_causal=1
+        ),
         "a causal mask on a single query": attention((1, 2, 1, 4), _HEADS, _HEADS, opset=23, is_causal=1),
         "AveragePool, dilated": pool("AveragePool"),
         "LpPool, dilated": pool("LpPool"),

@@ -56,6 +56,20 @@ def _attention(site: Site) -> Defect | None:
     return None
 
 
+def _softcapped(site: Site) -> Defect | None:
+    """Source: https://github.com/microsoft/onnxruntime/pull/28379."""
+    if site.attribute("softcap", 0.0) and site.has_input(3):
+        return Defect("the mask is added before softcap, so that a masked key keeps some weight", wrong=True)
+    return None
+
+
+def _causal_padded(site: Site) -> Defect | None:
+    """Source: https://github.com/microsoft/onnxruntime/issues/28904."""
+    if site.attribute("is_causal", 0) and site.has_input(6):
+        return Defect("the causal mask beside nonpad_kv_seqlen is aligned to the first key", wrong=True)
+    return None
+
+
 def _causal_query(site: Site) -> Defect | None:
     """Source: measured."""
     if not site.attribute("is_causal", 0) or site.has_input(4) or as_many_queries(site):
@@ -200,7 +214,14 @@ def _exponential(site: Site) -> Defect | None:
 
 DEFECTS: Mapping[str, FindDefect] = {
     **NORMALIZATIONS,
-    "Attention": Several((Only(_BEFORE_1_31, _causal_query), _attention)),
+    "Attention": Several(
+        (
+            Only({"onnxruntime": "<1.27"}, _softcapped),
+            Only({"onnxruntime": "<1.28"}, _causal_padded),
+            Only(_BEFORE_1_31, _causal_query),
+            _attention,
+        )
+    ),
     "AveragePool": Several((dilated_pool, Only(AFTER_1_24, pool_with_gaps))),
     "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
