@@ -15,7 +15,7 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_tensors, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
+from onnx_multi_backend.models.plausible import expands_too_far, is_endless
 from onnx_multi_backend.models.tensors import WIDER, element_name
 
 #: What makes tensors of a type that an attribute names by its number.
@@ -50,7 +50,7 @@ def carried_types(work: Work) -> None:
     kinds |= kept & _passed_on(flat.graph)
     if not kinds:
         return
-    if flat.functions:
+    if flat.functions or is_endless(work.contents):
         return  # left to the engine to refuse
     if work.model.functions:
         work.inline(flat, "types of values are to be changed in it")
