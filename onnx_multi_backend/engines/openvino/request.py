@@ -48,16 +48,28 @@ class Request:
     ----------
     native : openvino.InferRequest
     inputs, outputs : sequence of Port
+    loses_errors : bool
+        Whether `infer` may return what an earlier run made, where it should raise.
     """
 
     __slots__ = ("_alive", "_copied", "_infer", "_inputs", "_moving", "_outputs", "_results", "native")
 
-    def __init__(self, native: Any, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
+    def __init__(
+        self, native: Any, inputs: Sequence[Port], outputs: Sequence[Port], *, loses_errors: bool = False
+    ) -> None:
         self.native = native
         # The native method: the Python method around it would look at inputs, and here are none left. Its results
         # share the tensors' memory, where they can, and are dropped.
         shares = all(is_plain(port.element_type) for port in outputs)
-        self._infer = functools.partial(super(type(native), native).infer, {}, shares, False)  # type: ignore[misc]
+        self._infer: Callable[[], object] = functools.partial(super(type(native), native).infer, {}, shares, False)  # type: ignore[misc]
+        if loses_errors:
+            start, wait = functools.partial(super(type(native), native).start_async, {}, None), native.wait  # type: ignore[misc]
+
+            def infer() -> None:
+                start()
+                wait()
+
+            self._infer = infer
         self._inputs = inputs
         self._outputs = outputs
         views = [(port.name, self._view(port)) for port in inputs]
