@@ -14,20 +14,12 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.extremes import LARGEST
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.pools import dilates_into_auto_pad, gaps_under_auto_pad
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
-from onnx_multi_backend.engines.defect import FindDefect, Only, Several, find, worse
-from onnx_multi_backend.engines.ort import integers
-from onnx_multi_backend.engines.ort.defects import (
-    AFTER_1_24,
-    Table,
-    dilated_pool,
-    floor_mod,
-    floor_mod_before_28,
-    pool_with_gaps,
-)
+from onnx_multi_backend.engines.defect import FindDefect, Several, find, worse
+from onnx_multi_backend.engines.ort import defects, integers
+from onnx_multi_backend.engines.ort.defects import WITH_GAPS, Table
 from onnx_multi_backend.models.graph_walk import canonical
 
 _T = TensorProto
@@ -35,7 +27,8 @@ _PACKED = (_T.INT4, _T.UINT4)
 #: Of float16, the extreme of infinities is right.
 _BEGIN_FINITE = (_T.FLOAT, _T.DOUBLE, _T.BFLOAT16)
 _SUMMED = ("LogSoftmax", "Softmax", "SoftmaxCrossEntropyLoss")
-_POOLS = ("AveragePool", "MaxPool")
+#: Whose kernels have the defects of the CPU provider's.
+_AS_ON_CPU = ("AveragePool", "Mod")
 
 
 def _attention(site: Site) -> Defect | None:
@@ -120,12 +113,11 @@ def _top_k(site: Site) -> Defect | None:
 DEFECTS: Mapping[str, FindDefect] = {
     **dict.fromkeys(("ArgMax", "ArgMin"), _argument),
     "Attention": _attention,
-    "AveragePool": Several((dilated_pool, Only(AFTER_1_24, pool_with_gaps))),
+    **{name: defects.DEFECTS[name] for name in _AS_ON_CPU},
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _blocks),
     **dict.fromkeys(("If", "Loop"), _strings),
     **dict.fromkeys(_SUMMED, _softmax),
-    "MaxPool": Only(AFTER_1_24, pool_with_gaps),
-    "Mod": Several((Only({"onnxruntime": "<1.32"}, floor_mod), floor_mod_before_28)),
+    "MaxPool": WITH_GAPS,
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), _reduced),
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), Several((_logarithm, _reduced))),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _extreme),
@@ -139,8 +131,8 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether the table may know something of a node."""
     if canonical(node.domain):
         return False
-    if node.op_type in _POOLS:
-        return dilates_into_auto_pad(node) or max(gaps_under_auto_pad(node), default=0) == 1
+    if node.op_type in _AS_ON_CPU or node.op_type == "MaxPool":
+        return defects.may_have_defect(node, facts)
     if node.op_type in ("If", "Loop"):
         return facts.may_hold(_T.STRING)
     if node.op_type in _SUMMED:

@@ -31,7 +31,6 @@ from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
 _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
-AFTER_1_24: When = {"onnxruntime": ">=1.25"}
 #: The opset in which ONNX Runtime puts a function's body in the place of an operator whose type it has no kernel for.
 _INLINED = 18
 #: Since this opset it does so for ReduceLogSumExp of any type (seen with 1.32).
@@ -120,15 +119,15 @@ def _max_unpool(site: Site) -> Defect | None:
     return None
 
 
-def floor_mod(site: Site) -> Defect | None:
+def _mod(site: Site) -> Defect | None:
     if not site.attribute("fmod", 0) and site.elem_type(site.input(0)) in _FLOATS:
         return Defect("fmod=0 of floating-point types is refused at run time")
     return None
 
 
-def floor_mod_before_28(site: Site) -> Defect | None:
+def _mod_before_28(site: Site) -> Defect | None:
     """ONNX has allowed it since opset 28."""
-    return floor_mod(site) if site.opset < 28 else None
+    return _mod(site) if site.opset < 28 else None
 
 
 def _one_hot(site: Site) -> Defect | None:
@@ -138,7 +137,7 @@ def _one_hot(site: Site) -> Defect | None:
     return None
 
 
-def dilated_pool(site: Site) -> Defect | None:
+def _pool(site: Site) -> Defect | None:
     if dilates_into_auto_pad(site.node):
         return Defect("the padding that auto_pad stands for is computed as if there were no dilations", wrong=True)
     return None
@@ -151,7 +150,7 @@ def _sums_nothing(site: Site) -> Defect | None:
     return None
 
 
-def pool_with_gaps(site: Site) -> Defect | None:
+def _pool_with_gaps(site: Site) -> Defect | None:
     """Source: measured. With Conv, and in 1.24, such an image is not padded, as TensorFlow has it.
 
     Where larger gaps put the first window, ONNX Runtime 1.24 and ONNX's evaluator do not agree with that.
@@ -212,6 +211,9 @@ def _exponential(site: Site) -> Defect | None:
     return None
 
 
+#: Of pools, on CUDA too.
+WITH_GAPS = Only({"onnxruntime": ">=1.25"}, _pool_with_gaps)
+
 DEFECTS: Mapping[str, FindDefect] = {
     **NORMALIZATIONS,
     "Attention": Several(
@@ -222,7 +224,7 @@ DEFECTS: Mapping[str, FindDefect] = {
             _attention,
         )
     ),
-    "AveragePool": Several((dilated_pool, Only(AFTER_1_24, pool_with_gaps))),
+    "AveragePool": Several((_pool, WITH_GAPS)),
     "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
     "Einsum": Only(_BEFORE_1_31, _sums_nothing),
@@ -230,11 +232,11 @@ DEFECTS: Mapping[str, FindDefect] = {
     "GRU": _recurrent,
     "LSTM": _recurrent,
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
-    "LpPool": dilated_pool,
+    "LpPool": _pool,
     **dict.fromkeys(("MatMulInteger", "QLinearConv", "QLinearMatMul"), _sums_nothing),
-    "MaxPool": Several((dilated_pool, Only(AFTER_1_24, pool_with_gaps))),
+    "MaxPool": Several((_pool, WITH_GAPS)),
     "MaxUnpool": _max_unpool,
-    "Mod": Several((Only({"onnxruntime": "<1.32"}, floor_mod), floor_mod_before_28)),
+    "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
     "OneHot": Only(_BEFORE_1_31, _one_hot),
     "PRelu": _prelu,
     "ReduceMax": _reduce,

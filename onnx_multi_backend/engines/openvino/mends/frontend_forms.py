@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from onnx import TensorProto
@@ -89,9 +90,7 @@ def beyond_numbers(op: Any) -> bool:
         found.append(ops.less(ops.constant(largest, kind), x))
     if signs["detect_negative"]:
         found.append(ops.less(x, ops.constant(-largest, kind)))
-    result = (
-        ops.logical_or(*found) if len(found) > 1 else found[0] if found else ops.less(x, x)
-    )  # the last is never true
+    result = functools.reduce(ops.logical_or, found) if found else ops.less(x, x)  # which is never true
     result.set_friendly_name(op.get_friendly_name())
     ov.utils.replace_node(op, result)
     return True
