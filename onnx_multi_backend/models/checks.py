@@ -23,6 +23,7 @@ from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.models.node_order import in_order
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 from onnx_multi_backend.models.skeleton import CHECKED_INITIALIZER_BYTES, skeleton_of
+from onnx_multi_backend.models.tensors import is_whole
 from onnx_multi_backend.models.untyped import may_crash
 
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
@@ -138,6 +139,8 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     if error is not None:
         words = shortened(" ".join(str(error).split()))
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {words}{_hint(words)}") from error
+    if full:
+        _check_sizes(model)
     return ordered
 
 
@@ -220,6 +223,17 @@ def _check_calls(model: LoadedModel) -> None:
                     f"{model.label} is not a valid ONNX model: a call of the local function {operator_name(node)} has {given} "
                     f"{what}, and the function has {taken}. Correct the call or the function."
                 )
+
+
+def _check_sizes(model: LoadedModel) -> None:
+    """Refuse a tensor that holds more values than its shape says: the checker only knows of fewer."""
+    for tensor in model.contents.tensors:
+        if tensor.data_location != TensorProto.EXTERNAL and not is_whole(tensor):
+            name = f"{tensor.name!r} " if tensor.name else ""
+            raise InvalidModelError(
+                f"{model.label} is not a valid ONNX model: the values that the tensor {name}holds are not as many as its shape "
+                f"{list(tensor.dims)} says. Export the model again."
+            )
 
 
 def _may_not_end(model: ModelProto) -> bool:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other ways to give ONNX Runtime a model that it refuses, for what its OpenVINO provider makes of it."""
+"""Other ways to give ONNX Runtime a model that it refuses as a whole, for what it, or its OpenVINO provider, makes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort import providers
@@ -13,16 +15,20 @@ from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.half_constants import computed_ahead, takes_all
 from onnx_multi_backend.engines.ort.known_outputs import named_output, passed_on
 from onnx_multi_backend.engines.ort.loop_bodies import TAKEN_INSIDE, bodies_left
+from onnx_multi_backend.engines.ort.node_names import SAME_NAME, with_own_names
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.engines.vast_shapes import has_vast
 from onnx_multi_backend.models import checks
+from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS
 
 if TYPE_CHECKING:
     from onnx_multi_backend.engines.ort.target import OrtTarget
 
 #: What ONNX Runtime says of a graph that goes in a circle.
 _CIRCLE = "not acyclic"
+#: What its releases say, below IR 4, of an initializer that is not an input and that no node of the main graph reads.
+_NOT_INPUTS = ("should have created NodeArg for initializer", "initializers that are not graph inputs")
 
 
 def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | MisplacedError) -> Built | None:
@@ -38,6 +44,10 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
     built = _whole(target, payload)
     if isinstance(error, MisplacedError):
         return built
+    if built is None and SAME_NAME in error.words and payload.lowering:
+        built = _changed(target, *with_own_names(payload), build=target.build)
+    if built is None and payload.lowering and any(words in error.words for words in _NOT_INPUTS):
+        built = _changed(target, *_with_free_initializers(payload), build=target.build)
     if built is None and _CIRCLE in error.words:
         built = _changed(target, *target.without_circles(payload, bodies=False))
     if built is None and UNKNOWN_RANK in error.words and payload.lowering:
@@ -57,6 +67,19 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
     if built is None and target.loses_empty_inputs:
         built = _changed(target, *without_empty_inputs(payload))
     return built
+
+
+def _with_free_initializers(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload in the first IR version whose initializers need not be inputs."""
+    model = ModelProto()
+    model.CopyFrom(payload.adapted.proto)
+    if model.ir_version >= FREE_INITIALIZERS:
+        return payload, ()
+    change = f"IR version {model.ir_version} to {FREE_INITIALIZERS}"
+    model.ir_version = FREE_INITIALIZERS
+    reason = f"ONNX Runtime wants initializers to be inputs before IR version {FREE_INITIALIZERS}"
+    made = Adaptation("ir_version", "", change, reason)
+    return payload.changed(model, made), (made,)
 
 
 def _changed(
