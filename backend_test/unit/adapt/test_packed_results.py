@@ -8,9 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import numpy_helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
 import onnx_multi_backend as omb
+from backend_test.unit import models
 
 DTYPES: dict[str, Any] = {"uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "float4e2m1": ml_dtypes.float4_e2m1fn}
 
@@ -124,3 +125,19 @@ def test_what_is_filled_with_one_of_them_has_its_shape(kind: str, openvino: type
     for rows in (4, 1, 0):
         (found,) = rep.run([np.array([rows, 3])])
         np.testing.assert_array_equal(found, np.full((rows, 3), number), strict=True)
+
+
+@pytest.mark.parametrize("elem_type", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("operator", ["Cast", "CastLike", "DequantizeLinear"])
+def test_a_constant_without_elements_keeps_its_shape(openvino: type[omb.Preset], operator: str, elem_type: int) -> None:
+    node = {
+        "Cast": helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT),
+        "CastLike": helper.make_node("CastLike", ["c", "s"], ["y"]),
+        "DequantizeLinear": helper.make_node("DequantizeLinear", ["c", "s"], ["y"]),
+    }[operator]
+    model = models.model(
+        [node], [], [models.tensor("y", [3, 0, 2])], initializers={"s": np.float32(2)}, opsets={"": 21}
+    )
+    model.graph.initializer.append(helper.make_tensor("c", elem_type, [3, 0, 2], []))
+    (result,) = openvino.prepare(model).run([])
+    assert (result.shape, result.dtype) == ((3, 0, 2), np.float32)

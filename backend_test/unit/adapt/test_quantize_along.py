@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_searched_forms import parsed
@@ -43,3 +44,29 @@ def test_scales_are_taken_along_their_axis(
     )
     result = prepared.run([values, SCALES, ZEROS] if size else values)[0]
     np.testing.assert_allclose(result.astype(float), right, atol=1 if quantizes else 1e-5)
+
+
+def _after(made: str) -> ModelProto:
+    """Quantized along the middle axis of what control flow gives."""
+    quantized = "y = QuantizeLinear <axis = 1> (v, s, z)"
+    return parsed(f"(float[a, b, e] x, bool c) => (int8[p, q, r] y) {CONSTANTS} {{ {made} {quantized} }}")
+
+
+SCAN = "v = Scan <num_scan_inputs = 1, body = b (float[3, 1] p) => (float[3, 1] q) { q = Abs(p) }> (x)"
+BRANCHES = """v = If <then_branch = t () => (float[N, 3, M] q) { q = Abs(x) },
+                      else_branch = e () => (float[N, 3, M] r) { r = Neg(x) }> (c)"""
+LOOP = """n = Constant <value_int = 1> ()
+          v = Loop <body = b (int64 i, bool go, float[N, 3, M] p) => (bool on, float[N, 3, M] q) { on = Identity(go) q = Abs(p) }> (n, , x)"""
+
+
+@pytest.mark.parametrize("made", [SCAN, BRANCHES], ids=["Scan", "If"])
+def test_scales_of_what_control_flow_gives(preset: type[omb.Preset], made: str) -> None:
+    x = np.float32([[[0.31], [2], [-1.33]], [[0.12], [4.4], [1]]])
+    result = preset.prepare(_after(made), fallback="full").run([x, np.array(True)])[0]
+    right = np.clip(np.rint(np.abs(x) / SCALES.reshape(3, 1)) + ZEROS.reshape(3, 1), -128, 127)
+    np.testing.assert_array_equal(result, right)
+
+
+def test_without_a_known_rank_it_is_refused(openvino: type[omb.Preset]) -> None:
+    with pytest.raises(omb.UnsupportedModelError, match="of a shape that is known only at run time"):
+        openvino.prepare(_after(LOOP))

@@ -45,14 +45,19 @@ def quantize_as_named(site: Site) -> Defect | None:
 
 
 def quantize_along(site: Site) -> Defect | None:
-    """Source: measured; where the sizes of the two axes differ it is refused when it runs."""
+    """Source: measured; where the sizes of the two axes differ it is refused when it runs.
+
+    OpenVINO forgets a size that ONNX's inference knows of what a Scan or Loop gives, where other sizes are open.
+    """
     shape, scales = site.shape(site.input(0)), site.shape(site.input(1))
-    if shape is None or scales in ([], [1]):
-        return None
     axis = site.attribute("axis", 1)
-    if not -len(shape) <= axis < len(shape) or axis % len(shape) == len(shape) - 1 or shape[axis] is not None:
+    if scales in ([], [1]) or axis == -1:
         return None
-    return Defect("of an axis whose size is known only at run time, scales are taken along the last one", wrong=True)
+    if shape is not None and (
+        not -len(shape) <= axis < len(shape) or axis % len(shape) == len(shape) - 1 or None not in shape
+    ):
+        return None
+    return Defect("of a shape that is known only at run time, scales are taken along the last one", wrong=True)
 
 
 def quantized_at_run_time(site: Site) -> Defect | None:
