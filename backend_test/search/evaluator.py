@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.pools import gaps_under_auto_pad
+from onnx_multi_backend.adapt.operators.pools import gaps_under_auto_pad
 from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
 
 _RECURRENT = ("GRU", "LSTM", "RNN")

@@ -33,8 +33,12 @@ NEVER = (
 
 ORT = (
     *("openvino", "onnx_multi_backend.engines.openvino", "onnx_multi_backend.presets.openvino"),
-    *("onnx_multi_backend.engines.across_nodes", "onnx_multi_backend.engines.ort.lone_reductions"),
-    *("onnx_multi_backend.adapt.widths", "onnx_multi_backend.adapt.bounds", "onnx_multi_backend.engines.bounded"),
+    *("onnx_multi_backend.engines.across_nodes.around", "onnx_multi_backend.engines.ort.openvino_ep.lone_reductions"),
+    *(
+        "onnx_multi_backend.adapt.intervals.widths",
+        "onnx_multi_backend.adapt.intervals.bounds",
+        "onnx_multi_backend.engines.wrappers.bounded",
+    ),
     *("onnx_multi_backend.adapt.rules", "onnx_multi_backend.host.processor", "multiprocessing", "concurrent.futures"),
 )
 

@@ -18,7 +18,7 @@ from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, 
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible, multiplies, nests_too_far
@@ -273,7 +273,7 @@ def _memory(fresh: Callable[..., str], folder: Path, made: ModelProto) -> int:
     return int(
         fresh(
             "import resource, onnx\n"
-            "from onnx_multi_backend.adapt.inference import infer\n"
+            "from onnx_multi_backend.adapt.inferring.inference import infer\n"
             f"infer(onnx.ModelProto.FromString({models.subtract().SerializeToString()!r}))\n"
             f"model = onnx.load({str(folder / 'large.onnx')!r})\n"
             "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

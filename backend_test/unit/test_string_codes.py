@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.engines import coded
+from onnx_multi_backend.engines.wrappers import coded
 from onnx_multi_backend.models.tensors import tensor_info
 
 

@@ -15,7 +15,8 @@ from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.forced import expected
-from onnx_multi_backend.engines.ort import around_openvino, plugins, providers
+from onnx_multi_backend.engines.ort import plugins, providers
+from onnx_multi_backend.engines.ort.openvino_ep import around as around_openvino
 
 TAKES_OVER = "does not take a tensor without elements .* All of it runs on CPUExecutionProvider from now on"
 SIZES = {"x": (1, 2, 3, 4), "c": (5, 2), "s": (5, 2), "p": (1, 3)}

@@ -22,8 +22,8 @@ from benchmarks import groups
 from onnx_multi_backend.cache.upkeep import entries
 from onnx_multi_backend.engines.openvino import threads as of_openvino
 from onnx_multi_backend.engines.ort import engine as ort_engine
-from onnx_multi_backend.engines.ort import openvino_threads as of_provider
 from onnx_multi_backend.engines.ort import threads as of_ort
+from onnx_multi_backend.engines.ort.openvino_ep import threads as of_provider
 from onnx_multi_backend.host import cpus
 from onnx_multi_backend.host.cgroups import Quota, QuotaFile
 from onnx_multi_backend.host.cpus import Cpus

@@ -10,7 +10,7 @@ import pytest
 from onnx import parser
 
 import onnx_multi_backend as omb
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.models.untyped import may_crash
 
 _OPSETS = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 5, "own" : 1]>'

@@ -15,6 +15,7 @@ from onnx import GraphProto, NodeProto
 from onnx_multi_backend.adapt.engine import Engine, Trusting, Unasked
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.fragment import Fragment
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.rules import RULES
 from onnx_multi_backend.adapt.rules.version import convert_version
@@ -23,7 +24,6 @@ from onnx_multi_backend.adapt.shown_node import ShownNode, ask_about
 from onnx_multi_backend.adapt.single_node import Scope, infer, is_valid, opset_versions
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.adapt.targets import Targets
-from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import one_of_each_first, subgraphs
 

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.ancestors import Declared, with_ancestors, with_constants
 from onnx_multi_backend.adapt.engine import Defect, Engine
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.ancestors import Declared, with_ancestors, with_constants
+from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.intervals.ranges import ranges
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.operation import Values
-from onnx_multi_backend.adapt.ranges import ranges
 from onnx_multi_backend.adapt.single_node import (
     Scope,
     Typed,
@@ -23,7 +24,6 @@ from onnx_multi_backend.adapt.single_node import (
     single_node_model,
 )
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import may_hold_graphs, nodes_in, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far, is_endless, nests_too_far

@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.site import Rule, Site
-from onnx_multi_backend.adapt.values import Value
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Answer = TypeVar("_Answer")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from onnx import NodeProto
 
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.adapt.single_node import reads
-from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.adapt.work import Adaptation
 from onnx_multi_backend.models.graph_walk import operator_name
 

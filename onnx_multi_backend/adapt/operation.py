@@ -10,7 +10,7 @@ from typing import NamedTuple
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.values import LIMITS, Value, bare, of_type
+from onnx_multi_backend.adapt.intervals.values import LIMITS, Value, bare, of_type
 
 _T = TensorProto
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.boundary_types import boundary_types
-from onnx_multi_backend.adapt.carried_types import carried_types
-from onnx_multi_backend.adapt.codes import StringCodes
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.ir_version import ir_version
 from onnx_multi_backend.adapt.limits import Limits
-from onnx_multi_backend.adapt.opset_version import opset_version
-from onnx_multi_backend.adapt.string_codes import string_codes
-from onnx_multi_backend.adapt.trailing_empties import trailing_empties
-from onnx_multi_backend.adapt.unwrapped import unwrapped
+from onnx_multi_backend.adapt.passes.boundary_types import boundary_types
+from onnx_multi_backend.adapt.passes.carried_types import carried_types
+from onnx_multi_backend.adapt.passes.codes import StringCodes
+from onnx_multi_backend.adapt.passes.ir_version import ir_version
+from onnx_multi_backend.adapt.passes.opset_version import opset_version
+from onnx_multi_backend.adapt.passes.string_codes import string_codes
+from onnx_multi_backend.adapt.passes.trailing_empties import trailing_empties
+from onnx_multi_backend.adapt.passes.unwrapped import unwrapped
 from onnx_multi_backend.adapt.work import Adaptation, BoundaryType, Work
 from onnx_multi_backend.models.contents import Contents
 

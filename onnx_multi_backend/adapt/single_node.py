@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt.facts import SMALL_BYTES
-from onnx_multi_backend.adapt.hints import KNOWN, hint, read_hint
-from onnx_multi_backend.adapt.inference import infer as infer
-from onnx_multi_backend.adapt.inference import is_valid as is_valid
+from onnx_multi_backend.adapt.inferring.inference import infer as infer
+from onnx_multi_backend.adapt.inferring.inference import is_valid as is_valid
+from onnx_multi_backend.adapt.intervals.hints import KNOWN, hint, read_hint
+from onnx_multi_backend.adapt.intervals.ranges import Nested, ranges
 from onnx_multi_backend.adapt.names import GUARDED, LEFT
 from onnx_multi_backend.adapt.operation import Values
-from onnx_multi_backend.adapt.ranges import Nested, ranges
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import (
     FREE_INITIALIZERS,

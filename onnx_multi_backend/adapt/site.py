@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.constant_values import of_tensor
-from onnx_multi_backend.adapt.hints import KNOWN, read_hint
+from onnx_multi_backend.adapt.intervals.constant_values import of_tensor
+from onnx_multi_backend.adapt.intervals.hints import KNOWN, read_hint
+from onnx_multi_backend.adapt.intervals.values import Value, of_type
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_imports, opset_versions
-from onnx_multi_backend.adapt.values import Value, of_type
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import numpy_dtype
 

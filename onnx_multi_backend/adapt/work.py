@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.codes import StringCodes
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.passes.codes import StringCodes
 from onnx_multi_backend.models.contents import Contents
 
 

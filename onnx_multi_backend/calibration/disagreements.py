@@ -14,7 +14,7 @@ import onnx
 from onnx import ModelProto, NodeProto, numpy_helper
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.engines import byte_products
+from onnx_multi_backend.engines.byte_sums import byte_products
 from onnx_multi_backend.engines.ort import quantization
 from onnx_multi_backend.errors import OnnxMultiBackendError
 from onnx_multi_backend.models.contents import Contents

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onnx_multi_backend.engines import byte_products
+from onnx_multi_backend.engines.byte_sums import byte_products
 from onnx_multi_backend.engines.ort.qdq import TENSORRT, Layout
 from onnx_multi_backend.errors import OptionError
 

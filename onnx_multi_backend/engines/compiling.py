@@ -7,15 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from onnx_multi_backend.adapt.defective import DefectiveNode
+from onnx_multi_backend.adapt.intervals.study import Study
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Typed
-from onnx_multi_backend.adapt.study import Study
 from onnx_multi_backend.adapt.unneeded import without_unneeded
-from onnx_multi_backend.engines import special_inputs, widths
+from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.rewriting import build_rewritten
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
+from onnx_multi_backend.engines.special_values import inputs as special_inputs
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrong_nodes import find_defective, wrong_in
 from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, UnsupportedModelError
@@ -126,7 +127,7 @@ def _with_constants_left(
     target: Target, payload: Payload, found: Study, elsewhere: list[MisplacedError]
 ) -> Built | None:
     """The session in which another provider reads the constants beyond int32; None where that cannot be had."""
-    from onnx_multi_backend.adapt.widths import stays_within
+    from onnx_multi_backend.adapt.intervals.widths import stays_within
 
     model = payload.adapted.proto
     if (wary := target.wary()) is None or found.overflows or not stays_within(model, found.constants):

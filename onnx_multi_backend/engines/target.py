@@ -13,9 +13,9 @@ from onnx import ModelProto, NodeProto, TypeProto
 from onnx_multi_backend.adapt import Adaptation, Limits
 from onnx_multi_backend.adapt.engine import Defect, Engine, answer
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.adapt.site import Rule, Site
-from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from onnx import AttributeProto, TensorProto
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
+from onnx_multi_backend.adapt.intervals.study import Concern, Study
+from onnx_multi_backend.adapt.intervals.values import of_type
 from onnx_multi_backend.adapt.single_node import reads
-from onnx_multi_backend.adapt.study import Concern, Study
-from onnx_multi_backend.adapt.values import of_type
 from onnx_multi_backend.engines.diagnosis import computed_wrongly
 from onnx_multi_backend.engines.placed import runs_on_requested
 from onnx_multi_backend.engines.session import Built, Payload
@@ -46,7 +46,7 @@ def look(target: Target, payload: Payload) -> Study:
     model = payload.adapted.proto
     if not payload.lowering or not (target.narrows or (_has_integers(payload) and _may_be_wrong(target, payload))):
         return Study()
-    from onnx_multi_backend.adapt.widths import study  # the model of a first run seldom needs it
+    from onnx_multi_backend.adapt.intervals.widths import study  # the model of a first run seldom needs it
 
     return study(
         model,
@@ -93,7 +93,7 @@ def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:
     """
     if found.is_clear:
         return built
-    from onnx_multi_backend.engines.bounded import bounded
+    from onnx_multi_backend.engines.wrappers.bounded import bounded
 
     concerned = runs_on_requested(target, built)
     refused = [c for c in (*found.constants, *found.overflows) if concerned(c.node.op_type)]

@@ -12,10 +12,11 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.key import make_key
 from onnx_multi_backend.cache.store import Store
-from onnx_multi_backend.engines import coded, special_inputs
-from onnx_multi_backend.engines.bounded import bounded
 from onnx_multi_backend.engines.session import Built, Caching, RefusedError
+from onnx_multi_backend.engines.special_values import inputs as special_inputs
 from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.engines.wrappers import coded
+from onnx_multi_backend.engines.wrappers.bounded import bounded
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
 from onnx_multi_backend.models.given import Given, label_of
 from onnx_multi_backend.models.origin import Origin

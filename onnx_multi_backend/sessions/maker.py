@@ -10,14 +10,14 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from onnx_multi_backend.adapt import Adaptation, Adapted, adapt
-from onnx_multi_backend.adapt.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.limits import Limits
+from onnx_multi_backend.adapt.passes.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.pipeline import untouched
-from onnx_multi_backend.engines.coded import coded
 from onnx_multi_backend.engines.compiling import compile_model
 from onnx_multi_backend.engines.session import Built, Payload
-from onnx_multi_backend.engines.spared import SparedSession
 from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.engines.wrappers.coded import coded
+from onnx_multi_backend.engines.wrappers.spared import SparedSession
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.sessions.signature import Signature, signature

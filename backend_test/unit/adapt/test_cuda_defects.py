@@ -20,8 +20,9 @@ from onnx_multi_backend.adapt.defective import defective_nodes
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.site import Rule, Site
-from onnx_multi_backend.engines.ort import cuda_defects, engine
-from onnx_multi_backend.engines.ort.cuda_records import BUILT_IN
+from onnx_multi_backend.engines.ort import engine
+from onnx_multi_backend.engines.ort.cuda import defects as cuda_defects
+from onnx_multi_backend.engines.ort.cuda.records import BUILT_IN
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.loading import load
 

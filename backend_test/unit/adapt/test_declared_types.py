@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_multi_backend.adapt.ancestors import Declared
+from onnx_multi_backend.adapt.inferring.ancestors import Declared
 
 
 @pytest.mark.parametrize(

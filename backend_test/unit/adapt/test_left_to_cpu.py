@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt.engine import Engine
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.ort import left_to_cpu
+from onnx_multi_backend.engines.ort.openvino_ep import left_to_cpu
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.host.applies import applies
 

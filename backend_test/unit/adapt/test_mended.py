@@ -45,7 +45,7 @@ from onnx_multi_backend.engines.openvino import resize_defects as of_resize
 from onnx_multi_backend.engines.openvino import step_defects as of_steps
 from onnx_multi_backend.engines.openvino import window_defects as of_windows
 from onnx_multi_backend.engines.ort import defects as of_ort
-from onnx_multi_backend.engines.ort.among_others import among_others
+from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others
 from onnx_multi_backend.host.processor import current
 
 

@@ -14,8 +14,9 @@ from onnx import TensorProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from backend_test.unit.counting import counted
-from onnx_multi_backend.adapt import inference, shown_node
+from onnx_multi_backend.adapt import shown_node
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.inferring import inference
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 

@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.inference import infer
 
 #: The sizes are doubles of those of the input: onnx does not follow a Div.
 SHAPE = "s = Shape (x) two = Constant <value_ints = [2]> () d = Div (s, two) h = Mul (d, two)"

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 import onnx_multi_backend as omb
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.inference import infer
 
 
 def _model(opset: int, nodes: str, outputs: str) -> ModelProto:

@@ -12,7 +12,7 @@ from onnx import FunctionProto, TensorProto, defs, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.forced import computed, rewritten
-from onnx_multi_backend.adapt.variance import with_deviations
+from onnx_multi_backend.adapt.operators.variance import with_deviations
 
 X = (1000 + np.random.default_rng(0).standard_normal((2, 4, 5))).astype(np.float32)
 

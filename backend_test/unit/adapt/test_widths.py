@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_multi_backend import OpenvinoBackend
-from onnx_multi_backend.adapt.ranges import ranges
+from onnx_multi_backend.adapt.intervals.ranges import ranges
 from onnx_multi_backend.errors import InputError, PrecisionWarning, UnsupportedModelError
 
 Array = np.ndarray[Any, Any]

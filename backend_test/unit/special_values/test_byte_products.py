@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
-from onnx_multi_backend.engines import byte_products
+from onnx_multi_backend.engines.byte_sums import byte_products
 
 N = 64
 RANDOM = np.random.default_rng(0)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.extremes import LARGEST
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.operators.extremes import LARGEST
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto

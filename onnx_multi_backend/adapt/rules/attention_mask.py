@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.masks import MASK, one_row
+from onnx_multi_backend.adapt.operators.masks import MASK, one_row
 from onnx_multi_backend.adapt.site import Body, Site
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.products import adds_nothing, summed
+from onnx_multi_backend.adapt.operators.products import adds_nothing, summed
 from onnx_multi_backend.adapt.site import Body, Site
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import onnx.inliner
 from onnx import AttributeProto, FunctionProto, ModelProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.affine_grid import with_any_batch
+from onnx_multi_backend.adapt.operators.affine_grid import with_any_batch
+from onnx_multi_backend.adapt.operators.variance import with_deviations
 from onnx_multi_backend.adapt.single_node import infer, opset_imports
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.adapt.variance import with_deviations
 
 _DOMAIN = "omb.body"
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import TensorProto
 
+from onnx_multi_backend.adapt.intervals.values import LIMITS
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.adapt.values import LIMITS
 
 _LOW, _HIGH = LIMITS[TensorProto.INT32]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, SMALL
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
-from onnx_multi_backend.adapt.values import MULTIPLIED, SMALL
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.intervals.values import LIMITS
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.adapt.values import LIMITS
 
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64, _T.UINT64)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
+from onnx_multi_backend.adapt.operators.string_rows import rows_of_strings, shared_rows
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.adapt.string_rows import rows_of_strings, shared_rows
 
 #: Since these opsets Reshape takes its shape as an input, Where exists, and Unsqueeze takes its axes as an input.
 _SHAPE_INPUT, _WHERE, _AXES_INPUT = 5, 9, 13

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.passes.wider_types import FLOATS
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.adapt.wider_types import FLOATS
 
 _COUNTED = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.pools import POOLS, SAME
+from onnx_multi_backend.adapt.operators.pools import POOLS, SAME
 from onnx_multi_backend.adapt.site import Body, Site
 
 

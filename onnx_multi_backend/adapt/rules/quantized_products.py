@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.products import adds_nothing
+from onnx_multi_backend.adapt.operators.products import adds_nothing
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The first opset in which DequantizeLinear has an axis.

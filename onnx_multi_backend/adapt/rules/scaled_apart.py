@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.scales import scales_at_run_time
+from onnx_multi_backend.adapt.operators.scales import scales_at_run_time
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.operators.string_rows import gathers_rows_of_strings
 from onnx_multi_backend.adapt.site import Body, Site
-from onnx_multi_backend.adapt.string_rows import gathers_rows_of_strings
 
 #: Since this opset Pad takes strings.
 _PADS = 13

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing

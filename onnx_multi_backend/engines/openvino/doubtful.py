@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.products import PRODUCTS
+from onnx_multi_backend.adapt.operators.products import PRODUCTS
 from onnx_multi_backend.adapt.rules.channel_means import MEANS, RANKS
 from onnx_multi_backend.adapt.rules.column_constants import PLACES as COLUMNS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.inference import infer
+from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 

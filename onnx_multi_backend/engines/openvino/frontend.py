@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.engines import unsigned_weights
-from onnx_multi_backend.engines.across_nodes import around
-from onnx_multi_backend.engines.byte_products import may_saturate
+from onnx_multi_backend.engines.across_nodes.around import around
+from onnx_multi_backend.engines.byte_sums import unsigned_weights
+from onnx_multi_backend.engines.byte_sums.byte_products import may_saturate
 from onnx_multi_backend.engines.openvino import constant_paths, in_place, mending, passing, runtime, wide_inputs
 from onnx_multi_backend.engines.openvino.empty_constants import may_be_misread, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from onnx_multi_backend.engines import byte_products
+from onnx_multi_backend.engines.byte_sums import byte_products
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.host import processor
 

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.beyond_int32 import SATURATES
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.hints import as_hinted
+from onnx_multi_backend.adapt.intervals.beyond_int32 import SATURATES
+from onnx_multi_backend.adapt.intervals.hints import as_hinted
+from onnx_multi_backend.adapt.intervals.values import LIMITS, SMALL, Value, arithmetic
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.narrow_integers import cast_to
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
-from onnx_multi_backend.adapt.values import LIMITS, SMALL, Value, arithmetic
 
 _T = TensorProto
 _EIGHT, _SIXTEEN = frozenset({_T.INT8, _T.UINT8}), frozenset({_T.INT16, _T.UINT16})

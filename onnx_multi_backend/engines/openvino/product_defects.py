@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.products import adds_nothing
+from onnx_multi_backend.adapt.operators.products import adds_nothing
 from onnx_multi_backend.adapt.site import Site
 
 

@@ -16,11 +16,11 @@ from onnx import ModelProto, NodeProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.rules.lstm_steps import lstm_steps
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.unneeded import computes_unneeded, without_unneeded
-from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.string_flow import has_string_constants
+from onnx_multi_backend.adapt.passes.string_flow import has_string_constants
 from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.contents import Contents

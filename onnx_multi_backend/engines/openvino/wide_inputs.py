@@ -2,7 +2,7 @@
 """Inputs of 64 bits, and uint32, that are only compared with small constants or asked for zeros: OpenVINO keeps their low 32 bits.
 
 What it converts to floating point straight from the input is right (seen with 2026.4), and comes to the same
-(`onnx_multi_backend.adapt.wide_inputs`).
+(`onnx_multi_backend.adapt.intervals.wide_inputs`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.values import SMALL
+from onnx_multi_backend.adapt.intervals.values import SMALL
 from onnx_multi_backend.engines.openvino import runtime
 
 _COMPARISONS = frozenset({"Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.pools import gaps_under_auto_pad
+from onnx_multi_backend.adapt.operators.pools import gaps_under_auto_pad
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
 from onnx_multi_backend.adapt.rules.conv_turned import one_column

@@ -24,7 +24,7 @@ from onnx_multi_backend.engines.deadly import (
     unnamed_operand,
     vast_block,
 )
-from onnx_multi_backend.engines.ort.outer_reads import loop_in_branch, outer_reads
+from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import loop_in_branch, outer_reads
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical

@@ -10,19 +10,19 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.masks import one_row
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
-from onnx_multi_backend.adapt.products import PRODUCTS, adds_nothing
-from onnx_multi_backend.adapt.scales import SCALED
-from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
-from onnx_multi_backend.adapt.string_rows import (
+from onnx_multi_backend.adapt.operators.masks import one_row
+from onnx_multi_backend.adapt.operators.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
+from onnx_multi_backend.adapt.operators.products import PRODUCTS, adds_nothing
+from onnx_multi_backend.adapt.operators.scales import SCALED
+from onnx_multi_backend.adapt.operators.string_rows import (
     gathers_rows_of_strings,
     may_collect_strings,
     rows_of_strings,
     shared_rows,
 )
-from onnx_multi_backend.adapt.values import Value
+from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse
 from onnx_multi_backend.engines.ort import integers

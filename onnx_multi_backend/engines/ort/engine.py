@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 from onnx import ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.beyond_int32 import reads_beyond
 from onnx_multi_backend.adapt.engine import Defect, Engine, answer, digest_of, kept
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.intervals.beyond_int32 import reads_beyond
+from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.names import LEFT
 from onnx_multi_backend.adapt.site import Rule, Site
-from onnx_multi_backend.adapt.values import Value
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
-from onnx_multi_backend.engines.ort.among_others import among_others, why_refused
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
-from onnx_multi_backend.engines.ort.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
+from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
+from onnx_multi_backend.engines.ort.openvino_ep.empty_inputs import with_constants
 from onnx_multi_backend.engines.ort.optimizers import MERGING
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
@@ -150,7 +150,7 @@ class OrtEngine(Target):
         if not self._leaves:
             return ()
         from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
-        from onnx_multi_backend.engines.ort.left_to_cpu import left_to_cpu, rewritten_and_left
+        from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import left_to_cpu, rewritten_and_left
 
         @functools.wraps(left_to_cpu)
         def of_what_it_has(site: Site) -> Iterator[ModelProto]:
@@ -188,12 +188,12 @@ class OrtEngine(Target):
         """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared."""
         if not any(known.forgets_ranks for known in self.records):
             return payload, ()
-        from onnx_multi_backend.engines.ort.confirmed_sizes import with_confirmed_sizes
+        from onnx_multi_backend.engines.ort.openvino_ep.confirmed_sizes import with_confirmed_sizes
 
         payload, sizes = with_confirmed_sizes(payload)
         if not self._leaves:
             return payload, sizes
-        from onnx_multi_backend.engines.ort.left_to_cpu import loops_left
+        from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import loops_left
 
         payload, loops = loops_left(payload)
         return payload, (*sizes, *loops)
@@ -329,7 +329,7 @@ class OrtEngine(Target):
         joining = [n for n, known in zip(self.requested, self.records, strict=True) if known.joins_lone_nodes]
         if not joining:
             return model, set()
-        from onnx_multi_backend.engines.ort.computed_twice import computed_twice
+        from onnx_multi_backend.engines.ort.openvino_ep.computed_twice import computed_twice
 
         return computed_twice(model, lambda site: self._takes(joining[0], site), bodies=bodies)
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, Value
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.adapt.values import MULTIPLIED, Value
 from onnx_multi_backend.host.applies import When, applies
 
 _T = TensorProto

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.scales import SCALED, scales_at_run_time
+from onnx_multi_backend.adapt.operators.scales import SCALED, scales_at_run_time
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.defect import FindDefect, Only
 

@@ -10,12 +10,12 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort import providers
-from onnx_multi_backend.engines.ort.declared_types import UNKNOWN_RANK, with_types
-from onnx_multi_backend.engines.ort.empty_inputs import without_empty_inputs
-from onnx_multi_backend.engines.ort.half_constants import computed_ahead, takes_all
-from onnx_multi_backend.engines.ort.known_outputs import named_output, passed_on
-from onnx_multi_backend.engines.ort.loop_bodies import TAKEN_INSIDE, bodies_left
 from onnx_multi_backend.engines.ort.node_names import SAME_NAME, with_own_names
+from onnx_multi_backend.engines.ort.openvino_ep.declared_types import UNKNOWN_RANK, with_types
+from onnx_multi_backend.engines.ort.openvino_ep.empty_inputs import without_empty_inputs
+from onnx_multi_backend.engines.ort.openvino_ep.half_constants import computed_ahead, takes_all
+from onnx_multi_backend.engines.ort.openvino_ep.known_outputs import named_output, passed_on
+from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import TAKEN_INSIDE, bodies_left
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.engines.vast_shapes import has_vast
@@ -59,7 +59,7 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
         # Where there is another such output, it is named then.
         built = _changed(target, *passed_on(payload, output), build=target.build) if output is not None else None
     if built is None and payload.lowering and target.leaves_named:
-        from onnx_multi_backend.engines.ort.named_nodes import left_as_named
+        from onnx_multi_backend.engines.ort.openvino_ep.named_nodes import left_as_named
 
         built = _changed(target, *left_as_named(payload, error.words), build=target.build)
     if built is None:
@@ -113,7 +113,7 @@ def _with_known_ranks(target: OrtTarget, payload: Payload) -> Built | None:
     if any(known.forgets_ranks for known in target.records):
         built = _changed(target, *with_types(payload), build=target.build)
     if built is None and target.rules:
-        from onnx_multi_backend.engines.ort.unknown_ranks import left_of_unknown_rank
+        from onnx_multi_backend.engines.ort.openvino_ep.unknown_ranks import left_of_unknown_rank
 
         built = _changed(target, *left_of_unknown_rank(payload), build=target.build)
     return built
@@ -139,7 +139,7 @@ def _with_reductions(target: OrtTarget, payload: Payload) -> Built | None:
     """The session of a model whose reductions could not be kept apart: the CPU provider computes them."""
     if not payload.lowering or not any(known.mixes_reductions for known in target.records):
         return None
-    from onnx_multi_backend.engines.ort.lone_reductions import REDUCTIONS, reduced_alone
+    from onnx_multi_backend.engines.ort.openvino_ep.lone_reductions import REDUCTIONS, reduced_alone
 
     if not reduced_alone(payload)[1]:
         return None

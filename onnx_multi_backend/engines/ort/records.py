@@ -169,13 +169,13 @@ def record(provider: str, *, plugin: bool | None = None) -> Record:
     """
     base = plugins.provider_without_meta(provider)
     if base == OPENVINO:  # in a wheel, and as a plugin
-        from onnx_multi_backend.engines.ort import openvino_records
+        from onnx_multi_backend.engines.ort.openvino_ep import records as openvino_records
 
         if plugin is None:
             plugin = runtime.why_missing() is None and not plugins.built_in(base)
         return openvino_records.PLUGIN if plugin else openvino_records.BUILT_IN
     if base == CUDA and not plugin:
-        from onnx_multi_backend.engines.ort import cuda_records
+        from onnx_multi_backend.engines.ort.cuda import records as cuda_records
 
         return cuda_records.BUILT_IN
     if plugin is None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.engines.ort import cuda_graphs, errors, runtime
+from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
+from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.records import record

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.engines.byte_products import may_saturate
+from onnx_multi_backend.engines.byte_sums.byte_products import may_saturate
+from onnx_multi_backend.engines.byte_sums.unsigned_weights import (
+    SATURATING,
+    SATURATING_ON_OPENVINO,
+    with_unsigned_weights,
+)
 from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, weights_alone
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.engine import OrtEngine
-from onnx_multi_backend.engines.ort.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
+from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.optimizers import MERGING, harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
@@ -25,7 +30,6 @@ from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import MisplacedError, NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, NoOtherWayError, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
-from onnx_multi_backend.engines.unsigned_weights import SATURATING, SATURATING_ON_OPENVINO, with_unsigned_weights
 from onnx_multi_backend.errors import (
     CacheWarning,
     DeviceUnavailableError,
@@ -101,7 +105,7 @@ class OrtTarget(OrtEngine):
             model, changes = with_unsigned_weights(whole, operators, on_openvino=inside)
             payload = payload.changed(model, *changes) if changes else payload
         if any(known.mends_models for known in self.records):
-            from onnx_multi_backend.engines.ort.around_openvino import mended
+            from onnx_multi_backend.engines.ort.openvino_ep.around import mended
 
             payload, more = mended(payload, self.records, apart=apart, ahead=ahead, passes_on=self._passes_groups_on)
             payload, circles = self.without_circles(payload, bodies=True)
@@ -156,7 +160,7 @@ class OrtTarget(OrtEngine):
 
     @property
     def _passes_groups_on(self) -> bool:
-        from onnx_multi_backend.engines.ort.half_constants import passes_groups_on
+        from onnx_multi_backend.engines.ort.openvino_ep.half_constants import passes_groups_on
 
         given = self.session_options or {}
         options = {name: value for _, own in self.providers for name, value in own.items()}
@@ -168,7 +172,7 @@ class OrtTarget(OrtEngine):
         drops = payload.lowering and any(known.drops_cast_pairs for known in self.records)
         if not drops or not any(node.provider == providers.CPU for node in session.placement()):
             return None
-        from onnx_multi_backend.engines.ort.cast_groups import groups_apart
+        from onnx_multi_backend.engines.ort.openvino_ep.cast_groups import groups_apart
 
         return groups_apart(payload, session.placement())
 
@@ -177,7 +181,7 @@ class OrtTarget(OrtEngine):
         keeping = [n for n, known in zip(self.requested, self.records, strict=True) if known.keeps_defaults]
         if not keeping:
             return session
-        from onnx_multi_backend.engines.ort.kept_defaults import with_defaults_kept
+        from onnx_multi_backend.engines.ort.openvino_ep.kept_defaults import with_defaults_kept
 
         model, label = payload.adapted.proto, payload.loaded.label
         return with_defaults_kept(session, model, session.placement(), keeping[0], label)
@@ -201,7 +205,7 @@ class OrtTarget(OrtEngine):
         """The payload with loops whose bodies the provider does not take; None where there is nothing to change."""
         if not payload.lowering or not self.rules or not payload.adapted.facts.contents.has({"Loop"}):
             return None
-        from onnx_multi_backend.engines.ort.loop_bodies import bodies_apart
+        from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import bodies_apart
 
         apart, changes = bodies_apart(payload, session.placement())
         return (apart, changes) if changes else None
@@ -316,7 +320,7 @@ class OrtTarget(OrtEngine):
             wished = weights_alone.with_entries(payload.adapted.facts.contents, wished)
         options = make_session_options(wished, external_data_folder=str(folder) if folder is not None else None)
         if any(name.startswith(providers.OPENVINO) for name, _ in wanted):
-            from onnx_multi_backend.engines.ort import openvino_threads
+            from onnx_multi_backend.engines.ort.openvino_ep import threads as openvino_threads
 
             wanted = [(name, openvino_threads.with_threads(name, given, self.device)) for name, given in wanted]
         if payload.keep_in is not None:

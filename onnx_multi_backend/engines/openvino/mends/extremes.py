@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnx_multi_backend.adapt.extremes import guarded
+from onnx_multi_backend.adapt.operators.extremes import guarded
 from onnx_multi_backend.engines.openvino import runtime
 
 #: OpenVINO's names of the types.

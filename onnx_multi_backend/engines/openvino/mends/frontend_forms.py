@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import TensorProto
 
-from onnx_multi_backend.adapt.extremes import LARGEST
+from onnx_multi_backend.adapt.operators.extremes import LARGEST
 from onnx_multi_backend.engines.openvino import runtime
 
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many elements a node sums, as far as the shapes of what it reads tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, constants_of, reduces_nothing
+from onnx_multi_backend.adapt.operation import Counts
+from onnx_multi_backend.models.graph_walk import subgraphs
+
+_REDUCTIONS = frozenset({"ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"})
+_SCATTERS = frozenset({"ScatterElements", "ScatterND"})
+
+#: Operators whose results depend on how many elements they sum.
+COUNTED = _REDUCTIONS | _SCATTERS | {"CumSum", "Einsum", "Gemm", "MatMul"}
+
+#: Each size, None where it is not known.
+_Shape = Sequence["int | None"]
+
+
+def counter(model: ModelProto) -> Counts:
+    """What tells how many elements a node sums at most; None where that is not known.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Without local functions.
+    """
+    shapes: dict[str, _Shape] = {}
+    constants: dict[str, TensorProto] = {}
+
+    def look(graph: GraphProto) -> None:
+        constants.update(constants_of(graph))
+        shapes.update({tensor.name: tuple(tensor.dims) for tensor in graph.initializer})
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            tensor = value.type.tensor_type
+            if tensor.HasField("shape"):
+                shapes[value.name] = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+        for node in graph.node:
+            for inner in subgraphs(node):
+                look(inner)
+
+    look(infer(model).graph)
+
+    def count(node: NodeProto) -> int | None:
+        place = 2 if node.op_type in _SCATTERS else 0
+        shape = shapes.get(node.input[place]) if len(node.input) > place else None
+        return None if shape is None else _product(_summed(node, shape, constants))
+
+    return count
+
+
+def _product(sizes: _Shape) -> int | None:
+    known = [max(size, 1) for size in sizes if size is not None]
+    return math.prod(known) if len(known) == len(sizes) else None
+
+
+def _summed(node: NodeProto, shape: _Shape, constants: dict[str, TensorProto]) -> _Shape:
+    """The sizes of the axes that a node sums over; of all where it is not known which."""
+    axes = _axes(node, len(shape), constants)
+    if axes is None or any(not -len(shape) <= axis < len(shape) for axis in axes):
+        return shape
+    return [shape[axis] for axis in {axis % len(shape) for axis in axes}]
+
+
+def _axes(node: NodeProto, rank: int, constants: dict[str, TensorProto]) -> Sequence[int] | None:
+    if node.op_type in _REDUCTIONS:
+        given = axes_given(node, constants)
+        return given if given or reduces_nothing(node, given) else None
+    if node.op_type == "MatMul":
+        return [-1]
+    if node.op_type == "Gemm":
+        return [0] if any(a.name == "transA" and a.i for a in node.attribute) else [-1]
+    if node.op_type == "CumSum" and (axis := constants.get(node.input[1])) is not None:
+        return [int(numpy_helper.to_array(axis).ravel()[0])]
+    return None

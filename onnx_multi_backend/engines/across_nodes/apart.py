@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeping nodes apart that an engine would compute together: with the larger of a value and itself, which is that value, between them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
+
+#: Since these opsets Max takes all numbers, and floating-point ones of these types.
+ANY_NUMBER, ANY_FLOAT = 12, 8
+FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+
+def larger(read: str, made: str, *, name: str) -> NodeProto:
+    """The larger of a value and itself; no other node has the name."""
+    return helper.make_node("Max", [read, read], [made], name=name)
+
+
+def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> NodeProto:
+    """Give an output of a node another name that is not taken, and return the node behind it that makes the old one."""
+    made = node.output[place]
+    apart = f"{made}{suffix}"
+    while apart in taken:
+        apart += "_"
+    taken.add(apart)
+    node.output[place] = apart
+    return larger(apart, made, name=apart)
+
+
+def outputs_apart(
+    flat: ModelProto, found: Sequence[Mapping[int, Sequence[int]]], suffix: str, pass_name: str, reason: str
+) -> Rewritten | None:
+    """A copy of a model in which outputs are kept apart from what reads them; None where there are none.
+
+    Parameters
+    ----------
+    flat : onnx.ModelProto
+        Without local functions.
+    found : sequence of mapping of int to sequence of int
+        The places of these outputs by that of their node, for each graph as `inner_first` has them.
+    suffix : str
+        Of the new names.
+    pass_name, reason : str
+        Of the adaptations.
+    """
+    if not any(found):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    taken, changes, added = names_taken(flat), [], set()
+    for graph, outputs in zip(inner_first(copy.graph), found, strict=True):
+        nodes: list[NodeProto] = []
+        for place, node in enumerate(graph.node):
+            nodes.append(node)
+            for output in outputs.get(place, ()):
+                where = f"{node.op_type} {node.name or node.output[output]!r}"
+                changes.append(Adaptation(pass_name, where, "kept apart from what reads it", reason))
+                nodes.append(kept_apart(node, output, suffix, taken))
+                added.add(nodes[-1].name)
+        if outputs:
+            put_back(graph, nodes)
+    return Rewritten(copy, tuple(changes), frozenset(added))
+
+
+def names_taken(model: ModelProto) -> set[str]:
+    """The names of a model's nodes, and of what they read and make."""
+    return {name for node in all_nodes(model) for name in (node.name, *node.input, *node.output)}
+
+
+def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:
+    """A copy in which some nodes read the larger of their first input and itself, and the names of the nodes that are new.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    places : collection of int
+        The nodes, by their position in the main graph.
+    suffix : str
+        Of the new names.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    nodes: list[NodeProto] = []
+    added = set()
+    for i, node in enumerate(copy.graph.node):
+        if i in places:
+            name = f"{node.output[0]}{suffix}"
+            nodes.append(larger(node.input[0], name, name=name))
+            node.input[0] = name
+            added.add(name)
+        nodes.append(node)
+    put_back(copy.graph, nodes)
+    return copy, added
+
+
+def inner_first(graph: GraphProto) -> list[GraphProto]:
+    """A graph and its subgraphs; the inner ones first, since a node is copied with them."""
+    return [*(g for node in graph.node for body in subgraphs(node) for g in inner_first(body)), graph]
+
+
+def tensor_types(graphs: Iterable[GraphProto]) -> dict[str, TypeProto.Tensor]:
+    """The types of values, as far as they are known; of those that share a name, any."""
+    values = (v for graph in graphs for v in (*graph.input, *graph.value_info, *graph.output))
+    return {v.name: v.type.tensor_type for v in values if v.type.HasField("tensor_type")}

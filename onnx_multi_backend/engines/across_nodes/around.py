@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO gets wrong of several nodes together, where each alone is right. Its execution providers do the same."""
+
+from __future__ import annotations
+
+import functools
+
+from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
+from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
+from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
+from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
+from onnx_multi_backend.engines.across_nodes.low_precision import kept_in_place
+from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
+from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
+from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.unsigned_activations import unsigned
+from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
+from onnx_multi_backend.models.contents import Contents
+
+
+def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | None:
+    """A copy of the model that OpenVINO computes rightly; None where nothing is known.
+
+    Parameters
+    ----------
+    contents : Contents
+    in_onnx_runtime : bool
+        Whether OpenVINO's execution provider gets it: comparisons are true of NaN there, the CPU provider computes what is left, and
+        nothing is mended in OpenVINO's own graph.
+    """
+    found: Rewritten | None = None
+    for mend in (
+        channels_in_order,
+        unsigned,
+        kept_in_place,
+        states_apart,
+        vector_products,
+        functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
+        functools.partial(nan_kept, compared=in_onnx_runtime),
+        *((idle_casts, broadcasts_apart, signs_told) if in_onnx_runtime else ()),
+    ):
+        made = mend(contents)
+        if made is not None:
+            contents = Contents(made.model)
+            before = found or Rewritten(made.model, ())
+            found = Rewritten(made.model, (*before.changes, *made.changes), before.added | made.added)
+    return found

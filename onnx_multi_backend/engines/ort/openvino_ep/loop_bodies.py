@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that OpenVINO's built-in provider (1.24.1) leaves to the CPU provider, and whose body it takes as a whole.
+
+What the body reads and makes is then other memory than the loop's: results are what lies there. With a text for another state it does not
+take the body as a whole, and the loop is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onnx import NodeProto
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import carries_text
+from onnx_multi_backend.engines.ort.openvino_ep.texts import with_texts
+from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+_REASON = "the OpenVINO execution provider takes the body of a loop that it leaves, and the loop reads other memory"
+
+
+#: What a model is refused with where the provider takes a loop's body, and then the loop around it too.
+TAKEN_INSIDE = "com.intel.ai.OpenVINO-EP-subgraph"
+
+
+def bodies_apart(payload: Payload, placement: Iterable[NodePlacement]) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload as `bodies_left` has it, where a Loop runs on the CPU provider."""
+    left = any(node.op_type == "Loop" and node.provider == providers.CPU for node in placement)
+    return bodies_left(payload) if left else (payload, ())
+
+
+def bodies_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload with a text for another state of each Loop, where one carries none."""
+    contents = payload.adapted.facts.contents
+    if not any(map(_carries_no_text, contents.of("Loop"))) or expands_too_far(payload.adapted.proto):
+        return payload, ()
+    return with_texts(payload, inlined(payload.adapted.proto), _carries_no_text, "Loop", _REASON)
+
+
+def _carries_no_text(node: NodeProto) -> bool:
+    if node.op_type != "Loop" or canonical(node.domain):
+        return False
+    body = next((a.g for a in node.attribute if a.name == "body"), None)
+    return body is not None and not carries_text(body)
