@@ -25,7 +25,7 @@ from onnx_multi_backend.adapt.single_node import (
 )
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import may_hold_graphs, nodes_in, subgraphs
+from onnx_multi_backend.models.graph_walk import bodies, nodes_in
 from onnx_multi_backend.models.plausible import expands_too_far, is_endless, nests_too_far
 
 
@@ -99,7 +99,7 @@ def defective_nodes(
         return by_itself or (integers and engine.may_have_integer_defect(node, read))
 
     search = _Search(engine, is_meant, integers=integers)
-    nested = any(_bodies(node) for node in Contents(flat).holding)
+    nested = any(bodies(node) for node in Contents(flat).holding)
     if integers and nested:  # what subgraphs make of integers may be known with their types only
         return search.through(_typed(typed, flat))
     if integers and values is None:
@@ -162,7 +162,7 @@ class _Search:
         for node in graph.node:
             if wanted is not None and wanted.isdisjoint(node.output):
                 continue
-            for inner in _bodies(node):
+            for inner in bodies(node):
                 yield from (d._replace(within=node.op_type) for d in self._within(inner, scope, held=True))
             read = [scope.values.get(name, Value()) for name in node.input if name] if self._integers else []
             if wanted is None and not self._is_meant(node, read):
@@ -182,19 +182,14 @@ def _meant(
     found = []
     for node in graph.node:
         read = [values.get(name, Value()) for name in node.input if name] if values else []
-        if is_meant(node, read) or any(is_meant(inner, []) for body in _bodies(node) for inner in nodes_in(body.node)):
+        if is_meant(node, read) or any(is_meant(inner, []) for body in bodies(node) for inner in nodes_in(body.node)):
             found.append(node)
     return found
 
 
-def _bodies(node: NodeProto) -> list[GraphProto]:
-    """The graphs in the attributes of a node; there are no local functions."""
-    return list(subgraphs(node)) if node.domain or may_hold_graphs(node.op_type) else []
-
-
 def _nests(node: NodeProto) -> bool:
     """Whether there are graphs in its graphs; what these hold is looked at by itself."""
-    return any(_bodies(inner) for body in _bodies(node) for inner in body.node)
+    return any(bodies(inner) for body in bodies(node) for inner in body.node)
 
 
 def _one_by_one(model: ModelProto, engine: Engine, nodes: list[NodeProto]) -> list[DefectiveNode]:

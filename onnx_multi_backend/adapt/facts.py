@@ -7,7 +7,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.empty_tensors import holds_empty_data
 from onnx_multi_backend.adapt.float_names import float_names
@@ -122,19 +122,21 @@ class Facts:
 
     def shape(self, name: str) -> list[int | None] | None:
         """The shape that a value is declared with, or a tensor has; None where there are graphs in graphs, or functions."""
-        return self._shapes.get(name)
+        found = self._shaped.get(name)
+        if isinstance(found, TensorProto):
+            return list(found.dims)
+        if found is None or not found.type.tensor_type.HasField("shape"):
+            return None
+        return [d.dim_value if d.HasField("dim_value") else None for d in found.type.tensor_type.shape.dim]
 
     @functools.cached_property
-    def _shapes(self) -> Mapping[str, list[int | None]]:
+    def _shaped(self) -> Mapping[str, ValueInfoProto | TensorProto]:
+        """What tells shapes, by name."""
         if self.contents.holding or self.model.functions:
             return {}
         graph = self.model.graph
-        found = {
-            value.name: [d.dim_value if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim]
-            for value in (*graph.value_info, *graph.output, *graph.input)
-            if value.type.tensor_type.HasField("shape")
-        }
-        return {**found, **{tensor.name: list(tensor.dims) for tensor in graph.initializer}}
+        declared = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
+        return {**declared, **{tensor.name: tensor for tensor in graph.initializer}}
 
     @functools.cached_property
     def may_be_empty(self) -> bool:

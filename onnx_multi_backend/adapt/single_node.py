@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
@@ -87,7 +89,10 @@ class Scope:
 
 
 class Typed:
-    """A model without local functions, and what is known of its values; each is made once, when it is asked for."""
+    """A model without local functions, and what is known of its values; each is made once, when it is asked for.
+
+    `typed_of` has one for all that look at the same model.
+    """
 
     def __init__(self, model: ModelProto) -> None:
         self._given = model
@@ -110,6 +115,31 @@ class Typed:
     def scope_of(self, graph: GraphProto) -> Scope:
         """The scope around a copy of its main graph, in which these values need not be found again."""
         return Scope({}, {}, nested={id(graph): (graph, self.values)})
+
+
+#: What was made in this context, by the model that it is of.
+_shared: ContextVar[dict[int, Typed] | None] = ContextVar("shared", default=None)
+
+
+@contextlib.contextmanager
+def types_shared() -> Iterator[None]:
+    """Infer the types of a model once for all who ask, and drop them at the end: they hold a copy of it."""
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def typed_of(model: ModelProto) -> Typed:
+    """What is known of a model that is not to be changed meanwhile; see `types_shared`."""
+    made = _shared.get()
+    typed = made.get(id(model)) if made is not None else None
+    if typed is None:
+        typed = Typed(model)  # which holds the model, so that no other one gets its number
+        if made is not None:
+            made[id(model)] = typed
+    return typed
 
 
 def captures(node: NodeProto) -> list[str]:

@@ -9,7 +9,7 @@ from functools import partial
 from onnx_multi_backend.adapt.defective import DefectiveNode
 from onnx_multi_backend.adapt.intervals.study import Study
 from onnx_multi_backend.adapt.patience import Patience
-from onnx_multi_backend.adapt.single_node import Typed
+from onnx_multi_backend.adapt.single_node import Typed, typed_of, types_shared
 from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
@@ -42,14 +42,15 @@ def compile_model(target: Target, payload: Payload) -> Built:
     InvalidModelError
         The model is not valid, which is why the engine refused it.
     """
-    try:
-        built = _compile_model(target, payload)
-    except UnsupportedModelError as error:
-        other = None if isinstance(error, MisplacedError) else _without_unneeded(target, payload)
-        if other is None:
-            raise
-        built = other
-    return special_inputs.watched(target, payload, built)
+    with types_shared():
+        try:
+            built = _compile_model(target, payload)
+        except UnsupportedModelError as error:
+            other = None if isinstance(error, MisplacedError) else _without_unneeded(target, payload)
+            if other is None:
+                raise
+            built = other
+        return special_inputs.watched(target, payload, built)
 
 
 def _without_unneeded(target: Target, payload: Payload) -> Built | None:
@@ -141,7 +142,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
     if payload.lowering and (deadly := target.deadly(payload.adapted.facts)):
         raise ends_the_process(payload, deadly, who=target.preset)
     lowering = payload.lowering and plain and not multiplies(proto)
-    typed = Typed(proto)
+    typed = typed_of(proto)
     found_defects = []
     if payload.lowering:
         found_defects = find_defective(target, payload.adapted, typed, integers=found.uncertain, values=found.values)

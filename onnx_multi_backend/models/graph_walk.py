@@ -47,6 +47,11 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
         yield from attribute.graphs
 
 
+def bodies(node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs in the attributes of a node that is no call of a local function: most operators have none."""
+    return subgraphs(node) if node.domain or may_hold_graphs(node.op_type) else iter(())
+
+
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node of a model: main graph, subgraphs and local functions."""
     return _of_functions_too(model) if model.functions else nodes_in(model.graph.node, functions=False)

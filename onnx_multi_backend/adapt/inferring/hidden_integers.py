@@ -55,19 +55,19 @@ def _too_long(
     graph: GraphProto, types: Mapping[str, TypeProto], constants: Mapping[str, TensorProto], budget: _Budget
 ) -> Iterator[int]:
     """The numbers of the nodes, in the order of `_graphs`, that would follow values which are too long, or may be."""
-    types = {**types, **{v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}}
+    following, lengths = _following(), dict[str, int | None]()
+    nodes = graph.node[:]
+    inner = [body for node in nodes if node.domain or may_hold_graphs(node.op_type) for body in _inner(node)]
+    asked = None if inner else {name for node in nodes if node.op_type in following for name in node.input}
+    values = (*graph.value_info, *graph.input, *graph.output)
+    types = {**types, **{v.name: v.type for v in values if asked is None or v.name in asked}}
     constants = {**constants, **{t.name: t for t in graph.initializer}}
-    for node in graph.node:
+    for node in nodes:
         if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
             constants[node.output[0]] = node.attribute[0].t
-    inner: list[GraphProto] = []
-    following, lengths = _following(), dict[str, int | None]()
-    for node in graph.node:
+    for node in nodes:
         budget.node += 1
-        operator = node.op_type
-        if node.domain or may_hold_graphs(operator):
-            inner += _inner(node)
-        if operator not in following:
+        if node.op_type not in following:
             continue
         takes = True
         for name in node.input:

@@ -24,8 +24,12 @@ def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
     nodes = [node for node in graph.node if not node.domain and (node.op_type in _LEFT_OPEN or _keeps_axes(node))]
     if not nodes:
         return []
-    types = {v.name: v.type.tensor_type for v in (*graph.value_info, *graph.output, *graph.input)}
-    types.update((t.name, helper.make_tensor_type_proto(t.data_type, t.dims).tensor_type) for t in graph.initializer)
+    asked = {name for node in nodes for name in (*node.input, *node.output)}
+    values = (*graph.value_info, *graph.output, *graph.input)
+    types = {v.name: v.type.tensor_type for v in values if v.name in asked}
+    for tensor in graph.initializer:
+        if tensor.name in asked:
+            types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims).tensor_type
     found = []
     for node in nodes:
         data = types.get(node.input[0]) if node.input else None

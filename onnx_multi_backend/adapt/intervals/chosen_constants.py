@@ -11,7 +11,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt.intervals.made_values import MOVED
 from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.operation import Made
-from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical, nodes_in, subgraphs
+from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, bodies, canonical, nodes_in, subgraphs
 
 _LONG = frozenset({TensorProto.INT64, TensorProto.UINT64})
 #: What adds up or multiplies its first input along axes, beside the reductions.
@@ -35,7 +35,7 @@ class Chosen:
 
     def __init__(self, graph: GraphProto) -> None:
         self.leaving: list[NodeProto] = []
-        graphs = [graph, *(inner for node in nodes_in(graph.node) for inner in subgraphs(node))]
+        graphs = [graph, *(inner for node in nodes_in(graph.node, functions=False) for inner in bodies(node))]
         self._fixed = {
             tensor.name for each in graphs for tensor in each.initializer
         }  # OpenVINO makes constants of defaults too

@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
+from onnx_multi_backend.models.graph_walk import all_nodes, bodies, put_back
 
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
@@ -99,8 +99,8 @@ def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tupl
 
 
 def inner_first(graph: GraphProto) -> list[GraphProto]:
-    """A graph and its subgraphs; the inner ones first, since a node is copied with them."""
-    return [*(g for node in graph.node for body in subgraphs(node) for g in inner_first(body)), graph]
+    """A graph of a model without local functions, and its subgraphs; the inner ones first, since a node is copied with them."""
+    return [*(g for node in graph.node for body in bodies(node) for g in inner_first(body)), graph]
 
 
 def tensor_types(graphs: Iterable[GraphProto]) -> dict[str, TypeProto.Tensor]:

@@ -12,9 +12,8 @@ from collections.abc import Collection, Mapping
 
 from onnx import GraphProto, NodeProto, TypeProto
 
-from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     ANY_FLOAT,
     ANY_NUMBER,
@@ -26,7 +25,6 @@ from onnx_multi_backend.engines.across_nodes.apart import (
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
-from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 #: The place of the shape that each broadcasts to.
@@ -42,7 +40,7 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model with the larger of a value and itself, which is that value, behind these; None where there are none."""
     if not contents.has(_BROADCASTS) or not contents.has(_ARITHMETIC) or expands_too_far(contents.model):
         return None
-    flat = inlined(contents.model)
+    flat = typed_of(contents.model).flat
     if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:
         return None
     known = {name for graph in inner_first(flat.graph) for name in constants_of(graph)}
@@ -50,7 +48,7 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     if not any(found):
         return None
     if opset < ANY_NUMBER:
-        types = tensor_types(inner_first(infer(flat).graph))
+        types = tensor_types(inner_first(typed_of(contents.model).model.graph))
         found = [_of_floats(graph, places, types) for graph, places in zip(inner_first(flat.graph), found, strict=True)]
     outputs = [dict.fromkeys(places, (0,)) for places in found]
     return outputs_apart(flat, outputs, f"{CAST}broadcast", "broadcasts_apart", _REASON)

@@ -12,14 +12,12 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import inner_first, tensor_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back, subgraphs
-from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 #: Since this opset there is Where, and Greater takes integers. Before, Max takes float32.
@@ -40,7 +38,7 @@ def signs_told(contents: Contents) -> Rewritten | None:
     """
     if not contents.has({"Abs"}) or expands_too_far(contents.model):
         return None
-    flat = inlined(contents.model)
+    flat = typed_of(contents.model).flat
     fixed = _fixed(flat)
     if not any(_is_lost(node, fixed) for node in all_nodes(flat)):
         return None
@@ -48,7 +46,7 @@ def signs_told(contents: Contents) -> Rewritten | None:
     kinds_written = _COMPARED if opset >= _WHERE else frozenset({TensorProto.FLOAT})
     copy = ModelProto()
     copy.CopyFrom(flat)
-    typed = inner_first(infer(flat).graph)
+    typed = inner_first(typed_of(contents.model).model.graph)
     everywhere = tensor_types(typed)
     taken = {name for node in all_nodes(flat) for name in (node.name, *node.input, *node.output)}
     added: set[str] = set()

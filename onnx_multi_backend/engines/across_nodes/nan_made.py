@@ -15,15 +15,13 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.float_names import float_names
-from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import inner_first, tensor_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.special_values.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
-from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 #: Operators that lose NaN in an element, and in a row of elements.
@@ -55,14 +53,14 @@ def nan_kept(contents: Contents, *, compared: bool = False) -> Rewritten | None:
     opset = opset_versions(contents.model).get("", 1)
     if opset < _OLDEST or expands_too_far(contents.model):
         return None
-    flat = inlined(contents.model)
+    flat = typed_of(contents.model).flat
     floats = functools.cache(lambda: float_names(flat.graph))
     is_plain = flat is contents.model and not contents.holding
     looked_at = [plain(contents)] if is_plain else scopes(flat.graph)
     losing = contents.of(*guarded) if is_plain else None
     if not any(_lossy(scope, guarded, floats, losing) for scope in looked_at):
         return None
-    known = tensor_types(inner_first(infer(flat).graph)) if opset < _OF_ONE_AXIS else {}
+    known = tensor_types(inner_first(typed_of(contents.model).model.graph)) if opset < _OF_ONE_AXIS else {}
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}

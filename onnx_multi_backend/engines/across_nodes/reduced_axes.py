@@ -14,14 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import inner_first, kept_apart, names_taken, tensor_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
-from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What moves axes.
@@ -50,13 +48,13 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
     """
     if not contents.has(_MOVING) or not any(map(_drops_axes, contents.nodes)) or expands_too_far(contents.model):
         return None
-    flat = inlined(contents.model)
+    flat = typed_of(contents.model).flat
     moved = [_moved(graph) for graph in inner_first(flat.graph)]
     if not any(moved):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
-    typed = inner_first(infer(flat).graph)
+    typed = inner_first(typed_of(contents.model).model.graph)
     everywhere = tensor_types(typed)
     taken = names_taken(flat)
     opset = opset_versions(flat).get("", 1)
