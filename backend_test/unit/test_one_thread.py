@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import onnx.parser
 import pytest
@@ -36,3 +38,19 @@ def test_fixed_shapes_are_computed_in_the_thread_that_calls(openvino: type[omb.P
         rep = openvino.prepare(models.relu(shape), INFERENCE_NUM_THREADS=1)
         assert rep._session._loses_errors is loses  # type: ignore[attr-defined]
         np.testing.assert_array_equal(rep.run(np.float32([[-1, 0, 2]]))[0], [[0, 0, 2]])
+
+
+def test_on_the_execution_provider_a_warning_tells(built_in_ep: type[omb.Preset]) -> None:
+    """Whose `infer` is OpenVINO's own."""
+    with pytest.warns(omb.PresetWarning, match="loses errors"):
+        built_in_ep.prepare(_long("n"), provider_options={"num_of_threads": "1"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", omb.PresetWarning)
+        built_in_ep.prepare(_long("n"), provider_options={"num_of_threads": "2"})
+        built_in_ep.prepare(_long(3), provider_options={"num_of_threads": "1"})
+
+
+def _long(size: int | str) -> onnx.ModelProto:
+    """Of as many nodes as the provider wants."""
+    nodes = [models.node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(5)]
+    return models.model(nodes, [models.tensor("v0", [size, 2])], [models.tensor("v5", [size, 2])])

@@ -68,6 +68,8 @@ class Record:
         Whether it takes a copy of host memory when that is bound, as a provider on a GPU does.
     takes_no_empty_tensors : bool
         Whether a run fails in which it gets a tensor without elements, of a fixed shape.
+    loses_errors : bool
+        Whether it loses errors of a run where it has one thread; see `lost_errors`.
     zero_packed_outputs : bool
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
@@ -113,6 +115,7 @@ class Record:
     loses_empty_inputs: bool = False
     copies_bound_inputs: bool = False
     takes_no_empty_tensors: bool = False
+    loses_errors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
     hands_optionals_on: bool = True

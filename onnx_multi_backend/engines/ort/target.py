@@ -154,6 +154,7 @@ class OrtTarget(OrtEngine):
                 preset=self.preset,
             )
         self._check_packed_outputs(session)
+        self._tell_of_lost_errors(session, payload)
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
         return Built(self._with_defaults(session, payload), changes, facts)
@@ -219,6 +220,15 @@ class OrtTarget(OrtEngine):
                 f"{self.preset}: {found.pop()} does not write outputs of 4-bit and 2-bit types "
                 f"({', '.join(packed)}). Cast them inside the model, or choose OrtCpu."
             )
+
+    def _tell_of_lost_errors(self, session: OrtSession, payload: Payload) -> None:
+        """Warn where an error of a run may come to nothing."""
+        used = {node.provider for node in session.placement()} if any(r.loses_errors for r in self.records) else ()
+        for (name, given), known in zip(self.providers, self.records, strict=True):
+            if known.loses_errors and name in used:
+                from onnx_multi_backend.engines.ort.openvino_ep import lost_errors
+
+                lost_errors.tell(session.native, given, self.device, preset=self.preset, label=payload.loaded.label)
 
     def caching(self) -> Caching | None:
         """Sessions of the CPU provider alone can be kept; the others' nodes are compiled elsewhere."""

@@ -56,6 +56,7 @@ BUILT_IN = replace(
     device_option="device_type",
     takes_no_empty_tensors=True,
     miscounts_inputs=True,
+    loses_errors=True,
     zero_packed_outputs=True,
     least_nodes=4,
     drops_cast_pairs=True,

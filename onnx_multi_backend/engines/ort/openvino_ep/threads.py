@@ -27,7 +27,7 @@ def with_threads(provider: str, given: Mapping[str, str], device: Device) -> Map
         return given
     if not threads.may_be_on_cpu(Device(given.get("device_type", device.text))):
         return given
-    config = _config(given)
+    config = config_of(given)
     if config is None or any(name in given for name in ("num_of_threads", "num_streams")):
         return given
     if any(map(threads.names_threads, config.values())):
@@ -38,7 +38,7 @@ def with_threads(provider: str, given: Mapping[str, str], device: Device) -> Map
     return {**given, "load_config": json.dumps({**config, "CPU": {**added, **config.get("CPU", {})}})}
 
 
-def _config(given: Mapping[str, str]) -> dict[str, dict[str, Any]] | None:
+def config_of(given: Mapping[str, str]) -> dict[str, dict[str, Any]] | None:
     """OpenVINO's properties by device; None where the option is not that, which the provider refuses."""
     try:
         config = json.loads(given.get("load_config", "{}"))
