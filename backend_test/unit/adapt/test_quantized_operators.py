@@ -122,3 +122,78 @@ def test_a_pool_of_the_last_axes_before_the_channels(openvino: type[omb.Preset])
     for made, wanted in zip(openvino.prepare(model).run(feeds), right, strict=True):
         assert made.shape == wanted.shape
         assert np.mean(np.abs(made - wanted) > MADE / 2) < 0.01
+
+
+def product(*, transposed: bool, by_column: bool, quantized: bool, biased: bool) -> ModelProto:
+    """QGemm of a quantized input and weights of int8, its result in uint8 or float32."""
+    rng = np.random.default_rng(1)
+    weights = rng.integers(-90, 90, (5, 6) if transposed else (6, 5)).astype(np.int8)
+    scales = rng.uniform(0.01, 0.02, 5).astype(np.float32) if by_column else np.float32(0.013)
+    inputs = ["x", "xs", "xz", "w", "ws", "wz", "c" if biased else "", *(("ys", "yz") if quantized else ())]
+    made, outputs = ("q", [helper.make_node("DequantizeLinear", ["q", "ys", "yz"], ["y"])]) if quantized else ("y", [])
+    nodes = [
+        helper.make_node("QuantizeLinear", ["a", "xs", "xz"], ["x"]),
+        helper.make_node("QGemm", inputs, [made], domain="com.microsoft", transB=int(transposed), alpha=0.7),
+        *outputs,
+    ]
+    initializers = {
+        "xs": np.float32(0.02),
+        "xz": np.uint8(120),
+        "w": weights,
+        "ws": scales,
+        "ys": np.float32(0.03),
+        "yz": np.uint8(130),
+    }
+    initializers["wz"] = np.zeros_like(scales, np.int8)
+    initializers["c"] = rng.integers(-4000, 4000, 5).astype(np.int32)
+    used = {name for node in nodes for name in node.input}
+    return models.model(
+        nodes,
+        [models.tensor("a", ["n", 6])],
+        [models.tensor("y", None)],
+        initializers={name: value for name, value in initializers.items() if name in used},
+        opsets={"": 17, "com.microsoft": 1},
+    )
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("by_column", [True, False])
+@pytest.mark.parametrize("quantized", [True, False])
+@pytest.mark.parametrize("biased", [True, False])
+def test_qgemm(openvino: type[omb.Preset], transposed: bool, by_column: bool, quantized: bool, biased: bool) -> None:
+    pytest.importorskip("onnxruntime")
+    model = product(transposed=transposed, by_column=by_column, quantized=quantized, biased=biased)
+    prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(model)
+    for rows in (4, 2):
+        x = np.random.default_rng(rows).normal(size=(rows, 6)).astype(np.float32)
+        np.testing.assert_allclose(prepared.run([x])[0], right.run([x])[0], atol=0.031 if quantized else 1e-5)
+
+
+def test_types_are_inferred_behind_them(openvino: type[omb.Preset]) -> None:
+    """Those of the convolution behind a QLinearAdd: a scale for each output channel is written along the axis of the channels."""
+    pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(2)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["a", "s", "z"], ["x"]),
+        helper.make_node("QLinearAdd", ["x", "s", "z", "x", "s", "z", "t", "z"], ["d"], domain="com.microsoft"),
+        helper.make_node("QLinearConv", ["d", "t", "z", "w", "ws", "wz", "s", "z"], ["q"], kernel_shape=[1, 1]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    initializers = {
+        "s": np.float32(0.05),
+        "t": np.float32(0.1),
+        "z": np.uint8(128),
+        "w": rng.integers(-90, 90, (3, 4, 1, 1)).astype(np.int8),
+        "ws": np.float32([0.001, 0.01, 0.1]),
+        "wz": np.zeros(3, np.int8),
+    }
+    model = models.model(
+        nodes,
+        [models.tensor("a", ["n", 4, "h", "w_"])],
+        [models.tensor("y", None)],
+        initializers=initializers,
+        opsets={"": 17, "com.microsoft": 1},
+    )
+    x = rng.normal(size=(1, 4, 3, 3)).astype(np.float32)
+    made, right = (preset.prepare(model).run([x])[0] for preset in (openvino, omb.OrtCpuBackend))
+    np.testing.assert_allclose(made, right, atol=0.051)

@@ -15,7 +15,6 @@ from onnx_multi_backend.engines.openvino import constant_paths, in_place, mendin
 from onnx_multi_backend.engines.openvino.empty_constants import may_be_misread, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
-from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.reading import read
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.contents import Contents
@@ -81,9 +80,6 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
         model, more = unsigned_weights.with_unsigned_weights(
             whole, unsigned_weights.SATURATING_ON_OPENVINO, on_openvino=True
         )
-        contents, changes = Contents(model), (*changes, *more)
-    model, more = written_out(contents)
-    if more:
         contents, changes = Contents(model), (*changes, *more)
     if (rewritten := around(contents)) is not None:
         contents, changes = Contents(rewritten.model), (*changes, *rewritten.changes)

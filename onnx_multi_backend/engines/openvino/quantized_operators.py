@@ -2,8 +2,8 @@
 """Around what OpenVINO makes of the quantized operators of ONNX Runtime's domain: they are written with Q/DQ nodes.
 
 Measured with OpenVINO 2026.4: half of the results or more are off by one, or wrap around, and those of QLinearAveragePool,
-QLinearLeakyRelu and QLinearWhere have nothing to do with the input. Its frontend does not know QLinearGlobalAveragePool. The execution
-providers leave these operators to the CPU provider. Source: ONNX Runtime's ContribOperators.md.
+QLinearLeakyRelu and QLinearWhere have nothing to do with the input. Its frontend does not know QGemm and QLinearGlobalAveragePool. The
+execution providers leave these operators to the CPU provider. Source: ONNX Runtime's ContribOperators.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
@@ -29,6 +29,8 @@ _T = TensorProto
 _OLDEST = 10
 #: Since these opsets Softmax has one axis, and the axes of ReduceMean are an input.
 _ONE_AXIS, _AXES_GIVEN = 13, 18
+#: Since this opset a scale may be for each place on an axis.
+_ALONG_AXIS = 13
 _KINDS = (_T.INT8, _T.UINT8)
 
 
@@ -73,6 +75,7 @@ class _Writing:
         self._nodes: list[NodeProto] = []
         self._constants: dict[str, TensorProto] = {}
         self._kinds: dict[str, int] = {}
+        self._declared: dict[str, TensorShapeProto] = {}
         self._prefix = ""
 
     def graph(self, graph: GraphProto, constants: Mapping[str, TensorProto], kinds: Mapping[str, int]) -> None:
@@ -81,7 +84,9 @@ class _Writing:
         known = {name: tensor for name, tensor in constants.items() if name not in given}
         known |= {t.name: t for t in graph.initializer if t.name not in given}
         typed = dict(kinds) | {t.name: t.data_type for t in graph.initializer}
-        typed |= {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *graph.value_info, *graph.output)}
+        values = (*graph.input, *graph.value_info, *graph.output)
+        typed |= {v.name: v.type.tensor_type.elem_type for v in values}
+        self._declared |= {v.name: v.type.tensor_type.shape for v in values if v.type.tensor_type.HasField("shape")}
         nodes: list[NodeProto] = []
         for node in graph.node:
             for inner in subgraphs(node):
@@ -106,15 +111,17 @@ class _Writing:
         if not kind:
             return False
         self._prefix = f"{node.output[0]}{CAST}"
-        floats = [self("DequantizeLinear", x, self._one(s), *self._zeros(z)) for x, s, z in operands]
+        floats = [self("DequantizeLinear", x, self.scalar(s), *self._zeros(z)) for x, s, z in operands]
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         made = _FORMS[node.op_type].write(self, node, floats, attributes)
         if made is None:
             return False
-        limits = self._zeros(zero) or [self.constant(np.zeros((), helper.tensor_dtype_to_np_dtype(kind)))]
-        self._nodes.append(
-            helper.make_node("QuantizeLinear", [made, self._one(scale), *limits], [node.output[0]], name=self._name())
-        )
+        if scale:
+            limits = self._zeros(zero) or [self.constant(np.zeros((), helper.tensor_dtype_to_np_dtype(kind)))]
+            last = "QuantizeLinear", [made, self.scalar(scale), *limits]
+        else:  # the result is not quantized
+            last, kind = ("Identity", [made]), _T.FLOAT
+        self._nodes.append(helper.make_node(*last, [node.output[0]], name=self._name()))
         self._kinds[node.output[0]] = kind
         return True
 
@@ -130,13 +137,30 @@ class _Writing:
     def _name(self) -> str:
         return f"{self._prefix}{len(self._nodes)}"
 
+    def along(self, name: str, scale: str, zero: str, axis: int) -> str | None:
+        """A tensor on floats, whose scale may have a value for each place on an axis; None where that cannot be written or told."""
+        sizes = self._sizes(scale)
+        if sizes in ([], [1]):
+            return self("DequantizeLinear", name, self.scalar(scale), *self._zeros(zero))
+        if self.opset < _ALONG_AXIS or sizes is None or (zero and self._sizes(zero) != sizes):
+            return None
+        return self("DequantizeLinear", name, scale, *filter(None, [zero]), axis=axis)
+
     def _kind(self, name: str) -> int:
         return self._kinds.get(name, 0) if name else 0
 
-    def _zeros(self, name: str) -> list[str]:
-        return [self._one(name)] if name else []
+    def _sizes(self, name: str) -> list[int] | None:
+        """The shape of a scale or a zero point, where it is known."""
+        if (tensor := self._constants.get(name)) is not None:
+            return list(tensor.dims)
+        dims = self._declared[name].dim if name in self._declared else ()
+        known = name in self._declared and all(dim.HasField("dim_value") for dim in dims)
+        return [dim.dim_value for dim in dims] if known else None
 
-    def _one(self, name: str) -> str:
+    def _zeros(self, name: str) -> list[str]:
+        return [self.scalar(name)] if name else []
+
+    def scalar(self, name: str) -> str:
         """A scale or a zero point as a scalar: of rank 1, it would be taken for those of an axis."""
         tensor = self._constants.get(name)
         if tensor is not None and is_whole(tensor):
@@ -186,6 +210,24 @@ def _alike(op_type: str, *dropped: str) -> _Write:
     return write
 
 
+def _first(node: NodeProto) -> tuple[list[_Operand], str, str]:
+    """Of QGemm: the second operand may have a scale for each column, and the result none at all."""
+    return _operands(0)(node)[0], _at(node, 7), _at(node, 8)
+
+
+def _gemm(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
+    """C is of int32, by the scales of both operands and alpha."""
+    name, scale, zero = node.input[3:6]
+    weights = body.along(name, scale, zero, axis=0 if attributes.get("transB", 0) else 1)
+    if weights is None:
+        return None
+    if not (bias := _at(node, 6)):
+        return body("Gemm", floats[0], weights, **attributes)
+    alpha = body.constant(np.array(attributes.get("alpha", 1), np.float32))
+    steps = body("Mul", body("Mul", body.scalar(node.input[1]), scale), alpha)
+    return body("Gemm", floats[0], weights, body("Mul", body("Cast", bias, to=_T.FLOAT), steps), **attributes)
+
+
 def _where(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
     return body("Where", node.input[0], *floats)
 
@@ -223,6 +265,7 @@ def _softmax(body: _Writing, node: NodeProto, floats: Sequence[str], attributes:
 
 
 _FORMS: Mapping[str, _Form] = {
+    "QGemm": _Form(_first, _gemm),
     "QLinearAdd": _Form(_operands(0, 3), _alike("Add")),
     "QLinearAveragePool": _Form(_operands(0), _pool),
     "QLinearConcat": _Form(_concatenated, _alike("Concat")),

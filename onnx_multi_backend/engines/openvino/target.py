@@ -41,6 +41,7 @@ from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
+from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
@@ -95,11 +96,13 @@ class OpenvinoTarget(Target):
         """The payload without a Clip that its frontend would die of, and without what a loop computes and no result needs.
 
         Of the latter, the process may end in a loop of no steps. Source: measured with 2026.4, of RoiAlign, and of SplitToSequence beside
-        the Abs of float16.
+        the Abs of float16. Quantized operators of ONNX Runtime are written out here too, so that types can be inferred behind them.
         """
-        changes: tuple[Adaptation, ...] = ()
+        model, changes = written_out(payload.adapted.facts.contents)
+        if changes:
+            payload = payload.changed(model, *changes)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:
-            payload, changes = payload.changed(found[0], *found[1]), found[1]
+            payload, changes = payload.changed(found[0], *found[1]), (*changes, *found[1])
         if not any(map(computes_unneeded, payload.adapted.facts.contents.of("Loop"))):
             return payload, changes
         model, more = without_unneeded(payload.adapted.proto)
