@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A constant for each channel behind a reduction of three axes: OpenVINO takes elements of other channels, without a word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+X = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+C, D = np.float32([1, 20, 300]), np.float32([1, 4, 9])
+CONSTANTS = "<float[3] c = {1, 20, 300}, float[3] d = {1, 4, 9}, float h = {0.5}, int64[1] last = {2}, int64[1] first = {0}, int64[3] column = {1, 3, 1}>"
+SUM, COLUMN = X.sum(2), C.reshape(1, 3, 1)
+
+FORMS = {
+    "a sum, scaled": ("r = ReduceSum <keepdims = 0> (x, last) y = Mul (r, c)", SUM * C),
+    "from a constant": ("r = ReduceSum <keepdims = 0> (x, last) y = Sub (c, r)", C - SUM),
+    "a mean": ("r = ReduceMean <axes = [2], keepdims = 0> (x) y = Add (r, c)", X.mean(2) + C),
+    "axes kept": ("r = ReduceSum (x, last) e = Reshape (c, column) y = Div (r, e)", X.sum(2, keepdims=True) / COLUMN),
+    "the first axis": (
+        "r = ReduceSum (x, first) e = Reshape (c, column) y = Mul (r, e)",
+        X.sum(0, keepdims=True) * COLUMN,
+    ),
+    "behind others": (
+        "r = ReduceSum <keepdims = 0> (x, last) s = Mul (r, h) t = Abs (s) y = Add (c, t)",
+        np.abs(SUM / 2) + C,
+    ),
+    "a global pool": (
+        "r = GlobalAveragePool (x) e = Reshape (c, column) y = Mul (r, e)",
+        X.mean(2, keepdims=True) * COLUMN,
+    ),
+    "the largest": ("r = GlobalMaxPool (x) e = Reshape (c, column) y = Add (r, e)", X.max(2, keepdims=True) + COLUMN),
+    "a normalization": (
+        "r = GlobalAveragePool (x) y = BatchNormalization <epsilon = 0.0> (r, c, c, d, d)",
+        (X.mean(2, keepdims=True) - D.reshape(1, 3, 1)) / np.sqrt(D).reshape(1, 3, 1) * COLUMN + COLUMN,
+    ),
+    "in a branch": (
+        """b = Constant <value_int = 1> () k = Cast <to = 9> (b) y = If <
+            then_branch = t () => (float[n, m] u) { r = ReduceSum <keepdims = 0> (x, last) u = Mul (r, c) },
+            else_branch = e () => (float[n, m] v) { q = ReduceSum <keepdims = 0> (x, last) v = Neg (q) }> (k)""",
+        SUM * C,
+    ),
+}
+
+
+@pytest.mark.parametrize("sizes", ["2, 3, 4", "n, 3, m"])
+@pytest.mark.parametrize("form", FORMS)
+def test_each_channel_gets_its_own(preset: type[omb.Preset], form: str, sizes: str) -> None:
+    body, right = FORMS[form]
+    result = "p, q, r" if right.ndim == 3 else "p, q"
+    model = parsed(f"(float[{sizes}] x) => (float[{result}] y) {CONSTANTS} {{ {body} }}")
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([X])[0], right, rtol=1e-5, atol=1e-5)
