@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
+from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
@@ -13,7 +14,6 @@ from onnx_multi_backend.engines.across_nodes.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
-from onnx_multi_backend.engines.across_nodes.reduced_channels import channels_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products

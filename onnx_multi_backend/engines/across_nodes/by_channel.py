@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO (2025.4, 2026.4) makes of a reduction of three axes and arithmetic with a constant for each channel behind it.
+"""Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant for each channel behind a reduction or a product.
 
-It computes both in one kernel, and takes elements of the constant that belong to other channels. Seen of every reduction and global pool, over
-the first or the last axis, also where activations and arithmetic with one number stand between; never of two, four or five axes.
+It computes both in one kernel, and takes elements of the constant that belong to other channels. Seen behind
+
+- every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
+  between; never of two, four or five axes;
+- a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from onnx_multi_backend.models.plausible import expands_too_far
 _AXES = 3
 #: The reductions are called so.
 _REDUCING = ("Reduce", "Global")
+_PRODUCTS = frozenset({"Einsum", "MatMul"})
 _ARITHMETIC = frozenset({"Add", "Div", "Mul", "PRelu", "Sub"})
 #: What may have a number for each channel in its other inputs, whatever they are.
 _BY_CHANNEL = frozenset({"BatchNormalization", "DequantizeLinear", "QuantizeLinear"})
@@ -36,9 +40,9 @@ _REASON = "OpenVINO would take elements of a constant behind it for those of oth
 
 
 def channels_apart(contents: Contents) -> Rewritten | None:
-    """A copy of the model in which such reductions are kept apart from what reads them; None where there are none."""
-    reduces = any(isinstance(name, str) and name.startswith(_REDUCING) for name in contents.by_operator)
-    if not reduces or not contents.has(_ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
+    """A copy of the model in which such reductions and products are kept apart from what reads them; None where there are none."""
+    meant = contents.has(_PRODUCTS) or any(map(_is_reduction, contents.by_operator))
+    if not meant or not contents.has(_ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
     if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:
@@ -50,7 +54,7 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     for graph in reversed(graphs):  # the outer ones first
         _add_computed(graph, constants)
     looks = [_Graph(graph, constants, any_number=opset >= ANY_NUMBER) for graph in graphs]
-    found = [dict.fromkeys(look.reductions(), (0,)) for look in looks]
+    found = [dict.fromkeys(look.found(), (0,)) for look in looks]
     return outputs_apart(flat, found, f"{CAST}channels", "channels_apart", _REASON)
 
 
@@ -67,23 +71,28 @@ class _Graph:
             if value.type.tensor_type.HasField("shape")
         }
 
-    def reductions(self) -> list[int]:
-        """The places of the reductions in question."""
-        places = [place for place, node in enumerate(self._nodes) if self._may_reduce(node)]
+    def found(self) -> list[int]:
+        """The places of the reductions and products in question."""
+        places = [place for place, node in enumerate(self._nodes) if self._is_meant(node)]
         if not places:
             return []
         readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
         for node in self._nodes:
             for name in node.input:
                 readers[name].append(node)
-        return [place for place in places if self._meets_channels(self._nodes[place].output[0], readers)]
+        return [place for place in places if self._meets_channels(self._nodes[place], readers)]
 
-    def _may_reduce(self, node: NodeProto) -> bool:
-        named = isinstance(node.op_type, str) and node.op_type.startswith(_REDUCING) and not canonical(node.domain)
-        return named and len(node.input) > 0 and self._ranks.get(node.input[0], _AXES) == _AXES
+    def _is_meant(self, node: NodeProto) -> bool:
+        if canonical(node.domain) or not node.input:
+            return False
+        if node.op_type in _PRODUCTS:
+            return not self._constants.keys().isdisjoint(node.input)
+        return _is_reduction(node.op_type) and self._ranks.get(node.input[0], _AXES) == _AXES
 
-    def _meets_channels(self, name: str, readers: Mapping[str, list[NodeProto]]) -> bool:
-        waiting, seen = [name], {name}
+    def _meets_channels(self, first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
+        """Whether what may be computed in the same kernel as a node has a constant for each channel."""
+        of_product = first.op_type in _PRODUCTS
+        waiting, seen = [first.output[0]], {first.output[0]}
         while waiting:
             read = waiting.pop()
             for node in readers.get(read, ()):
@@ -91,7 +100,9 @@ class _Graph:
                     continue
                 others = [other for other in node.input if other and other != read]
                 operator = node.op_type
-                if operator in _BY_CHANNEL | _ARITHMETIC and any(map(self._is_long, others)):
+                if operator in _BY_CHANNEL and any(self._is_long(other) for other in others):
+                    return True
+                if operator in _ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
                     return True
                 goes_on = operator in _PASSING or (operator in _ARITHMETIC and self._constants.keys() >= set(others))
                 if goes_on and node.output[0] not in seen:
@@ -99,14 +110,20 @@ class _Graph:
                     waiting.append(node.output[0])
         return False
 
-    def _is_long(self, name: str) -> bool:
-        """Whether it is a constant, and may have several elements."""
+    def _is_long(self, name: str, *, as_column: bool = False) -> bool:
+        """Whether it is a constant, and may have several elements; `as_column`: along another axis than the last."""
         if name not in self._constants:
             return False
         tensor = self._constants[name]
         if tensor is None:
             return self._any_number
-        return math.prod(tensor.dims) > 1 and (self._any_number or tensor.data_type in FLOATS)
+        shaped = math.prod(tensor.dims) > 1 and (not as_column or tensor.dims[-1] == 1)
+        return shaped and (self._any_number or tensor.data_type in FLOATS)
+
+
+def _is_reduction(operator: str | bytes) -> bool:
+    """Bytes are a name that is not UTF-8."""
+    return isinstance(operator, str) and operator.startswith(_REDUCING)
 
 
 def _add_computed(graph: GraphProto, constants: dict[str, TensorProto | None]) -> None:

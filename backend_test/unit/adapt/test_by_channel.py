@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A constant for each channel behind a reduction of three axes: OpenVINO takes elements of other channels, without a word."""
+"""A constant for each channel behind a reduction or a product: OpenVINO takes elements of other channels, without a word."""
 
 from __future__ import annotations
 
@@ -52,3 +52,25 @@ def test_each_channel_gets_its_own(preset: type[omb.Preset], form: str, sizes: s
     result = "p, q, r" if right.ndim == 3 else "p, q"
     model = parsed(f"(float[{sizes}] x) => (float[{result}] y) {CONSTANTS} {{ {body} }}")
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([X])[0], right, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("behind", ["Mul (r, k)", "Sub (k, r)", "PRelu (r, k)", "Add (s, k) s = Mul (r, h)"])
+@pytest.mark.parametrize("sizes", ["2, 3, 2, 4", "n, 3, m, 4", "n, 3, m, o, 4"])
+@pytest.mark.parametrize("product", ["MatMul (x, w)", 'Einsum <equation = "...d,de->...e"> (x, w)'])
+def test_heads_behind_a_product(preset: type[omb.Preset], product: str, sizes: str, behind: str) -> None:
+    """As many columns as heads."""
+    rank = sizes.count(",") + 1
+    column = ", ".join(["1", "3", *["1"] * (rank - 2)])
+    rng = np.random.default_rng(rank)
+    w, k = rng.normal(size=(4, 3)).astype(np.float32), np.float32([1, -20, 0.5])
+    constants = (
+        f"float[4, 3] w = {{{', '.join(map(str, w.ravel()))}}}, float[{column}] k = {{1, -20, 0.5}}, float h = {{0.5}}"
+    )
+    last, _, first = behind.partition(") ")
+    model = parsed(
+        f"(float[{sizes}] x) => (float[{', '.join('pqrst'[:rank])}] y) <{constants}> {{ r = {product} {first} y = {last.rstrip(')')}) }}"
+    )
+    x = rng.normal(size=(2, 3, 2, 4) if rank == 4 else (2, 3, 2, 2, 4)).astype(np.float32)
+    r, k = x @ w, k.reshape(1, 3, *[1] * (rank - 2))
+    right = {"M": r * k, "S": k - r, "P": np.where(r < 0, r * k, r), "A": r / 2 + k}[behind[0]]
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], right, rtol=1e-4, atol=1e-4)
