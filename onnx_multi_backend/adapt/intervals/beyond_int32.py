@@ -19,7 +19,7 @@ _INT32 = LIMITS[_T.INT32]
 WIDE = frozenset({_T.INT64, _T.UINT64, _T.UINT32})
 
 #: Where a number beyond int32 means the same as the nearest one within: the ends of slices, the steps of a loop.
-SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,)}
+SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,), "NonMaxSuppression": (2,)}
 
 #: Operators that look at the shape of their first input alone.
 SHAPE_ALONE = frozenset({"EyeLike", "Shape", "Size"})

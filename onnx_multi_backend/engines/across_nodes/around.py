@@ -10,6 +10,7 @@ from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
+from onnx_multi_backend.engines.across_nodes.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
@@ -32,6 +33,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
     """
     found: Rewritten | None = None
     for mend in (
+        biases_added,
         channels_in_order,
         unsigned,
         kept_in_place,

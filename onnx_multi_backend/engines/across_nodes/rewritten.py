@@ -9,6 +9,9 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt import Adaptation
 
+#: The pass that adds biases behind convolutions, which an optimizer of ONNX Runtime would undo.
+BIASES_ADDED = "biases_added"
+
 
 class Rewritten(NamedTuple):
     """A changed copy of a model.

@@ -26,6 +26,8 @@ from onnx_multi_backend.models.contents import Contents
 
 #: Makes one node of two that compute the same of the same values.
 MERGING = "CommonSubexpressionElimination"
+#: Makes the bias of a convolution of what is added behind it.
+JOINING_BIASES = "ConvAddFusion"
 
 
 def harmful_optimizers(contents: Contents) -> list[str]:

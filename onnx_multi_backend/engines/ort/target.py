@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED
 from onnx_multi_backend.engines.byte_sums.byte_products import may_saturate
 from onnx_multi_backend.engines.byte_sums.unsigned_weights import (
     SATURATING,
@@ -22,7 +23,7 @@ from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_d
 from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import taken_anyway
-from onnx_multi_backend.engines.ort.optimizers import MERGING, harmful_optimizers
+from onnx_multi_backend.engines.ort.optimizers import JOINING_BIASES, MERGING, harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -345,8 +346,10 @@ class OrtTarget(OrtEngine):
             self.add_providers(options, wanted, payload.shapes)
             given = {}
         without = harmful_optimizers(payload.adapted.facts.contents)
-        if any(change.pass_name == _TWICE for change in payload.adapted.changes):
-            without.append(MERGING)
+        passes = {change.pass_name for change in payload.adapted.changes}
+        without += [
+            optimizer for name, optimizer in ((_TWICE, MERGING), (BIASES_ADDED, JOINING_BIASES)) if name in passes
+        ]
         native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
         let_go_of_bytes(native)
         held = native.get_providers()
