@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.models.contents import Contents
@@ -40,6 +41,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         states_apart,
         vector_products,
         channels_apart,
+        factors_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         *((idle_casts, broadcasts_apart, signs_told) if in_onnx_runtime else ()),
