@@ -36,6 +36,16 @@ from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
+from onnx_multi_backend.adapt.rules.ml.features import (
+    array_feature_extractor,
+    binarizer,
+    feature_vectorizer,
+    imputer,
+    normalizer,
+    scaler,
+)
+from onnx_multi_backend.adapt.rules.ml.linear import linear_classifier, linear_regressor
+from onnx_multi_backend.adapt.rules.ml.trees import tree_ensemble_classifier, tree_ensemble_regressor
 from onnx_multi_backend.adapt.rules.mod import floor_mod, remainder
 from onnx_multi_backend.adapt.rules.named_type import named_type
 from onnx_multi_backend.adapt.rules.narrow_integers import narrow_integers
@@ -93,6 +103,16 @@ from onnx_multi_backend.adapt.rules.zero_attributes import zero_attributes
 from onnx_multi_backend.adapt.site import Rule
 
 RULES: tuple[Rule, ...] = (
+    array_feature_extractor,
+    binarizer,
+    feature_vectorizer,
+    imputer,
+    linear_classifier,
+    linear_regressor,
+    normalizer,
+    scaler,
+    tree_ensemble_classifier,
+    tree_ensemble_regressor,
     attention_mask,
     bit_cast,
     bit_shift,

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of ai.onnx.ml run on OpenVINO, which has none of them, and give what ONNX Runtime's own kernels give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+RNG = np.random.default_rng(0)
+X = np.float32([[1, -2, 0.5], [0, 0, 0], [3, 4, -1], [0.5, 0.25, 2]])
+
+
+def ml(
+    op_type: str, outputs: list[tuple[str, int]], *, elem_type: int = FLOAT, rows: Any = "n", **attributes: Any
+) -> ModelProto:
+    """A model of one node on rows of three columns, or on a vector of three."""
+    sizes = [3] if rows is None else [rows, 3]
+    node = helper.make_node(op_type, ["x"], [name for name, _ in outputs], domain="ai.onnx.ml", **attributes)
+    results = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
+    return models.model([node], [models.tensor("x", sizes, elem_type)], results, opsets={"ai.onnx.ml": 3})
+
+
+def agrees(preset: type[omb.Preset], model: ModelProto, x: np.ndarray) -> None:
+    pytest.importorskip("onnxruntime")
+    ours, right = (p.prepare(model, fallback="full").run([x]) for p in (preset, omb.OrtCpuBackend))
+    for one, other in zip(ours, right, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", ["n", 4, None])
+@pytest.mark.parametrize(
+    ("op_type", "attributes"),
+    [
+        ("Scaler", {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]}),
+        ("Scaler", {"offset": [1.0], "scale": [2.0]}),
+        ("Binarizer", {"threshold": 0.4}),
+        ("Normalizer", {"norm": "MAX"}),
+        ("Normalizer", {"norm": "L1"}),
+        ("Normalizer", {"norm": "L2"}),
+        ("Imputer", {"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": 0.5}),
+        ("Imputer", {"imputed_value_floats": [7.0], "replaced_value_float": float("nan")}),
+    ],
+)
+def test_features(openvino: type[omb.Preset], op_type: str, attributes: dict[str, Any], rows: Any) -> None:
+    x = X if rows is not None else X[0]
+    agrees(openvino, ml(op_type, [("y", FLOAT)], rows=rows, **attributes), x)
+
+
+def test_features_of_integers(openvino: type[omb.Preset]) -> None:
+    model = ml("Scaler", [("y", FLOAT)], elem_type=INT64, offset=[1.0, 2.0, 3.0], scale=[0.5, 2.0, -1.0])
+    agrees(openvino, model, np.int64([[1, 2, 3], [-4, 5, 6]]))
+
+
+@pytest.mark.parametrize("sizes", [["n", 4], [2, "m", 4], [4]])
+def test_columns_are_extracted(openvino: type[omb.Preset], sizes: list[Any]) -> None:
+    node = helper.make_node("ArrayFeatureExtractor", ["x", "i"], ["y"], domain="ai.onnx.ml")
+    given = [models.tensor("x", sizes), models.tensor("i", ["k"], INT64)]
+    model = models.model([node], given, [models.tensor("y", None)], opsets={"ai.onnx.ml": 3})
+    x = RNG.normal(size=[{"n": 3, "m": 2}.get(size, size) for size in sizes]).astype(np.float32)
+    pytest.importorskip("onnxruntime")
+    ours, right = (p.prepare(model).run([x, np.int64([2, 0])])[0] for p in (openvino, omb.OrtCpuBackend))
+    np.testing.assert_array_equal(ours, right)
+
+
+def test_features_beside_each_other(openvino: type[omb.Preset]) -> None:
+    node = helper.make_node("FeatureVectorizer", ["a", "b"], ["y"], domain="ai.onnx.ml", inputdimensions=[2, 1])
+    given = [models.tensor("a", ["n", 2]), models.tensor("b", ["n", 1])]
+    model = models.model([node], given, [models.tensor("y", None)], opsets={"ai.onnx.ml": 1})
+    assert openvino.prepare(model).run([X[:, :2], X[:, :1]])[0].tolist() == np.hstack([X[:, :2], X[:, :1]]).tolist()
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("labels", [[0, 1, 2], [7, -3, 20], [5, 9]])
+@pytest.mark.parametrize("rows", ["n", None])
+def test_linear_models(openvino: type[omb.Preset], labels: list[int], transform: str, rows: Any) -> None:
+    weights = {"coefficients": RNG.normal(size=3 * len(labels)), "intercepts": RNG.normal(size=len(labels))}
+    x = X if rows is not None else X[0]
+    made = ml(
+        "LinearClassifier",
+        [("label", INT64), ("y", FLOAT)],
+        rows=rows,
+        classlabels_ints=labels,
+        post_transform=transform,
+        **weights,
+    )
+    agrees(openvino, made, x)
+    if transform != "LOGISTIC":  # ONNX Runtime's regressor has another
+        agrees(
+            openvino,
+            ml("LinearRegressor", [("y", FLOAT)], rows=rows, targets=len(labels), post_transform=transform, **weights),
+            x,
+        )
+
+
+def trees(
+    kind: str, targets: int, *, mode: str = "BRANCH_LEQ", missing: bool = False, least: float = 0.1
+) -> dict[str, Any]:
+    """The attributes of three trees, of one to seven inner nodes, whose leaves give to every target."""
+    rng = np.random.default_rng(targets)
+    nodes: dict[str, list[Any]] = {
+        n: [] for n in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
+    leaves: dict[str, list[Any]] = {n: [] for n in ("treeids", "nodeids", "ids", "weights")}
+    for tree, levels in enumerate((1, 2, 3)):
+        inner = 2**levels - 1
+        for number in range(2 * inner + 1):
+            leaf = number >= inner
+            row = (tree, number, int(rng.integers(3)), float(rng.normal()), "LEAF" if leaf else mode)
+            following = (0, 0) if leaf else (2 * number + 1, 2 * number + 2)
+            for name, value in zip(nodes, (*row, *following), strict=True):
+                nodes[name].append(value)
+            for target in range(targets) if leaf else ():
+                for name, value in zip(leaves, (tree, number, target, float(rng.uniform(least, 1))), strict=True):
+                    leaves[name].append(value)
+    made = {f"nodes_{name}": values for name, values in nodes.items()} | {
+        f"{kind}_{name}": values for name, values in leaves.items()
+    }
+    return made | ({"nodes_missing_value_tracks_true": [1] * len(nodes["treeids"])} if missing else {})
+
+
+@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"])
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("rows", ["n", 40])
+def test_trees_of_numbers(openvino: type[omb.Preset], targets: int, mode: str, rows: Any) -> None:
+    x = np.random.default_rng(5).normal(size=(40, 3)).astype(np.float32)
+    model = ml(
+        "TreeEnsembleRegressor",
+        [("y", FLOAT)],
+        rows=rows,
+        n_targets=targets,
+        base_values=[0.25] * targets,
+        **trees("target", targets, mode=mode),
+    )
+    agrees(openvino, model, x)
+
+
+def test_missing_values_go_where_the_tree_says(openvino: type[omb.Preset]) -> None:
+    x = np.random.default_rng(6).normal(size=(20, 3)).astype(np.float32)
+    x[::3, 1] = np.nan
+    for missing in (True, False):
+        agrees(
+            openvino, ml("TreeEnsembleRegressor", [("y", FLOAT)], n_targets=1, **trees("target", 1, missing=missing)), x
+        )
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
+@pytest.mark.parametrize("labels", [[0, 1, 2], [4, -7, 30]])
+@pytest.mark.parametrize("least", [0.01, -1.0])
+def test_trees_of_classes(openvino: type[omb.Preset], labels: list[int], transform: str, least: float) -> None:
+    x = np.random.default_rng(7).normal(size=(40, 3)).astype(np.float32)
+    attributes = trees("class", len(labels), least=least)
+    model = ml(
+        "TreeEnsembleClassifier",
+        [("label", INT64), ("y", FLOAT)],
+        classlabels_int64s=labels,
+        post_transform=transform,
+        **attributes,
+    )
+    agrees(openvino, model, x)
+
+
+def test_what_is_not_written_is_refused(openvino: type[omb.Preset]) -> None:
+    """Two classes."""
+    attributes = trees("class", 2)
+    model = ml("TreeEnsembleClassifier", [("label", INT64), ("y", FLOAT)], classlabels_int64s=[0, 1], **attributes)
+    with pytest.raises(omb.UnsupportedModelError, match="TreeEnsembleClassifier"):
+        openvino.prepare(model)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules: ensembles of decision trees of ai.onnx.ml.
+
+All rows go down all trees at once, a level at a time: the node that a row has come to tells which element is compared with which threshold,
+and where it goes. A leaf goes to itself. What is compared is what ONNX Runtime compares, so that each row comes to the same leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto
+
+from onnx_multi_backend.adapt.rules.ml.sites import is_ml, rows_of, transformed, winners
+from onnx_multi_backend.adapt.site import Body, Site
+
+_FLOAT = TensorProto.FLOAT
+
+#: How a node compares, and the operator of ONNX.
+_MODES = {
+    "BRANCH_LEQ": "LessOrEqual",
+    "BRANCH_LT": "Less",
+    "BRANCH_GTE": "GreaterOrEqual",
+    "BRANCH_GT": "Greater",
+}
+
+#: Deeper ensembles, and ones of more nodes, are not written: each level takes memory for each row and tree.
+_DEEPEST, _MOST = 64, 1 << 20
+#: The fewest classes.
+_CLASSES = 3
+
+
+@dataclass(frozen=True)
+class _Ensemble:
+    """Nodes of all trees, in one list.
+
+    Attributes
+    ----------
+    roots : array of int64, one a tree
+    features, lefts, rights : array of int64
+        Which element is compared, and the next node where that is true, and where not; a leaf's own number twice.
+    thresholds : array of float32
+    to_left : array of bool
+        Whether NaN counts as true.
+    mode : str
+        Of all nodes that are no leaves.
+    depth : int
+    weights : array of float32, nodes by targets
+        Of the leaves.
+    """
+
+    roots: np.ndarray[Any, Any]
+    features: np.ndarray[Any, Any]
+    thresholds: np.ndarray[Any, Any]
+    lefts: np.ndarray[Any, Any]
+    rights: np.ndarray[Any, Any]
+    to_left: np.ndarray[Any, Any]
+    mode: str
+    depth: int
+    weights: np.ndarray[Any, Any]
+
+
+def tree_ensemble_regressor(site: Site) -> Iterator[ModelProto]:
+    """The sum of what the leaves give, and the base values. Source: TreeEnsembleRegressor's documentation."""
+    targets = site.attribute("n_targets", 1)
+    if not is_ml(site, "TreeEnsembleRegressor") or site.attribute("aggregate_function", "SUM") not in (
+        "SUM",
+        "AVERAGE",
+    ):
+        return
+    ensemble, base = _read(site, "target", targets), site.attribute("base_values", [])
+    body = Body(site)
+    rows = rows_of(site, body)
+    if ensemble is None or rows is None or len(base) not in (0, targets):
+        return
+    scores = _summed(body, ensemble, rows)
+    if site.attribute("aggregate_function", "SUM") == "AVERAGE":
+        scores = body("Div", scores, body.constant(len(ensemble.roots), _FLOAT))
+    if base:
+        scores = body("Add", scores, body.constant(np.array(base), _FLOAT))
+    result = transformed(body, scores, site.attribute("post_transform", "NONE"))
+    if result is not None:
+        yield body.finish(result)
+
+
+def tree_ensemble_classifier(site: Site) -> Iterator[ModelProto]:
+    """The sums for each class, and the label of the largest one. Source: TreeEnsembleClassifier's documentation.
+
+    Labels are numbers here, and at least three: of two, ONNX Runtime's kernel and the documentation do not agree.
+    """
+    labels = site.attribute("classlabels_int64s", [])
+    if not is_ml(site, "TreeEnsembleClassifier") or len(labels) < _CLASSES:
+        return
+    ensemble, base = _read(site, "class", len(labels)), site.attribute("base_values", [])
+    body = Body(site)
+    rows = rows_of(site, body)
+    if ensemble is None or rows is None or len(base) not in (0, len(labels)):
+        return
+    scores = _summed(body, ensemble, rows)
+    if base:
+        scores = body("Add", scores, body.constant(np.array(base), _FLOAT))
+    result = transformed(body, scores, site.attribute("post_transform", "NONE"))
+    if result is not None:
+        yield body.finish(winners(body, scores, labels), result)
+
+
+def _summed(body: Body, ensemble: _Ensemble, rows: str) -> str:
+    """What all trees give to each target of a row."""
+    count = len(ensemble.roots)
+    first = body.constant(ensemble.roots.reshape(1, count))
+    size = body("Concat", body("Shape", rows, start=0, end=1), body.ints(1), axis=0)
+    place = body("Expand", first, size)
+    tables = {
+        name: body.constant(getattr(ensemble, name))
+        for name in ("features", "thresholds", "lefts", "rights", "to_left")
+    }
+    for _ in range(ensemble.depth):
+        value = body("GatherElements", rows, body("Gather", tables["features"], place), axis=1)
+        goes_left = body(_MODES[ensemble.mode], value, body("Gather", tables["thresholds"], place))
+        if ensemble.to_left.any():
+            missing = body("And", body("IsNaN", value), body("Gather", tables["to_left"], place))
+            goes_left = body("Or", goes_left, missing)
+        place = body("Where", goes_left, *(body("Gather", tables[side], place) for side in ("lefts", "rights")))
+    given = body("Gather", body.constant(ensemble.weights), place, axis=0)
+    return str(body("ReduceSum", given, body.ints(1), keepdims=0))
+
+
+def _read(site: Site, kind: str, targets: int) -> _Ensemble | None:
+    """The ensemble in a node's attributes; None where it is of other modes, too large, or not sound."""
+    names = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
+    trees, numbers, features, trues, falses = (np.array(site.attribute(f"nodes_{n}", []), np.int64) for n in names)
+    values = np.array(site.attribute("nodes_values", []), np.float32)
+    modes = [mode.decode(errors="replace") for mode in site.attribute("nodes_modes", [])]
+    count = len(numbers)
+    if not count or count > _MOST or {len(part) for part in (trees, features, trues, falses, values, modes)} != {count}:
+        return None
+    inner = np.array([mode != "LEAF" for mode in modes])
+    wanted = {mode for mode in modes if mode != "LEAF"} or {"BRANCH_LEQ"}
+    if len(wanted) != 1 or not wanted <= _MODES.keys():
+        return None
+    at = {pair: place for place, pair in enumerate(zip(trees.tolist(), numbers.tolist(), strict=True))}
+    own = np.arange(count)
+    next_true, next_false = (
+        np.array([at.get((t, n), -1) if i else p for t, n, i, p in zip(trees, where, inner, own, strict=True)])
+        for where in (trues, falses)
+    )
+    leaves = _weights(site, kind, targets, at, count)
+    if min(next_true.min(), next_false.min()) < 0 or leaves is None or (features[inner] < 0).any():
+        return None
+    columns = (site.shape(site.input(0)) or [None])[-1]
+    if columns is None or (inner.any() and features[inner].max() >= columns):
+        return None
+    reached = np.zeros(count, bool)
+    reached[next_true[inner]] = reached[next_false[inner]] = True
+    roots = own[~reached]
+    if len(roots) != len(set(trees.tolist())) or (depth := _depth(roots, next_true, next_false, inner)) is None:
+        return None
+    missing = np.array(site.attribute("nodes_missing_value_tracks_true", []) or np.zeros(count), bool)
+    if len(missing) != count:
+        return None
+    features = np.where(inner, features, 0)
+    return _Ensemble(roots, features, values, next_true, next_false, missing & inner, wanted.pop(), depth, leaves)
+
+
+def _weights(
+    site: Site, kind: str, targets: int, at: dict[tuple[int, int], int], count: int
+) -> np.ndarray[Any, Any] | None:
+    """What each node gives to each target."""
+    names = ("treeids", "nodeids", "ids")
+    trees, numbers, ids = (site.attribute(f"{kind}_{name}", []) for name in names)
+    weights = site.attribute(f"{kind}_weights", [])
+    if not len(trees) == len(numbers) == len(ids) == len(weights) or count * targets > _MOST:
+        return None
+    made = np.zeros((count, targets), np.float32)
+    for tree, number, target, weight in zip(trees, numbers, ids, weights, strict=True):
+        place = at.get((tree, number))
+        if place is None or not 0 <= target < targets:
+            return None
+        made[place, target] += np.float32(weight)
+    return made
+
+
+def _depth(
+    roots: np.ndarray[Any, Any], trues: np.ndarray[Any, Any], falses: np.ndarray[Any, Any], inner: np.ndarray[Any, Any]
+) -> int | None:
+    """How many comparisons there are at most on the way to a leaf; None where they are too many, or go in a circle."""
+    level, depth = roots, 0
+    while inner[level].any():
+        depth += 1
+        if depth > _DEEPEST:
+            return None
+        level = np.unique(np.concatenate([trues[level], falses[level]]))
+    return depth
