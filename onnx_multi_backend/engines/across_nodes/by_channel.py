@@ -14,11 +14,18 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, ANY_NUMBER, FLOATS, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import (
+    ANY_FLOAT,
+    ANY_NUMBER,
+    FLOATS,
+    inner_first,
+    outputs_apart,
+    tensor_types,
+)
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
@@ -53,9 +60,23 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     }
     for graph in reversed(graphs):  # the outer ones first
         _add_computed(graph, constants)
-    looks = [_Graph(graph, constants, any_number=opset >= ANY_NUMBER) for graph in graphs]
-    found = [dict.fromkeys(look.found(), (0,)) for look in looks]
-    return outputs_apart(flat, found, f"{CAST}channels", "channels_apart", _REASON)
+    found = [_Graph(graph, constants, any_number=opset >= ANY_NUMBER).found() for graph in graphs]
+    if not any(found):
+        return None
+    typed = inner_first(typed_of(contents.model).model.graph)
+    places = [
+        {place: (0,) for place in known if _has_such_axes(graph.node[place], tensor_types([inferred]))}
+        for graph, known, inferred in zip(graphs, found, typed, strict=True)
+    ]
+    return outputs_apart(flat, places, f"{CAST}channels", "channels_apart", _REASON)
+
+
+def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor]) -> bool:
+    """Whether a node may have as many axes as it is wrong of; those of constants are not told."""
+    ranks = [len(types[name].shape.dim) for name in node.input if name in types and types[name].HasField("shape")]
+    if node.op_type in _PRODUCTS:
+        return not ranks or max(ranks) > _AXES
+    return node.input[0] not in types or not types[node.input[0]].HasField("shape") or ranks[0] == _AXES
 
 
 class _Graph:
@@ -65,11 +86,6 @@ class _Graph:
         self._nodes = graph.node[:]
         self._constants = constants
         self._any_number = any_number
-        self._ranks = {
-            value.name: len(value.type.tensor_type.shape.dim)
-            for value in (*graph.input, *graph.value_info)
-            if value.type.tensor_type.HasField("shape")
-        }
 
     def found(self) -> list[int]:
         """The places of the reductions and products in question."""
@@ -87,7 +103,7 @@ class _Graph:
             return False
         if node.op_type in _PRODUCTS:
             return not self._constants.keys().isdisjoint(node.input)
-        return _is_reduction(node.op_type) and self._ranks.get(node.input[0], _AXES) == _AXES
+        return _is_reduction(node.op_type)
 
     def _meets_channels(self, first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
         """Whether what may be computed in the same kernel as a node has a constant for each channel."""
