@@ -8,6 +8,7 @@ from onnx_multi_backend.adapt.rules.channel_means import channel_means
 from onnx_multi_backend.adapt.rules.column_constants import column_constants
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convolutions
+from onnx_multi_backend.adapt.rules.contrib import quick_gelu, skip_layer_normalization
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
@@ -123,6 +124,8 @@ RULES: tuple[Rule, ...] = (
     conv_integer_zero_points,
     conv_transpose_pads,
     conv_turned,
+    quick_gelu,
+    skip_layer_normalization,
     cum_prod,
     dequantize_blocks,
     dequantize_wide,

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules: operators of ONNX Runtime's domain, as its optimizer for transformers writes them, that engines have in some forms only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.site import Body, Site
+
+_DOMAIN = "com.microsoft"
+#: ONNX Runtime's default. Source: its ``skip_layer_norm_helper`` and ContribOperators.md.
+_EPSILON = 1e-12
+
+
+def quick_gelu(site: Site) -> Iterator[ModelProto]:
+    """X * Sigmoid(alpha * x). Source: ContribOperators.md."""
+    x = site.input(0)
+    if site.domain != _DOMAIN or site.op_type != "QuickGelu" or not site.elem_type(x):
+        return
+    body = Body(site)
+    alpha = body.constant(np.array(site.attribute("alpha", 1.702)), site.elem_type(x))
+    yield body.finish(body("Mul", x, body("Sigmoid", body("Mul", x, alpha))))
+
+
+def skip_layer_normalization(site: Site) -> Iterator[ModelProto]:
+    """The sum of both inputs and the bias, normalized; that sum is the fourth output. Source: ContribOperators.md."""
+    if site.domain != _DOMAIN or site.op_type != "SkipLayerNormalization" or site.has_output(1) or site.has_output(2):
+        return
+    body = Body(site)
+    total = body("Add", site.input(0), site.input(1))
+    if site.has_input(4):
+        total = body("Add", total, site.input(4))
+    scales = [site.input(2), *([site.input(3)] if site.has_input(3) else [])]
+    made = body("LayerNormalization", total, *scales, axis=-1, epsilon=site.attribute("epsilon", _EPSILON))
+    yield body.finish(made, "", "", total)
