@@ -52,6 +52,10 @@ ORDINARY = {
         "a = Cast <to = 6> (x) b = Cast <to = 7> (a) c = Div (b, two) d = Mul (c, two) y = Sub (b, d)",
     ),
     "a size": ("float[n] x", "s = Shape (x) y = Add (s, one)"),
+    "sizes of what a condition chooses": (
+        "bool[n] x",
+        "e = Where (x, one, two) s = Shape (e) p = Mul (s, s) y = Add (p, s)",
+    ),
     "a size and much": ("float[n] x", "s = Shape (x) y = Add (s, large)"),
     "a mask": ("float[n] x", "z = Less (x, half) c = Cast <to = 7> (z) d = Sub (one, c) y = Mul (d, large)"),
 }

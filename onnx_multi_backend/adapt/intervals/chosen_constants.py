@@ -14,6 +14,8 @@ from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, bodies, canonical, nodes_in, subgraphs
 
 _LONG = frozenset({TensorProto.INT64, TensorProto.UINT64})
+#: What tells sizes, whatever the elements are.
+_SIZES = frozenset({"Shape", "Size"})
 #: What adds up or multiplies its first input along axes, beside the reductions.
 _ALONG = frozenset({"CumProd", "CumSum"})
 
@@ -56,7 +58,7 @@ class Chosen:
     def _chooses(self, node: NodeProto, operands: list[Value]) -> bool:
         if node.op_type == "If":
             return all(self._is_known(value.name) for graph in subgraphs(node) for value in graph.output)
-        if node.op_type in WITH_GRAPHS:
+        if node.op_type in WITH_GRAPHS or node.op_type in _SIZES:
             return False
         if node.op_type == "Cast" and operands[0].elem_type == TensorProto.BOOL:
             return True  # of 0 and 1
