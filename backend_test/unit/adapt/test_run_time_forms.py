@@ -163,3 +163,12 @@ def test_expanding_to_nothing(shape: tuple[int, ...], wanted: list[int], known: 
         new, changes = rewritten(model, "Expand")
         assert [c.pass_name for c in changes] == ["expand_to_nothing"]
         assert computed(new, x)[0].shape == np.broadcast_shapes(shape, tuple(wanted))
+
+
+def test_a_tile_of_unknown_rank_has_as_many_axes_as_repeats(openvino: type[omb.Preset]) -> None:
+    """One repeat is right as it is."""
+    nodes = [models.node("ReduceMean", ["x", "a"], ["m"], keepdims=0), models.node("Tile", ["m", "r"], ["y"])]
+    given = [models.tensor("x", [2, 3]), models.tensor("a", [1], models.INT64), models.tensor("r", [1], models.INT64)]
+    prepared = openvino.prepare(models.model(nodes, given, [models.tensor("y", ["n"])]))
+    x = np.float32([[1, 2, 3], [5, 6, 7]])
+    np.testing.assert_array_equal(prepared.run([x, np.int64([0]), np.int64([2])])[0], [3, 4, 5, 3, 4, 5])

@@ -160,7 +160,9 @@ def _space_to_depth(site: Site) -> Defect | None:
 
 def _tile(site: Site) -> Defect | None:
     """Source: measured for up to 6 axes; with 3 axes, three repeats above 1 are right."""
-    rank = site.rank(site.input(0))
+    rank, repeats = site.rank(site.input(0)), site.shape(site.input(1)) if site.opset >= 6 else None
+    if rank is None and repeats:
+        rank = repeats[0]  # a repeat for each axis
     known = site.opset < 6 or site.constant(site.input(1)) is not None
     if known or (rank is not None and rank < 4) or GUARDED in site.node.name:
         return None
