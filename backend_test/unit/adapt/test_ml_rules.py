@@ -54,6 +54,24 @@ def test_features(openvino: type[omb.Preset], op_type: str, attributes: dict[str
     agrees(openvino, ml(op_type, [("y", FLOAT)], rows=rows, **attributes), x)
 
 
+@pytest.mark.parametrize(
+    ("op_type", "attributes"),
+    [
+        ("Scaler", {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]}),
+        ("Normalizer", {"norm": "L1"}),
+        ("Imputer", {"imputed_value_floats": [7.0], "replaced_value_float": float("nan")}),
+        ("LinearRegressor", {"coefficients": [1.0, 2.0, -1.0], "intercepts": [0.5], "targets": 1}),
+        ("TreeEnsembleRegressor", {"n_targets": 1}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.PrecisionWarning")
+def test_special_values(openvino: type[omb.Preset], op_type: str, attributes: dict[str, Any]) -> None:
+    """NaN, infinities and zeros of both signs, in rows of their own."""
+    x = np.float32([[np.nan, 1, 2], [np.inf, 1, 2], [1, -np.inf, 2], [0.0, -0.0, 0.0], [3.4e38, 1e-38, 1]])
+    attributes |= trees("target", 1) if "Tree" in op_type else {}
+    agrees(openvino, ml(op_type, [("y", FLOAT)], **attributes), x)
+
+
 def test_features_of_integers(openvino: type[omb.Preset]) -> None:
     model = ml("Scaler", [("y", FLOAT)], elem_type=INT64, offset=[1.0, 2.0, 3.0], scale=[0.5, 2.0, -1.0])
     agrees(openvino, model, np.int64([[1, 2, 3], [-4, 5, 6]]))

@@ -255,8 +255,21 @@ def others() -> Iterator[Form]:
 FORMS = [*functions(), *guarded(), *wider(), *stable(), *others()]
 
 #: ONNX's reference spreads infinities over a whole row, knows no lengths of sequences, and casts NaN to any integer:
-#: `adapt.test_resize` and `adapt.test_second_runs` say what comes out.
+#: `adapt.test_resize` and `adapt.test_second_runs` say what comes out. Those of other domains are tried in `adapt.test_ml_rules` and
+#: `adapt.test_contrib_rules`.
 TRIED_ELSEWHERE = {
+    "array_feature_extractor",
+    "binarizer",
+    "feature_vectorizer",
+    "imputer",
+    "linear_classifier",
+    "linear_regressor",
+    "normalizer",
+    "quick_gelu",
+    "scaler",
+    "skip_layer_normalization",
+    "tree_ensemble_classifier",
+    "tree_ensemble_regressor",
     "channel_means",
     "column_constants",
     "empty_products",

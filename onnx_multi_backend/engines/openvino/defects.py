@@ -304,9 +304,9 @@ DEFECTS: Mapping[str, FindDefect] = {
 }
 
 _ML = "ai.onnx.ml"
-_OF_ML: Mapping[str, FindDefect] = {"Normalizer": form_defects.normalizer}
+OF_ML: Mapping[str, FindDefect] = {"Normalizer": form_defects.normalizer}
 #: The operators of which `may_have_defect` may be true.
-OPERATORS = frozenset({fused.FUSED, *DEFECTS, *_OF_ML})
+OPERATORS = frozenset({fused.FUSED, *DEFECTS, *OF_ML})
 
 
 def may_have_defect(node: NodeProto, facts: Facts, inside: When | None = None) -> bool:
@@ -314,7 +314,7 @@ def may_have_defect(node: NodeProto, facts: Facts, inside: When | None = None) -
     if node.op_type == fused.FUSED:
         return True
     if node.domain == _ML:
-        return node.op_type in _OF_ML
+        return node.op_type in OF_ML
     if node.op_type not in DEFECTS or canonical(node.domain):
         return False
     return may_be_meant(node, facts) and defect.may_apply(DEFECTS[node.op_type], inside)
@@ -330,6 +330,6 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
     """
     if site.op_type == fused.FUSED:
         return fused.find(site)
-    table = {"": DEFECTS, _ML: _OF_ML}.get(site.domain, {})
+    table = {"": DEFECTS, _ML: OF_ML}.get(site.domain, {})
     found = table.get(site.op_type)
     return defect.find(found, site, inside) if found else None
