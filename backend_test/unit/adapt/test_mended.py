@@ -159,10 +159,6 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "SpaceToDepth by columns": single(
             "SpaceToDepth", [(1, 2, 4, 4)], opset=onnx.defs.onnx_opset_version(), blocksize=2, mode="CRD"
         ),
-        "Normalizer to the largest element": onnx.parser.parse_model(
-            '<ir_version: 10, opset_import: ["": 19, "ai.onnx.ml": 1]> g (float[n, 3] x) => (float[n, 3] y)'
-            " { y = ai.onnx.ml.Normalizer (x) }"
-        ),
         "Tile whose repeats are known only at run time": parsed(
             19, "(float[2, 3, 4, 5] x, int64[4] repeats) => (float[a, b, c, d] y) { y = Tile (x, repeats) }"
         ),
@@ -401,7 +397,7 @@ CASES = [
 
 
 def tables(engine: str) -> Mapping[str, FindDefect]:
-    return of_ort.DEFECTS if engine == "ort" else {**of_openvino.DEFECTS, **of_openvino.OF_ML}
+    return of_ort.DEFECTS if engine == "ort" else of_openvino.DEFECTS
 
 
 def parts(entry: FindDefect, when: Mapping[str, str]) -> Iterator[tuple[Mapping[str, str], FindDefect]]:

@@ -42,7 +42,6 @@ def agrees(preset: type[omb.Preset], model: ModelProto, x: np.ndarray) -> None:
         ("Scaler", {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]}),
         ("Scaler", {"offset": [1.0], "scale": [2.0]}),
         ("Binarizer", {"threshold": 0.4}),
-        ("Normalizer", {"norm": "MAX"}),
         ("Normalizer", {"norm": "L1"}),
         ("Normalizer", {"norm": "L2"}),
         ("Imputer", {"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": 0.5}),

@@ -303,18 +303,14 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Unsqueeze": Several(_WITHOUT_AXES),
 }
 
-_ML = "ai.onnx.ml"
-OF_ML: Mapping[str, FindDefect] = {"Normalizer": form_defects.normalizer}
 #: The operators of which `may_have_defect` may be true.
-OPERATORS = frozenset({fused.FUSED, *DEFECTS, *OF_ML})
+OPERATORS = frozenset({fused.FUSED, *DEFECTS})
 
 
 def may_have_defect(node: NodeProto, facts: Facts, inside: When | None = None) -> bool:
     """Whether `find` may know something of a node."""
     if node.op_type == fused.FUSED:
         return True
-    if node.domain == _ML:
-        return node.op_type in OF_ML
     if node.op_type not in DEFECTS or canonical(node.domain):
         return False
     return may_be_meant(node, facts) and defect.may_apply(DEFECTS[node.op_type], inside)
@@ -330,6 +326,5 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
     """
     if site.op_type == fused.FUSED:
         return fused.find(site)
-    table = {"": DEFECTS, _ML: OF_ML}.get(site.domain, {})
-    found = table.get(site.op_type)
+    found = DEFECTS.get(site.op_type) if not site.domain else None
     return defect.find(found, site, inside) if found else None

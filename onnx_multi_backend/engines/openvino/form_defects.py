@@ -178,13 +178,6 @@ def reduced(site: Site) -> Defect | None:
     return None
 
 
-def normalizer(site: Site) -> Defect | None:
-    """Source: measured with 2026.4, and the documentation of ai.onnx.ml's Normalizer."""
-    if site.attribute("norm", "MAX") != "MAX":
-        return None
-    return Defect("rows are divided by their largest magnitude, not by their largest element", wrong=True)
-
-
 def exponentials(site: Site) -> Defect | None:
     return Defect(
         "exponentials are summed without subtracting the maximum: from 89 on the result is infinite", wrong=True

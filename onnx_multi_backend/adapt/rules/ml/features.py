@@ -67,9 +67,9 @@ def imputer(site: Site) -> Iterator[ModelProto]:
 
 
 def normalizer(site: Site) -> Iterator[ModelProto]:
-    """Rows divided by their largest element, or the sum of their magnitudes, or of their squares; a row of zeros stays.
+    """Rows divided by their largest magnitude, or the sum of magnitudes, or the root of that of squares; a row of zeros stays.
 
-    Source: Normalizer's documentation, and ONNX Runtime's kernel, whose largest element is not that of the magnitudes.
+    Source: ONNX's reference, as scikit-learn has it. ONNX Runtime's largest element has a sign.
     """
     x, kind = site.input(0), site.elem_type(site.input(0))
     how = site.attribute("norm", "MAX")
@@ -78,7 +78,7 @@ def normalizer(site: Site) -> Iterator[ModelProto]:
     body = Body(site)
     x = x if kind == _FLOAT else body.cast(x, _FLOAT)
     if how == "MAX":
-        norm = body("ReduceMax", x, body.ints(-1), keepdims=1)
+        norm = body("ReduceMax", body("Abs", x), body.ints(-1), keepdims=1)
     elif how == "L1":
         norm = body("ReduceSum", body("Abs", x), body.ints(-1), keepdims=1)
     elif how == "L2":
