@@ -36,6 +36,19 @@ FORMS = {
         "r = GlobalAveragePool (x) y = BatchNormalization <epsilon = 0.0> (r, c, c, d, d)",
         (X.mean(2, keepdims=True) - D.reshape(1, 3, 1)) / np.sqrt(D).reshape(1, 3, 1) * COLUMN + COLUMN,
     ),
+    "several added": ("r = ReduceSum <keepdims = 0> (x, last) y = Sum (c, r, d)", SUM + C + D),
+    "an axis added": (
+        "r = ReduceSum <keepdims = 0> (x, last) u = Unsqueeze (r, last) e = Reshape (c, column) y = Mul (u, e)",
+        SUM[..., None] * COLUMN,
+    ),
+    "an activation of two nodes": (
+        "r = ReduceSum <keepdims = 0> (x, last) t = Sigmoid (r) s = Mul (r, t) y = Mul (s, c)",
+        SUM / (1 + np.exp(-SUM)) * C,
+    ),
+    "a constant in an attribute": (
+        "r = ReduceSum <keepdims = 0> (x, last) k = Constant <value_floats = [1.0, 20.0, 300.0]> () y = Mul (r, k)",
+        SUM * C,
+    ),
     "in a branch": (
         """b = Constant <value_int = 1> () k = Cast <to = 9> (b) y = If <
             then_branch = t () => (float[n, m] u) { r = ReduceSum <keepdims = 0> (x, last) u = Mul (r, c) },
@@ -74,3 +87,18 @@ def test_heads_behind_a_product(preset: type[omb.Preset], product: str, sizes: s
     r, k = x @ w, k.reshape(1, 3, *[1] * (rank - 2))
     right = {"M": r * k, "S": k - r, "P": np.where(r < 0, r * k, r), "A": r / 2 + k}[behind[0]]
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], right, rtol=1e-4, atol=1e-4)
+
+
+def test_a_default_is_a_constant_to_openvino(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        f"(float[n, 3, m] x, float[3] c) => (float[p, q] y) {CONSTANTS} {{ r = ReduceSum <keepdims = 0> (x, last) y = Mul (r, c) }}"
+    )
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run({"x": X})[0], SUM * C, rtol=1e-5, atol=1e-5)
+
+
+def test_before_operators_broadcast_to_both_sides(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        "(float[n, 3, m] x) => (float[p, q] y) <float[3] c = {1, 20, 300}> { r = ReduceSum <axes = [2], keepdims = 0> (x) y = Mul (r, c) }",
+        7,
+    )
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([X])[0], SUM * C, rtol=1e-5, atol=1e-5)

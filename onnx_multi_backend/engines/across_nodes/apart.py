@@ -67,6 +67,34 @@ def outputs_apart(
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 
+def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
+    """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor.
+
+    It makes constants of the defaults of inputs, too, and of the shapes that are declared.
+
+    Parameters
+    ----------
+    graphs : sequence of onnx.GraphProto
+        As `inner_first` has them.
+    """
+    fixed: dict[str, TensorProto | None] = {t.name: t for graph in graphs for t in graph.initializer}
+    for graph in reversed(graphs):  # the outer ones first
+        for node in graph.node:
+            if node.op_type == "Constant":
+                held = node.attribute[0] if len(node.attribute) == 1 else None
+                fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
+            elif node.op_type in ("Shape", "Size") or (node.input and all(n in fixed for n in node.input if n)):
+                fixed.update(dict.fromkeys(filter(None, node.output)))
+    return fixed
+
+
+def kept_types(opset: int) -> frozenset[int] | None:
+    """The element types of which nodes can be kept apart in an opset; None for all numbers."""
+    if opset >= ANY_NUMBER:
+        return None
+    return FLOATS if opset >= ANY_FLOAT else frozenset({TensorProto.FLOAT})
+
+
 def names_taken(model: ModelProto) -> set[str]:
     """The names of a model's nodes, and of what they read and make."""
     return {name for node in all_nodes(model) for name in (node.name, *node.input, *node.output)}

@@ -12,36 +12,37 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
-    ANY_NUMBER,
-    FLOATS,
+    fixed_values,
     inner_first,
+    kept_types,
     outputs_apart,
     tensor_types,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, constants_of
+from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _AXES = 3
+#: ONNX Runtime's has products and activations too.
+_DOMAINS = ("", "com.microsoft")
 #: The reductions are called so.
 _REDUCING = ("Reduce", "Global")
-_PRODUCTS = frozenset({"Einsum", "MatMul"})
-_ARITHMETIC = frozenset({"Add", "Div", "Mul", "PRelu", "Sub"})
+_PRODUCTS = frozenset({"Einsum", "FusedMatMul", "MatMul"})
+_ARITHMETIC = frozenset({"Add", "Div", "Mean", "Mul", "PRelu", "Sub", "Sum"})
 #: What may have a number for each channel in its other inputs, whatever they are.
 _BY_CHANNEL = frozenset({"BatchNormalization", "DequantizeLinear", "QuantizeLinear"})
 #: What may be computed in the same kernel.
 _PASSING = frozenset(
-    """Abs Cast Ceil Celu Clip Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Neg Pow Reciprocal Relu
-    Round Selu Sigmoid Sign Softplus Softsign Sqrt Swish Tanh ThresholdedRelu""".split()
+    """Abs Cast Ceil Celu Clip Dropout Elu Erf Exp Flatten Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Neg Pow QuickGelu
+    Reciprocal Relu Reshape Round Selu Sigmoid Sign Softplus Softsign Sqrt Squeeze Swish Tanh ThresholdedRelu Unsqueeze""".split()
 )
 _REASON = "OpenVINO would take elements of a constant behind it for those of other channels"
 
@@ -52,15 +53,9 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     if not meant or not contents.has(_ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
-    if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:
-        return None
     graphs = inner_first(flat.graph)
-    constants: dict[str, TensorProto | None] = {
-        name: tensor for graph in graphs for name, tensor in constants_of(graph).items()
-    }
-    for graph in reversed(graphs):  # the outer ones first
-        _add_computed(graph, constants)
-    found = [_Graph(graph, constants, any_number=opset >= ANY_NUMBER).found() for graph in graphs]
+    constants, kinds = fixed_values(graphs), kept_types(opset_versions(flat).get("", 1))
+    found = [_Graph(graph, constants, kinds).found() for graph in graphs]
     if not any(found):
         return None
     typed = inner_first(typed_of(contents.model).model.graph)
@@ -82,10 +77,12 @@ def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor]) -> bo
 class _Graph:
     """Looks through one graph."""
 
-    def __init__(self, graph: GraphProto, constants: Mapping[str, TensorProto | None], *, any_number: bool) -> None:
+    def __init__(
+        self, graph: GraphProto, constants: Mapping[str, TensorProto | None], kinds: Collection[int] | None
+    ) -> None:
         self._nodes = graph.node[:]
         self._constants = constants
-        self._any_number = any_number
+        self._kinds = kinds
 
     def found(self) -> list[int]:
         """The places of the reductions and products in question."""
@@ -99,7 +96,7 @@ class _Graph:
         return [place for place in places if self._meets_channels(self._nodes[place], readers)]
 
     def _is_meant(self, node: NodeProto) -> bool:
-        if canonical(node.domain) or not node.input:
+        if canonical(node.domain) not in _DOMAINS or not node.input:
             return False
         if node.op_type in _PRODUCTS:
             return not self._constants.keys().isdisjoint(node.input)
@@ -112,7 +109,7 @@ class _Graph:
         while waiting:
             read = waiting.pop()
             for node in readers.get(read, ()):
-                if canonical(node.domain):
+                if canonical(node.domain) not in _DOMAINS:
                     continue
                 others = [other for other in node.input if other and other != read]
                 operator = node.op_type
@@ -120,7 +117,8 @@ class _Graph:
                     return True
                 if operator in _ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
                     return True
-                goes_on = operator in _PASSING or (operator in _ARITHMETIC and self._constants.keys() >= set(others))
+                known = self._constants.keys() | seen  # an activation may be written with several nodes
+                goes_on = operator in _PASSING or (operator in _ARITHMETIC and known >= set(others))
                 if goes_on and node.output[0] not in seen:
                     seen.add(node.output[0])
                     waiting.append(node.output[0])
@@ -132,18 +130,11 @@ class _Graph:
             return False
         tensor = self._constants[name]
         if tensor is None:
-            return self._any_number
+            return self._kinds is None
         shaped = math.prod(tensor.dims) > 1 and (not as_column or tensor.dims[-1] == 1)
-        return shaped and (self._any_number or tensor.data_type in FLOATS)
+        return shaped and (self._kinds is None or tensor.data_type in self._kinds)
 
 
 def _is_reduction(operator: str | bytes) -> bool:
     """Bytes are a name that is not UTF-8."""
     return isinstance(operator, str) and operator.startswith(_REDUCING)
-
-
-def _add_computed(graph: GraphProto, constants: dict[str, TensorProto | None]) -> None:
-    """Add what a graph computes from constants alone: OpenVINO does so beforehand."""
-    for node in graph.node:
-        if node.input and all(name in constants for name in node.input if name):
-            constants.update(dict.fromkeys(node.output))

@@ -26,7 +26,7 @@ _SCALING = frozenset({"Cast", "DequantizeLinear", "Identity", "QuantizeLinear"})
 #: Operators whose results have sizes that follow from the shapes of what they read: a model of these alone keeps its biases.
 _PLAIN = frozenset(
     """Add AveragePool BatchNormalization Clip Concat Constant Conv DequantizeLinear Div Dropout Elu Flatten Gather Gemm GlobalAveragePool
-    GlobalMaxPool HardSigmoid HardSwish Identity LeakyRelu MatMul MaxPool Mul PRelu QuantizeLinear ReduceMean Relu Reshape Shape Sigmoid Softmax
+    GlobalMaxPool HardSigmoid HardSwish Identity LeakyRelu MatMul MaxPool Mul PRelu QuantizeLinear ReduceMean Relu Reshape Sigmoid Softmax
     Squeeze Sub Tanh Transpose Unsqueeze""".split()
 )
 _REASON = "OpenVINO would lose the bias, where what is behind it is quantized and a run alone tells another size"
@@ -92,9 +92,12 @@ def _add(
 
 
 def _rank(node: NodeProto, constants: Mapping[str, TensorProto], makers: Mapping[str, NodeProto]) -> int | None:
-    """The rank of a Conv with a bias, by its constant weights, quantized or not; None for any other node."""
+    """The rank of a Conv with a bias, by its window or its constant weights, quantized or not; None for any other node."""
     if node.op_type != "Conv" or canonical(node.domain) or len(node.input) < 3 or not node.input[2]:
         return None
+    window = next((list(a.ints) for a in node.attribute if a.name == "kernel_shape"), [])
+    if window:
+        return 2 + len(window)
     name = node.input[1]
     while name not in constants and (maker := makers.get(name)) is not None and maker.op_type in _SCALING:
         name = maker.input[0]

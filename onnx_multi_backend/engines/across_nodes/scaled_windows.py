@@ -7,19 +7,32 @@ window is scaled instead of each place of the image. Without padding, both are t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, constants_of
+from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
 
-_SCALING = frozenset({"Div", "LayerNormalization", "Mul"})
+#: Where the factors of operators are among their inputs.
+_SCALING: Mapping[str, slice] = {
+    "Div": slice(1, 2),
+    "LayerNormalization": slice(1, 2),
+    "Mul": slice(0, 2),
+    "RMSNormalization": slice(1, 2),
+    "SimplifiedLayerNormalization": slice(1, 2),
+    "SkipLayerNormalization": slice(2, 3),
+}
+#: What OpenVINO moves a factor over.
+_PASSING = frozenset({"Cast", "Div", "Dropout", "Identity", "Mul", "Neg"})
+#: ONNX Runtime's has normalizations too.
+_DOMAINS = ("", "com.microsoft")
 _REASON = "OpenVINO would multiply its constant into the weights of a convolution, along the window"
 
 
@@ -28,37 +41,42 @@ def factors_apart(contents: Contents) -> Rewritten | None:
     if not contents.has({"Conv"}) or not contents.has(_SCALING) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
-        return None
     graphs = inner_first(flat.graph)
-    constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items()}
-    found = [dict.fromkeys(_found(graph, constants), (0,)) for graph in graphs]
+    constants, kinds = fixed_values(graphs), kept_types(opset_versions(flat).get("", 1))
+    found = [dict.fromkeys(_found(graph, constants, kinds), (0,)) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}scaled", "factors_apart", _REASON)
 
 
-def _found(graph: GraphProto, constants: Mapping[str, TensorProto]) -> list[int]:
+def _found(graph: GraphProto, constants: Mapping[str, TensorProto | None], kinds: Collection[int] | None) -> list[int]:
     """The places of the factors in question."""
-    convolved = {node.input[0] for node in graph.node if node.op_type == "Conv" and not canonical(node.domain)}
+    ranks: dict[str, int | None] = {}
+    for node in reversed(graph.node):
+        if canonical(node.domain):
+            continue
+        if node.op_type == "Conv":
+            weights = constants.get(node.input[1])
+            ranks[node.input[0]] = len(weights.dims) if weights is not None else None
+        elif node.op_type in _PASSING and node.output[0] in ranks:
+            for name in node.input:
+                ranks.setdefault(name, ranks[node.output[0]])
     return [
         place
         for place, node in enumerate(graph.node)
         if node.op_type in _SCALING
-        and not canonical(node.domain)
-        and node.output[0] in convolved
-        and _scales_places(node, constants)
+        and canonical(node.domain) in _DOMAINS
+        and node.output[0] in ranks
+        and any(
+            name in constants and _scales_places(constants[name], ranks[node.output[0]], kinds)
+            for name in node.input[_SCALING[node.op_type]]
+        )
     ]
 
 
-def _scales_places(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
-    """Whether a node multiplies by a constant that is more than one number, or one for each channel."""
-    factors = node.input[1:2] if node.op_type == "LayerNormalization" else node.input
-    return any(name in constants and not _is_by_channel(list(constants[name].dims)) for name in factors)
-
-
-def _is_by_channel(sizes: list[int]) -> bool:
-    """Whether a constant is one number, or one for each channel: at most one axis behind the second is longer, none before it.
-
-    Of two sizes the first may be that of the channels of one image axis: ``[C, 1]``.
-    """
-    longer = [place for place, size in enumerate(sizes) if size > 1]
-    return not longer or (len(longer) == 1 and longer[0] in (0, 1) and longer[0] < len(sizes) - 1 and sizes[-1] == 1)
+def _scales_places(tensor: TensorProto | None, rank: int | None, kinds: Collection[int] | None) -> bool:
+    """Whether a constant is, or may be, more than one number, or one for each channel."""
+    if tensor is None:
+        return kinds is None
+    if math.prod(tensor.dims) == 1 or (kinds is not None and tensor.data_type not in kinds):
+        return False
+    sizes = [1] * ((rank or 0) - len(tensor.dims)) + list(tensor.dims)
+    return rank is None or any(size > 1 for place, size in enumerate(sizes) if place != 1)

@@ -32,9 +32,8 @@ def binarizer(site: Site) -> Iterator[ModelProto]:
         return
     body = Body(site)
     threshold = np.float32(site.attribute("threshold", 0.0))
-    exact = kind in (_FLOAT, TensorProto.DOUBLE)
-    x, wide = (x, kind) if exact else (body.cast(x, _FLOAT), _FLOAT)
-    yield body.finish(body.cast(body("Greater", x, body.constant(threshold, wide)), kind))
+    x = x if kind == _FLOAT else body.cast(x, _FLOAT)
+    yield body.finish(body.cast(body("Greater", x, body.constant(threshold, _FLOAT)), kind))
 
 
 def feature_vectorizer(site: Site) -> Iterator[ModelProto]:
@@ -94,7 +93,9 @@ def scaler(site: Site) -> Iterator[ModelProto]:
     x = site.input(0)
     offset, scale = (site.attribute(name, []) for name in ("offset", "scale"))
     columns = (site.shape(x) or [None])[-1]
-    if not is_ml(site, "Scaler") or (site.rank(x) or 0) not in (1, 2) or not offset or not scale:
+    if not is_ml(site, "Scaler") or site.elem_type(x) not in NUMBERS or (site.rank(x) or 0) not in (1, 2):
+        return
+    if not offset or not scale:
         return
     if any(len(values) > 1 and columns != len(values) for values in (offset, scale)):
         return

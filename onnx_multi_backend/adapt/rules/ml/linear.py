@@ -16,9 +16,12 @@ def linear_regressor(site: Site) -> Iterator[ModelProto]:
     """A product with the coefficients of each target, and its intercept. Source: LinearRegressor's documentation."""
     if not is_ml(site, "LinearRegressor"):
         return
+    targets, how = site.attribute("targets", 1), site.attribute("post_transform", "NONE")
+    if targets < 1 or (targets == 1 and how != "NONE"):  # of one, ONNX Runtime and the documentation do not agree
+        return
     body = Body(site)
-    scores = _scores(site, body, site.attribute("targets", 1))
-    result = None if scores is None else transformed(body, scores, site.attribute("post_transform", "NONE"))
+    scores = _scores(site, body, targets)
+    result = None if scores is None else transformed(body, scores, how)
     if result is not None:
         yield body.finish(result)
 

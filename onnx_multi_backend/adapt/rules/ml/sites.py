@@ -10,8 +10,8 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 _DOMAIN = "ai.onnx.ml"
 _T = TensorProto
-#: The types of numbers that these operators take.
-NUMBERS = (_T.FLOAT, _T.DOUBLE, _T.INT32, _T.INT64)
+#: The types of numbers that are written: float64 would be rounded to float32 before it is compared.
+NUMBERS = (_T.FLOAT, _T.INT32, _T.INT64)
 
 
 def is_ml(site: Site, *operators: str) -> bool:

@@ -50,6 +50,8 @@ class _Ensemble:
     depth : int
     weights : array of float32, nodes by targets
         Of the leaves.
+    reaches_all : bool
+        Whether each row gets something for every target: some tree's leaves all give to it.
     """
 
     roots: np.ndarray[Any, Any]
@@ -61,27 +63,28 @@ class _Ensemble:
     mode: str
     depth: int
     weights: np.ndarray[Any, Any]
+    reaches_all: bool
 
 
 def tree_ensemble_regressor(site: Site) -> Iterator[ModelProto]:
     """The sum of what the leaves give, and the base values. Source: TreeEnsembleRegressor's documentation."""
-    targets = site.attribute("n_targets", 1)
-    if not is_ml(site, "TreeEnsembleRegressor") or site.attribute("aggregate_function", "SUM") not in (
-        "SUM",
-        "AVERAGE",
-    ):
+    targets, how = site.attribute("n_targets", 1), site.attribute("post_transform", "NONE")
+    summed = site.attribute("aggregate_function", "SUM") in ("SUM", "AVERAGE")
+    if not is_ml(site, "TreeEnsembleRegressor") or not summed:
+        return
+    if targets < 1 or (targets == 1 and how != "NONE"):  # of one, ONNX Runtime and the documentation do not agree
         return
     ensemble, base = _read(site, "target", targets), site.attribute("base_values", [])
     body = Body(site)
     rows = rows_of(site, body)
-    if ensemble is None or rows is None or len(base) not in (0, targets):
+    if ensemble is None or rows is None or len(base) not in (0, targets) or (base and not ensemble.reaches_all):
         return
     scores = _summed(body, ensemble, rows)
     if site.attribute("aggregate_function", "SUM") == "AVERAGE":
         scores = body("Div", scores, body.constant(len(ensemble.roots), _FLOAT))
     if base:
         scores = body("Add", scores, body.constant(np.array(base), _FLOAT))
-    result = transformed(body, scores, site.attribute("post_transform", "NONE"))
+    result = transformed(body, scores, how)
     if result is not None:
         yield body.finish(result)
 
@@ -99,6 +102,8 @@ def tree_ensemble_classifier(site: Site) -> Iterator[ModelProto]:
     rows = rows_of(site, body)
     if ensemble is None or rows is None or len(base) not in (0, len(labels)):
         return
+    if not ensemble.reaches_all and (base or min(site.attribute("class_weights", []), default=0) < 0):
+        return  # ONNX Runtime chooses among the classes that a row's leaves give to
     scores = _summed(body, ensemble, rows)
     if base:
         scores = body("Add", scores, body.constant(np.array(base), _FLOAT))
@@ -129,7 +134,9 @@ def _summed(body: Body, ensemble: _Ensemble, rows: str) -> str:
 
 
 def _read(site: Site, kind: str, targets: int) -> _Ensemble | None:
-    """The ensemble in a node's attributes; None where it is of other modes, too large, or not sound."""
+    """The ensemble in a node's attributes; None where it is of other modes, of float64, too large, or not sound."""
+    if any(attribute.name.endswith("_as_tensor") for attribute in site.node.attribute):
+        return None
     names = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
     trees, numbers, features, trues, falses = (np.array(site.attribute(f"nodes_{n}", []), np.int64) for n in names)
     values = np.array(site.attribute("nodes_values", []), np.float32)
@@ -147,40 +154,51 @@ def _read(site: Site, kind: str, targets: int) -> _Ensemble | None:
         np.array([at.get((t, n), -1) if i else p for t, n, i, p in zip(trees, where, inner, own, strict=True)])
         for where in (trues, falses)
     )
-    leaves = _weights(site, kind, targets, at, count)
-    if min(next_true.min(), next_false.min()) < 0 or leaves is None or (features[inner] < 0).any():
+    found = _weights(site, kind, targets, at, count)
+    if min(next_true.min(), next_false.min()) < 0 or found is None or (features[inner] < 0).any():
         return None
+    leaves, gives = found
     columns = (site.shape(site.input(0)) or [None])[-1]
     if columns is None or (inner.any() and features[inner].max() >= columns):
         return None
     reached = np.zeros(count, bool)
     reached[next_true[inner]] = reached[next_false[inner]] = True
     roots = own[~reached]
-    if len(roots) != len(set(trees.tolist())) or (depth := _depth(roots, next_true, next_false, inner)) is None:
+    first = np.flatnonzero(np.r_[True, trees[1:] != trees[:-1]])  # where ONNX Runtime starts
+    if (
+        not np.array_equal(roots, first)
+        or len(set(trees[roots].tolist())) != len(roots)
+        or (depth := _depth(roots, next_true, next_false, inner)) is None
+    ):
         return None
     missing = np.array(site.attribute("nodes_missing_value_tracks_true", []) or np.zeros(count), bool)
     if len(missing) != count:
         return None
     features = np.where(inner, features, 0)
-    return _Ensemble(roots, features, values, next_true, next_false, missing & inner, wanted.pop(), depth, leaves)
+    whole = [gives[(trees == tree) & ~inner].all(axis=0) for tree in trees[roots]]
+    reaches_all = bool(np.any(whole, axis=0).all())
+    return _Ensemble(
+        roots, features, values, next_true, next_false, missing & inner, wanted.pop(), depth, leaves, reaches_all
+    )
 
 
 def _weights(
     site: Site, kind: str, targets: int, at: dict[tuple[int, int], int], count: int
-) -> np.ndarray[Any, Any] | None:
-    """What each node gives to each target."""
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+    """What each node gives to each target, and whether it gives anything."""
     names = ("treeids", "nodeids", "ids")
     trees, numbers, ids = (site.attribute(f"{kind}_{name}", []) for name in names)
     weights = site.attribute(f"{kind}_weights", [])
     if not len(trees) == len(numbers) == len(ids) == len(weights) or count * targets > _MOST:
         return None
-    made = np.zeros((count, targets), np.float32)
+    made, gives = np.zeros((count, targets), np.float32), np.zeros((count, targets), bool)
     for tree, number, target, weight in zip(trees, numbers, ids, weights, strict=True):
         place = at.get((tree, number))
         if place is None or not 0 <= target < targets:
             return None
         made[place, target] += np.float32(weight)
-    return made
+        gives[place, target] = True
+    return made, gives
 
 
 def _depth(
