@@ -30,11 +30,11 @@ REFUSED = {
     ("Openvino", "trees"): {"ai.onnx.ml.OneHotEncoder", "ai.onnx.ml.TreeEnsembleClassifier"},
     ("Openvino", "linear"): {*(f"ai.onnx.ml.{o}" for o in ("Scaler", "LinearClassifier", "ZipMap"))},
     ("Openvino", "text"): {"StringNormalizer", "com.microsoft.Tokenizer", "ai.onnx.ml.LinearClassifier"},
-    ("OrtOpenvino", "linear"): {f"ai.onnx.ml.{o}" for o in ("Scaler", "LinearClassifier", "Normalizer", "ZipMap")},
 }
 
 #: What OpenVINO's execution provider leaves to the CPU.
 ON_CPU = {
+    "linear": {"ai.onnx.ml.LinearClassifier", "ai.onnx.ml.ZipMap"},
     "trees": {"Gather", "ai.onnx.ml.OneHotEncoder", "ai.onnx.ml.TreeEnsembleClassifier"},
     "text": {
         *("Reshape", "StringNormalizer", "com.microsoft.Tokenizer", "Flatten", "TfIdfVectorizer"),

@@ -238,20 +238,21 @@ def test_int8_on_a_model_without_qdq_nodes_warns(openvino_ep: type[omb.Preset]) 
 
 
 def test_nodes_that_the_provider_claims_and_cannot_compile_are_named(openvino_ep: type[omb.Preset]) -> None:
-    # ONNX Runtime does not infer the shape of what Scaler gives, and OpenVINO needs the rank.
+    # ONNX Runtime does not infer the shape of what SVMRegressor gives, and OpenVINO needs the rank.
+    linear = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 3.0], "coefficients": [1.0, 2.0, 3.0], "rho": [0.5]}
     nodes = [
-        models.node("Scaler", ["x"], ["scaled"], domain="ai.onnx.ml", offset=[1.0, 2.0, 3.0], scale=[2.0, 2.0, 2.0]),
-        models.node("Concat", ["scaled", "z"], ["y"], axis=1),
+        models.node("SVMRegressor", ["x"], ["sum"], domain="ai.onnx.ml", n_supports=0, **linear),
+        models.node("Concat", ["sum", "z"], ["y"], axis=1),
     ]
     inputs = [models.tensor("x"), models.tensor("z")]
-    made = models.model(nodes, inputs, [models.tensor("y", ("N", 6))], opsets={"ai.onnx.ml": 1})
+    made = models.model(nodes, inputs, [models.tensor("y", ("N", 4))], opsets={"ai.onnx.ml": 1})
     with pytest.raises(omb.UnsupportedModelError, match=r"Concat 'the_Concat'.*(dynamic rank|rank range)") as refused:
         openvino_ep.prepare(made)
     assert refused.value.operators == ("Concat",)
     with pytest.warns(omb.FallbackWarning, match="fails to compile"):
         model = openvino_ep.prepare(made, fallback="full")
     given = np.float32([[1, 2, 3]])
-    np.testing.assert_array_equal(model.run([given, given])[0], [[0, 0, 0, 1, 2, 3]])
+    np.testing.assert_array_equal(model.run([given, given])[0], [[14.5, 1, 2, 3]])
 
 
 @pytest.fixture
