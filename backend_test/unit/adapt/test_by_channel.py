@@ -8,6 +8,8 @@ import pytest
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_searched_forms import parsed
+from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
+from onnx_multi_backend.models.contents import Contents
 
 X = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 C, D = np.float32([1, 20, 300]), np.float32([1, 4, 9])
@@ -102,3 +104,23 @@ def test_before_operators_broadcast_to_both_sides(preset: type[omb.Preset]) -> N
         7,
     )
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([X])[0], SUM * C, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "e = Identity (c) y = Add (r, e)",
+        "g = Shape (x) k = Size (g) e = Cast <to = 1> (k) y = Div (r, e)",
+        "y = Mul (r, h)",
+    ],
+)
+def test_biases_and_numbers_are_left_alone(behind: str) -> None:
+    """Nothing is inferred for them: a transformer has one behind each product."""
+    model = parsed(
+        f"(float[n, m, 4] x, float[4, 3] w) => (float[p, q, r] y) {CONSTANTS} {{ v = Abs (w) r = MatMul (x, v) {behind} }}"
+    )
+    stored = parsed(
+        f"(float[n, m, 3] x) => (float[p, q, r] y) <float[3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {CONSTANTS[1:]} {{ r = MatMul (x, w) {behind} }}"
+    )
+    assert channels_apart(Contents(model)) is None
+    assert channels_apart(Contents(stored)) is None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
@@ -14,6 +15,16 @@ from onnx_multi_backend.models.graph_walk import all_nodes, bodies, put_back
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+
+#: Of one element.
+_NUMBER = TensorProto()
+#: What has the shape of what it reads.
+_ALIKE = frozenset({"Cast", "Identity"})
+#: What may make several elements of one.
+_GROWING = frozenset(
+    {"Concat", "ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample"}
+)
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:
@@ -68,9 +79,9 @@ def outputs_apart(
 
 
 def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
-    """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor.
+    """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
 
-    It makes constants of the defaults of inputs, too, and of the shapes that are declared.
+    It makes constants of the defaults of inputs, too, and of the shapes that are declared, which count as numbers here.
 
     Parameters
     ----------
@@ -83,8 +94,14 @@ def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
             if node.op_type == "Constant":
                 held = node.attribute[0] if len(node.attribute) == 1 else None
                 fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
-            elif node.op_type in ("Shape", "Size") or (node.input and all(n in fixed for n in node.input if n)):
-                fixed.update(dict.fromkeys(filter(None, node.output)))
+            elif node.op_type in ("Shape", "Size"):
+                fixed[node.output[0]] = _NUMBER
+            elif node.op_type in _ALIKE and node.input[0] in fixed:
+                fixed[node.output[0]] = fixed[node.input[0]]
+            elif node.input and all(name in fixed for name in node.input if name):
+                read = [fixed[name] for name in node.input if name]
+                one = node.op_type not in _GROWING and all(t is not None and math.prod(t.dims) == 1 for t in read)
+                fixed.update(dict.fromkeys(filter(None, node.output), _NUMBER if one else None))
     return fixed
 
 
