@@ -16,7 +16,6 @@ from onnx_multi_backend.models.graph_walk import all_nodes, bodies, put_back
 ANY_NUMBER, ANY_FLOAT = 12, 8
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
-
 #: Of one element.
 _NUMBER = TensorProto()
 #: What has the shape of what it reads.
@@ -32,13 +31,18 @@ def larger(read: str, made: str, *, name: str) -> NodeProto:
     return helper.make_node("Max", [read, read], [made], name=name)
 
 
+def unused(name: str, taken: set[str]) -> str:
+    """A name like this one that is not taken; it is from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> NodeProto:
     """Give an output of a node another name that is not taken, and return the node behind it that makes the old one."""
     made = node.output[place]
-    apart = f"{made}{suffix}"
-    while apart in taken:
-        apart += "_"
-    taken.add(apart)
+    apart = unused(f"{made}{suffix}", taken)
     node.output[place] = apart
     return larger(apart, made, name=apart)
 

@@ -117,8 +117,9 @@ class _Graph:
                     return True
                 if operator in _ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
                     return True
-                known = self._constants.keys() | seen  # an activation may be written with several nodes
-                goes_on = operator in _PASSING or (operator in _ARITHMETIC and known >= set(others))
+                # An activation may be written with several nodes.
+                follows = operator in _ARITHMETIC and all(o in self._constants or o in seen for o in others)
+                goes_on = operator in _PASSING or follows
                 if goes_on and node.output[0] not in seen:
                     seen.add(node.output[0])
                     waiting.append(node.output[0])

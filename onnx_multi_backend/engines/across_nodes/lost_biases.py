@@ -15,7 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, inner_first, larger, names_taken
+from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, inner_first, larger, names_taken, unused
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED, Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back
@@ -40,9 +40,10 @@ def biases_added(contents: Contents) -> Rewritten | None:
     flat = typed_of(contents.model).flat
     if opset_versions(flat).get("", 1) < ANY_FLOAT:
         return None
-    constants = {name: t for graph in inner_first(flat.graph) for name, t in constants_of(graph).items()}
-    makers = {name: node for graph in inner_first(flat.graph) for node in graph.node for name in node.output}
-    if not any(_rank(node, constants, makers) for graph in inner_first(flat.graph) for node in graph.node):
+    graphs = inner_first(flat.graph)
+    constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items()}
+    makers = {name: node for graph in graphs for node in graph.node for name in node.output}
+    if not any(_rank(node, constants, makers) for graph in graphs for node in graph.node):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
@@ -74,7 +75,7 @@ def _add(
             continue
         made, bias = node.output[0], node.input[2]
         plain, column, shape, same = (
-            _free(f"{made}{CAST}{part}", taken) for part in ("plain", "bias", "shape", "same")
+            unused(f"{made}{CAST}{part}", taken) for part in ("plain", "bias", "shape", "same")
         )
         changes.append(Adaptation(BIASES_ADDED, f"Conv {node.name or made!r}", "its bias is added behind it", _REASON))
         node.output[0] = plain
@@ -102,10 +103,3 @@ def _rank(node: NodeProto, constants: Mapping[str, TensorProto], makers: Mapping
     while name not in constants and (maker := makers.get(name)) is not None and maker.op_type in _SCALING:
         name = maker.input[0]
     return len(constants[name].dims) if name in constants else None
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

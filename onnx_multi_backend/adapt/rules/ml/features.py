@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.rules.ml.sites import NUMBERS, is_ml
+from onnx_multi_backend.adapt.rules.ml.sites import NUMBERS, as_floats, columns_of, is_ml
 from onnx_multi_backend.adapt.site import Body, Site
 
 _FLOAT = TensorProto.FLOAT
@@ -32,7 +32,7 @@ def binarizer(site: Site) -> Iterator[ModelProto]:
         return
     body = Body(site)
     threshold = np.float32(site.attribute("threshold", 0.0))
-    x = x if kind == _FLOAT else body.cast(x, _FLOAT)
+    x = as_floats(site, body, x)
     yield body.finish(body.cast(body("Greater", x, body.constant(threshold, _FLOAT)), kind))
 
 
@@ -45,8 +45,7 @@ def feature_vectorizer(site: Site) -> Iterator[ModelProto]:
     if any(size is None or len(size) != 2 or size[1] != width for size, width in zip(sizes, widths, strict=True)):
         return
     body = Body(site)
-    parts = [name if site.elem_type(name) == _FLOAT else body.cast(name, _FLOAT) for name in site.node.input]
-    yield body.finish(body("Concat", *parts, axis=1))
+    yield body.finish(body("Concat", *(as_floats(site, body, name) for name in site.node.input), axis=1))
 
 
 def imputer(site: Site) -> Iterator[ModelProto]:
@@ -58,7 +57,7 @@ def imputer(site: Site) -> Iterator[ModelProto]:
     suffix, default = ("floats", 0.0) if kind == _FLOAT else ("int64s", 0)
     values = site.attribute(f"imputed_value_{suffix}", [])
     old = site.attribute("replaced_value_float" if kind == _FLOAT else "replaced_value_int64", default)
-    columns = (site.shape(x) or [None])[-1]
+    columns = columns_of(site)
     if not values or (len(values) > 1 and columns != len(values)):
         return
     replaced = body("IsNaN", x) if np.isnan(old) else body("Equal", x, body.constant(old, kind))
@@ -75,7 +74,7 @@ def normalizer(site: Site) -> Iterator[ModelProto]:
     if not is_ml(site, "Normalizer") or kind not in NUMBERS or (site.rank(x) or 0) not in (1, 2):
         return
     body = Body(site)
-    x = x if kind == _FLOAT else body.cast(x, _FLOAT)
+    x = as_floats(site, body, x)
     if how == "MAX":
         norm = body("ReduceMax", body("Abs", x), body.ints(-1), keepdims=1)
     elif how == "L1":
@@ -92,7 +91,7 @@ def scaler(site: Site) -> Iterator[ModelProto]:
     """(x - offset) * scale in float32, each for all columns or for one. Source: Scaler's documentation."""
     x = site.input(0)
     offset, scale = (site.attribute(name, []) for name in ("offset", "scale"))
-    columns = (site.shape(x) or [None])[-1]
+    columns = columns_of(site)
     if not is_ml(site, "Scaler") or site.elem_type(x) not in NUMBERS or (site.rank(x) or 0) not in (1, 2):
         return
     if not offset or not scale:
@@ -100,6 +99,6 @@ def scaler(site: Site) -> Iterator[ModelProto]:
     if any(len(values) > 1 and columns != len(values) for values in (offset, scale)):
         return
     body = Body(site)
-    x = x if site.elem_type(x) == _FLOAT else body.cast(x, _FLOAT)
+    x = as_floats(site, body, x)
     moved = body("Sub", x, body.constant(np.array(offset), _FLOAT))
     yield body.finish(body("Mul", moved, body.constant(np.array(scale), _FLOAT)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.rules.ml.sites import is_ml, rows_of, transformed, winners
+from onnx_multi_backend.adapt.rules.ml.sites import columns_of, is_ml, rows_of, transformed, winners
 from onnx_multi_backend.adapt.site import Body, Site
 
 
@@ -45,7 +45,7 @@ def _scores(site: Site, body: Body, count: int) -> str | None:
     """Rows of scores, before any transformation; None where there is not a set of coefficients for each."""
     coefficients = np.array(site.attribute("coefficients", []), np.float32)
     intercepts = np.array(site.attribute("intercepts", []), np.float32)
-    columns = (site.shape(site.input(0)) or [None])[-1]
+    columns = columns_of(site)
     width, rest = divmod(coefficients.size, count)
     if rest or not width or columns not in (None, width) or intercepts.size not in (0, count):
         return None

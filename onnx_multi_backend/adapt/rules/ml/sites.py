@@ -19,13 +19,23 @@ def is_ml(site: Site, *operators: str) -> bool:
     return site.domain == _DOMAIN and site.op_type in operators
 
 
+def columns_of(site: Site) -> int | None:
+    """The last size of the first input; None where it is not known."""
+    return (site.shape(site.input(0)) or [None])[-1]
+
+
+def as_floats(site: Site, body: Body, name: str) -> str:
+    """An input as float32."""
+    return name if site.elem_type(name) == _T.FLOAT else body.cast(name, _T.FLOAT)
+
+
 def rows_of(site: Site, body: Body) -> str | None:
     """The first input as rows of float32; a vector is one row. None where it is nothing of that."""
     x = site.input(0)
     rank, kind = site.rank(x), site.elem_type(x)
     if rank not in (1, 2) or kind not in NUMBERS:
         return None
-    rows = x if kind == _T.FLOAT else body.cast(x, _T.FLOAT)
+    rows = as_floats(site, body, x)
     return rows if rank == 2 else str(body("Unsqueeze", rows, body.ints(0)))
 
 

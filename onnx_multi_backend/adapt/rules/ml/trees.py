@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.rules.ml.sites import is_ml, rows_of, transformed, winners
+from onnx_multi_backend.adapt.rules.ml.sites import columns_of, is_ml, rows_of, transformed, winners
 from onnx_multi_backend.adapt.site import Body, Site
 
 _FLOAT = TensorProto.FLOAT
@@ -158,7 +158,7 @@ def _read(site: Site, kind: str, targets: int) -> _Ensemble | None:
     if min(next_true.min(), next_false.min()) < 0 or found is None or (features[inner] < 0).any():
         return None
     leaves, gives = found
-    columns = (site.shape(site.input(0)) or [None])[-1]
+    columns = columns_of(site)
     if columns is None or (inner.any() and features[inner].max() >= columns):
         return None
     reached = np.zeros(count, bool)
@@ -175,8 +175,8 @@ def _read(site: Site, kind: str, targets: int) -> _Ensemble | None:
     if len(missing) != count:
         return None
     features = np.where(inner, features, 0)
-    whole = [gives[(trees == tree) & ~inner].all(axis=0) for tree in trees[roots]]
-    reaches_all = bool(np.any(whole, axis=0).all())
+    whole = np.logical_and.reduceat(gives | inner[:, None], roots, axis=0)  # a tree goes from its root to the next one
+    reaches_all = bool(whole.any(axis=0).all())
     return _Ensemble(
         roots, features, values, next_true, next_false, missing & inner, wanted.pop(), depth, leaves, reaches_all
     )
