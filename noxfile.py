@@ -225,12 +225,13 @@ def search(
     minutes: float,
     *limits: str,
     tools: Sequence[str] = ("differential", "fuzz"),
+    into: str = "",
 ) -> None:
     """Run searches on the presets of an environment, so many minutes each: by default random graphs and mutated models."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     presets = [f"--preset={name}" for name in SEARCHED[engines]]
     for tool in tools:
-        out = f"--out=build/searches/{tool}"
+        out = f"--out=build/searches/{into or tool}"
         session.run(
             "python", "-m", f"backend_test.{tool}", *presets, f"--seed={seed}", f"--minutes={minutes}", out, *limits
         )
@@ -246,10 +247,11 @@ def searches(session: nox.Session, engines: str) -> None:
 @nox.session(tags=["nightly"], default=False)
 @nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
 def nightly(session: nox.Session, engines: str) -> None:
-    """Try random graphs and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests."""
+    """Try random graphs, chains and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests."""
     seed = int(time.time())
     session.log(f"seed {seed}")
     search(session, engines, seed, 15, *session.posargs, tools=("differential", "fuzz", "variants"))
+    search(session, engines, seed, 15, "--chains", *session.posargs, tools=("differential",), into="chains")
     session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 
 

@@ -2,6 +2,7 @@
 """Random graphs on a preset, beside the bare engine, ONNX Runtime without optimizations, and ONNX's evaluator.
 
 ``python -m backend_test.differential --preset Openvino --count 2000 --seed 7``; graph i is a function of the seed and i.
+With ``--chains`` each node reads the last one's result and most sizes are equal, as in the networks that engines fuse.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from backend_test.search import judge
 from backend_test.search.answers import summary
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
-from backend_test.search.graphs import Plan, random_graph
+from backend_test.search.graphs import Plan, random_chain, random_graph
 from backend_test.search.isolation import Stages
 from backend_test.search.other_inputs import wrong_with_others
 from backend_test.search.parts import inner_values
@@ -41,7 +42,8 @@ def graph_work(preset: str, options: argparse.Namespace) -> Any:
     plan = Plan(operators=tuple(filter(None, options.operators.split(","))))
 
     def work(i: int, stages: Stages) -> Outcome:
-        made = random_graph(random.Random(f"{options.seed}:{i}"), plan)
+        rng = random.Random(f"{options.seed}:{i}")
+        made = random_chain(rng) if options.chains else random_graph(rng, plan)
         trial = try_model(preset, made.model, made.feeds, stages)
         if trial.verdict.category == judge.UNJUDGED:
             trial = second_opinion(preset, made.model, made.feeds, trial, stages)
@@ -112,6 +114,9 @@ def report(preset: str, i: int, found: Found) -> str:
 
 def more_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this search has."""
+    parser.add_argument(
+        "--chains", action="store_true", help="nodes of networks in a row, most sizes equal; not with --operators"
+    )
     parser.add_argument(
         "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
     )

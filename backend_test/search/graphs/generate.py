@@ -113,22 +113,23 @@ def _fill(b: Builder, plan: Plan) -> None:
 
     wanted = b.rng.choice(plan.nodes)
     for _ in range(_TRIES):
-        mark = _mark(b)
+        before = mark(b)
         try:
             grow(b)
         except NoFitError:
-            _undo(b, mark)
+            undo(b, before)
             continue
         wanted -= 1
         if not wanted:
             return
 
 
-def _mark(b: Builder) -> tuple[int, ...]:
+def mark(b: Builder) -> tuple[int, ...]:
+    """Where a graph stands, to go back to."""
     return tuple(len(part) for part in (b.values, b.nodes, b.inputs, b.feeds, b.initializers, b.functions))
 
 
-def _undo(b: Builder, mark: tuple[int, ...]) -> None:
+def undo(b: Builder, mark: tuple[int, ...]) -> None:
     """Take back what a node that did not fit has left."""
     parts: tuple[list[object], ...] = (b.values, b.nodes, b.inputs, b.feeds, b.initializers, b.functions)  # type: ignore[assignment]
     for part, length in zip(parts, mark, strict=True):

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A random chain with inputs for two runs."""
+
+from __future__ import annotations
+
+import random
+
+from onnx import TensorProto
+
+from backend_test.search.graphs.builder import Builder, Dim, NoFitError, static
+from backend_test.search.graphs.chains import patterns  # noqa: F401
+from backend_test.search.graphs.chains.chain import Chain
+from backend_test.search.graphs.chains.steps import STEPS
+from backend_test.search.graphs.generate import Made, finish, mark, undo
+
+OPSETS = (13, 17, 18, 20, 21, 23)
+#: Draws of steps before a chain is as long as it gets.
+_TRIES = 40
+#: Elements that a result may have.
+_MOST = 4096
+
+
+def random_chain(rng: random.Random) -> Made:
+    """Draw a chain; the same random numbers make the same."""
+    while True:
+        b = Builder(rng, rng.choice(OPSETS), dynamic=rng.random() < 0.6, constants=0.85)
+        size = rng.choice((2, 3, 3, 4))
+        b.palette[:] = [(size, size)]
+        batch = (size, rng.choice((1, 2, 5))) if b.dynamic and b.chance(0.3) else (size, size)
+        others = [
+            size if b.chance(0.85) else rng.choice((1, 2, 4, 6)) for _ in range(rng.choice((1, 2, 2, 3, 3, 3, 4)))
+        ]
+        kind = TensorProto.FLOAT if b.chance(0.92) else TensorProto.FLOAT16
+        x = b.operand(b.drawn(kind, (batch, *static(*others)), "ordinary"), constant=False)
+        _grow(Chain(b, [x]), rng.choice((2, 2, 3, 3, 4, 5)))
+        if b.nodes:
+            return finish(b)
+
+
+def _grow(c: Chain, wanted: int) -> None:
+    """Put steps onto the last value."""
+    for _ in range(_TRIES):
+        before = mark(c.b)
+        try:
+            made = c.rng.choice(STEPS)(c, c.kept[-1])
+            if max(_elements(made.dims or ()), default=0) > _MOST:
+                raise NoFitError("too large")
+        except NoFitError:
+            undo(c.b, before)
+            continue
+        c.kept.append(made)
+        wanted -= 1
+        if not wanted:
+            return
+
+
+def _elements(dims: tuple[Dim, ...]) -> list[int]:
+    """How many elements a shape has in each run."""
+    found = []
+    for run in (0, 1):
+        count = 1
+        for d in dims:
+            count *= d[run]
+        found.append(count)
+    return found
