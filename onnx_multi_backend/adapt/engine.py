@@ -34,6 +34,8 @@ class Defect(NamedTuple):
         Compiling the form may end the process: the engine is not queried about it.
     minor : bool
         The form stays in a model that needs no other change, since one that is rewritten takes longer to prepare.
+    grouped : bool
+        A provider that leaves the form to another when it is alone takes it in a group of nodes.
     """
 
     words: str
@@ -41,6 +43,7 @@ class Defect(NamedTuple):
     provider: str = ""
     deadly: bool = False
     minor: bool = False
+    grouped: bool = False
 
 
 class Engine(Protocol):

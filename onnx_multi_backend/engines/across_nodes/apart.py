@@ -82,6 +82,46 @@ def outputs_apart(
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 
+def inputs_apart(
+    flat: ModelProto, found: Sequence[Mapping[int, int]], suffix: str, pass_name: str, change: str, reason: str
+) -> Rewritten | None:
+    """A copy of a model in which nodes read the larger of an input and itself, one for all that read the same; None where there are none.
+
+    Parameters
+    ----------
+    flat : onnx.ModelProto
+        Without local functions.
+    found : sequence of mapping of int to int
+        The place of the input by that of the node, for each graph as `inner_first` has them.
+    suffix : str
+        Of the new names.
+    pass_name, change, reason : str
+        Of the adaptations.
+    """
+    if not any(found):
+        return None
+    copy = ModelProto()
+    copy.CopyFrom(flat)
+    taken, changes, added = names_taken(flat), [], set()
+    for graph, places in zip(inner_first(copy.graph), found, strict=True):
+        kept: dict[str, str] = {}
+        nodes: list[NodeProto] = []
+        for place, node in enumerate(graph.node):
+            if place in places:
+                name = node.input[places[place]]
+                if name not in kept:
+                    kept[name] = unused(f"{name}{suffix}", taken)
+                    nodes.append(larger(name, kept[name], name=kept[name]))
+                    where = f"{node.op_type} {node.name or node.output[0]!r}"
+                    changes.append(Adaptation(pass_name, where, change, reason))
+                    added.add(kept[name])
+                node.input[places[place]] = kept[name]
+            nodes.append(node)
+        if kept:
+            put_back(graph, nodes)
+    return Rewritten(copy, tuple(changes), frozenset(added))
+
+
 def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
     """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
 
@@ -145,6 +185,12 @@ def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tupl
         nodes.append(node)
     put_back(copy.graph, nodes)
     return copy, added
+
+
+def has_fixed_inputs(model: ModelProto) -> bool:
+    """Whether all shapes are known before anything runs, but for what data decides about."""
+    shapes = [value.type.tensor_type for value in model.graph.input]
+    return all(t.HasField("shape") and all(dim.HasField("dim_value") for dim in t.shape.dim) for t in shapes)
 
 
 def inner_first(graph: GraphProto) -> list[GraphProto]:

@@ -8,15 +8,20 @@ import functools
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
+from onnx_multi_backend.engines.across_nodes.epsilons import epsilons_kept
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.low_precision import kept_in_place
+from onnx_multi_backend.engines.across_nodes.moved_limits import limits_apart
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
+from onnx_multi_backend.engines.across_nodes.pointwise import pointwise_apart
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
+from onnx_multi_backend.engines.across_nodes.shared_results import results_apart
 from onnx_multi_backend.engines.across_nodes.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.models.contents import Contents
@@ -38,6 +43,11 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         channels_in_order,
         unsigned,
         kept_in_place,
+        epsilons_kept,
+        limits_apart,
+        rows_apart,
+        pointwise_apart,
+        results_apart,
         states_apart,
         vector_products,
         channels_apart,

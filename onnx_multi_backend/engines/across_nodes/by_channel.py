@@ -5,7 +5,8 @@ It computes both in one kernel, and takes elements of the constant that belong t
 
 - every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
   between; never of two, four or five axes;
-- a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other.
+- a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other; it may be an
+  operand of the product that is scaled, as the values of an attention are.
 """
 
 from __future__ import annotations
@@ -98,9 +99,7 @@ class _Graph:
     def _is_meant(self, node: NodeProto) -> bool:
         if canonical(node.domain) not in _DOMAINS or not node.input:
             return False
-        if node.op_type in _PRODUCTS:
-            return not self._constants.keys().isdisjoint(node.input)
-        return _is_reduction(node.op_type)
+        return node.op_type in _PRODUCTS or _is_reduction(node.op_type)
 
     def _meets_channels(self, first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
         """Whether what may be computed in the same kernel as a node has a constant for each channel."""

@@ -15,7 +15,14 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, inner_first, larger, names_taken, unused
+from onnx_multi_backend.engines.across_nodes.apart import (
+    ANY_FLOAT,
+    has_fixed_inputs,
+    inner_first,
+    larger,
+    names_taken,
+    unused,
+)
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED, Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back
@@ -35,7 +42,7 @@ _REASON = "OpenVINO would lose the bias, where what is behind it is quantized an
 def biases_added(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these biases are added behind the convolution; None where there are none."""
     meant = contents.has({"QuantizeLinear"}) and contents.has({"Conv"}) and not contents.by_operator.keys() <= _PLAIN
-    if not meant or _has_fixed_inputs(contents.model) or expands_too_far(contents.model):
+    if not meant or has_fixed_inputs(contents.model) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
     if opset_versions(flat).get("", 1) < ANY_FLOAT:
@@ -51,12 +58,6 @@ def biases_added(contents: Contents) -> Rewritten | None:
     for graph in inner_first(copy.graph):
         _add(graph, constants, makers, taken, changes, added)
     return Rewritten(copy, tuple(changes), frozenset(added))
-
-
-def _has_fixed_inputs(model: ModelProto) -> bool:
-    """Whether all shapes are known before anything runs, but for what data decides about."""
-    shapes = [value.type.tensor_type for value in model.graph.input]
-    return all(t.HasField("shape") and all(dim.HasField("dim_value") for dim in t.shape.dim) for t in shapes)
 
 
 def _add(

@@ -9,7 +9,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - Clip, or Min and Max, have bounds that are not multiples of the scale: they are rounded to one;
 - Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
 - ConvTranspose has weights with a zero point;
-- MatMul has an operand whose channels were scaled, of a shape known only at run time.
+- MatMul has an operand whose channels were scaled, of a shape known only at run time, or quantized each: this is refused.
 
 No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
 """
@@ -160,8 +160,12 @@ def _is_unsigned(name: str, makers: Mapping[str, NodeProto], constants: Mapping[
 
 
 def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
-    before = _kinds_before(node, makers)
-    return 0 if "DequantizeLinear" in before and before & _SCALES else None
+    before = _makers_before(node, makers)
+    scaled = [maker for maker in before if maker.op_type == "DequantizeLinear"]
+    each = any(
+        len(scale.dims) and scale.dims[0] > 1 for m in scaled if (scale := constants.get(m.input[1])) is not None
+    )
+    return 0 if scaled and (each or any(maker.op_type in _SCALES for maker in before)) else None
 
 
 _Form = Callable[[NodeProto, Mapping[str, NodeProto], Mapping[str, TensorProto]], int | None]
@@ -181,12 +185,12 @@ _FORMS: Mapping[str, _Form] = {
 
 def _is_scaled(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0) -> bool:
     """Whether scales of a DequantizeLinear may be moved up to a node."""
-    return "DequantizeLinear" in _kinds_before(node, makers, place)
+    return any(maker.op_type == "DequantizeLinear" for maker in _makers_before(node, makers, place))
 
 
-def _kinds_before(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0) -> set[str]:
-    """The operators that an input of a node comes through, up to those that compute in 8 bits by themselves."""
-    found: set[str] = set()
+def _makers_before(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0) -> list[NodeProto]:
+    """The nodes that an input of a node comes through, up to those that compute in 8 bits by themselves."""
+    found: list[NodeProto] = []
     seen: set[str] = set()
     todo: list[str] = [node.input[place]]
     while todo:
@@ -194,7 +198,7 @@ def _kinds_before(node: NodeProto, makers: Mapping[str, NodeProto], place: int =
         if maker is None or name in seen or maker.op_type in _COMPUTES:
             continue
         seen.add(name)
-        found.add(maker.op_type)
+        found.append(maker)
         if maker.op_type != "DequantizeLinear":
             todo += [name for name in maker.input if name]
     return found

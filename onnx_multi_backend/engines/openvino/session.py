@@ -53,9 +53,13 @@ def port_names(native: Any, read: Any) -> PortNames:
 
 
 def _together(compiled: Sequence[Any], read: Sequence[Any]) -> Iterator[set[str]]:
-    same = len(compiled) == len(read)
-    for i, port in enumerate(compiled):
-        yield port.names | read[i].names if same else port.names
+    if len(compiled) != len(read):
+        yield from (port.names for port in compiled)
+        return
+    # Where a Cast between two outputs is dropped, one gets the names of both.
+    own = {name for port in read for name in port.names}
+    for port, known in zip(compiled, read, strict=True):
+        yield (port.names - own) | known.names
 
 
 class OpenvinoSession(Session):

@@ -272,7 +272,8 @@ class OrtEngine(Target):
                 continue
             # What both get wrong is told for the one that takes the node itself.
             held = site.held and known.mixes_nodes and of_cpu is None
-            if (defect and defect.deadly) or known.slow_builds or held or self._takes(name, site):
+            unasked = held or (defect is not None and (defect.deadly or defect.grouped))
+            if unasked or known.slow_builds or self._takes(name, site):
                 if defect is not None:
                     return defect._replace(provider=name)
                 return of_cpu if self._may_be_left(site) else None

@@ -13,6 +13,9 @@ Another one ends the process before 1.26, with a Where that reads a DequantizeLi
 Before 1.30 the process ends too where an input of float16 has a default: the fusion that makes float32 of it frees it.
 
 Before 1.27 an Optional of what is known ahead is refused: computing it beforehand is not implemented.
+
+Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
+QuantizeLinear behind a DequantizeLinear, and with it a rounding to another scale.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from onnx_multi_backend.models.contents import Contents
 MERGING = "CommonSubexpressionElimination"
 #: Makes the bias of a convolution of what is added behind it.
 JOINING_BIASES = "ConvAddFusion"
+_WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
 def harmful_optimizers(contents: Contents) -> list[str]:
@@ -38,6 +42,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_choices(contents),
         *_of_optionals(contents),
         *_of_defaults(contents),
+        *_of_quantized(contents),
         *of_branches(contents),
     ]
 
@@ -79,6 +84,19 @@ def _of_defaults(contents: Contents) -> list[str]:
     halves = {tensor.name for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT16}
     given = not halves.isdisjoint(value.name for value in graph.input)
     return ["FuseFp16InitializerToFp32NodeTransformer"] if given and applies({"onnxruntime": "<1.30"}) else []
+
+
+def _of_quantized(contents: Contents) -> list[str]:
+    if not contents.has({"QuantizeLinear"}):
+        return []
+    dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
+    found = []
+    if any(node.input[0] in dequantized for node in contents.of("QuantizeLinear")):
+        found.append("DoubleQDQPairsRemover")
+    weighted = [node for node in contents.of(*_WEIGHTED) if len(node.input) > 1 and node.input[0] in dequantized]
+    if any(node.input[1] not in dequantized for node in weighted):
+        found.append("WeightBiasQuantization")
+    return found
 
 
 def _of_halves(contents: Contents) -> list[str]:

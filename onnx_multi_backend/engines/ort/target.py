@@ -26,6 +26,7 @@ from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.optimizers import JOINING_BIASES, MERGING, harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.provider_list import with_options
+from onnx_multi_backend.engines.ort.scales_apart import scales_apart
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import MisplacedError, NodePlacement, judge
@@ -105,6 +106,9 @@ class OrtTarget(OrtEngine):
             whole = payload.loaded.whole(payload.adapted.proto)
             model, changes = with_unsigned_weights(whole, operators, on_openvino=inside)
             payload = payload.changed(model, *changes) if changes else payload
+        if payload.lowering and self._fuses_quantized and (made := scales_apart(payload.adapted.facts.contents)):
+            payload = payload.changed(made.model, *made.changes, inserted=made.added)
+            changes = (*changes, *made.changes)
         if any(known.mends_models for known in self.records):
             from onnx_multi_backend.engines.ort.openvino_ep.around import mended
 
@@ -159,6 +163,11 @@ class OrtTarget(OrtEngine):
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
         return Built(self._with_defaults(session, payload), changes, facts)
+
+    @property
+    def _fuses_quantized(self) -> bool:
+        """Whether the CPU provider fuses Q/DQ nodes: where it computes, or nodes are left to it that OpenVINO might take."""
+        return self.requested == (providers.CPU,) or any(known.mixes_nodes for known in self.records)
 
     @property
     def _passes_groups_on(self) -> bool:

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantized nodes and what is beside them, which engines compute in one kernel and take for something else, without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+RNG = np.random.default_rng(5)
+#: Scales of several sizes, and a zero point; weights and constants along one axis or another.
+SCALES = "float s = {0.02}, uint8 z = {128}, float[4] each = {0.02, 0.05, 0.03, 0.06}, uint8[4] zeros = {128, 128, 120, 128}, int8 i = {0}"
+SYMMETRIC = "q = QuantizeLinear (x, s, i) d = DequantizeLinear (q, s, i)"
+QUANTIZED = "q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z)"
+
+
+def numbers(*sizes: int) -> str:
+    return ", ".join(f"{v:.3f}" for v in RNG.normal(size=int(np.prod(sizes))))
+
+
+def whole(*sizes: int) -> str:
+    return ", ".join(str(v) for v in RNG.integers(-20, 20, size=int(np.prod(sizes))))
+
+
+def along(name: str, axis: int, rank: int) -> str:
+    """Four numbers along an axis."""
+    sizes = ", ".join("4" if i == axis else "1" for i in range(rank))
+    return f"float[{sizes}] {name} = {{{numbers(4)}}}"
+
+
+WEIGHTS = f"int8[4, 4] w = {{{whole(4, 4)}}}"
+FILTERS = f"int8[4, 4, 1, 1] w = {{{whole(4, 4)}}}, float t = {{0.06}}"
+ONES = "float[4] one = {1, 1, 1, 1}, float[4] none = {0, 0, 0, 0}, float e = {0.01}, int64[1] last = {2}"
+DECOMPOSED = """m = ReduceMean <axes = [2]> (d) v = Sub (d, m) p = Mul (v, v) g = ReduceMean <axes = [2]> (p) h = Add (g, e)
+    r = Sqrt (h) y = Div (v, r)"""
+
+#: The declared sizes, the constants, the nodes, and how far a result may be off: a step of a scale, or rounding.
+FORMS: dict[str, tuple[str, str, str, float]] = {
+    # Weights that are scaled along the axis that is added up.
+    "rows of a product": ("n, 4", WEIGHTS, "w0 = DequantizeLinear <axis = 0> (w, each) y = MatMul (x, w0)", 1e-3),
+    "rows of a product of three axes": (
+        "n, 3, 4",
+        WEIGHTS,
+        "w0 = DequantizeLinear <axis = 0> (w, each) y = MatMul (x, w0)",
+        1e-3,
+    ),
+    "rows, transposed": ("n, 4", WEIGHTS, "w0 = DequantizeLinear (w, each) y = Gemm <transB = 1> (x, w0)", 1e-3),
+    "rows, by a Mul": (
+        "n, 4",
+        f"{WEIGHTS}, {along('k', 0, 2)}",
+        "c = Cast <to = 1> (w) w0 = Mul (c, k) y = MatMul (x, w0)",
+        1e-3,
+    ),
+    "rows, quantized": (
+        "n, 4",
+        WEIGHTS,
+        f"{QUANTIZED} w0 = DequantizeLinear <axis = 0> (w, each) y = MatMul (d, w0)",
+        5e-3,
+    ),
+    "rows of a Gemm, quantized": (
+        "n, 4",
+        WEIGHTS,
+        f"{QUANTIZED} w0 = DequantizeLinear (w, each) t0 = Transpose <perm = [1, 0]> (w0) y = Gemm (d, t0)",
+        5e-3,
+    ),
+    "channels of a convolution": (
+        "n, 4, 2, 2",
+        FILTERS,
+        f"{QUANTIZED} w0 = DequantizeLinear <axis = 1> (w, each) a = Conv (d, w0) b = QuantizeLinear (a, s, z) y = DequantizeLinear (b, s, z)",
+        0.021,
+    ),
+    # Activations with several scales.
+    **{
+        f"several scales, {operator.partition(' ')[0]}": (
+            "3, 4, 4",
+            FILTERS,
+            f"""q = QuantizeLinear <axis = {axis}> (x, each, zeros) d = DequantizeLinear <axis = {axis}> (q, each, zeros)
+            a = {operator} (d) b = QuantizeLinear (a, s, z) y = DequantizeLinear (b, s, z)""",
+            0.021,
+        )
+        for operator, axis in (("Sigmoid", 1), ("AveragePool <kernel_shape = [2]>", 2), ("Softmax", 1), ("Relu", 2))
+    },
+    "several scales, MatMul": (
+        "3, 4, 4",
+        WEIGHTS,
+        """q = QuantizeLinear (x, each, zeros) d = DequantizeLinear (q, each, zeros) w0 = DequantizeLinear (w, s) y = MatMul (d, w0)""",
+        5e-3,
+    ),
+    # An epsilon beside the scale.
+    **{
+        f"epsilon of {name}": (sizes, f"{ONES}, {FILTERS}", f"{SYMMETRIC} {nodes}", 2e-3)
+        for name, sizes, nodes in (
+            ("a LayerNormalization", "n, 3, 4", "y = LayerNormalization <epsilon = 0.01> (d, one)"),
+            ("an InstanceNormalization", "n, 4, m", "y = InstanceNormalization <epsilon = 0.01> (d, one, none)"),
+            ("one that is written out", "2, 3, 4", DECOMPOSED),
+            (
+                "one behind a convolution",
+                "n, 4, 3, 3",
+                "w0 = DequantizeLinear (w, t) a = Conv (d, w0) b = Relu (a) y = InstanceNormalization <epsilon = 0.01> (b, one, none)",
+            ),
+        )
+    },
+    # Constants that are moved into the limits of a QuantizeLinear.
+    **{
+        f"two constants, along 1 and {other}": (
+            "n, 4, 4, 4" if other else "4, 4, 4, 4",
+            f"{along('a', 1, 4)}, {along('b', other, 4)}",
+            "f = Mul (x, a) g = Add (b, f) h = Relu (g) y = QuantizeLinear (h, s, z)",
+            1.01,
+        )
+        for other in (0, 2, 3)
+    },
+    "two factors": (
+        "n, 4, 4",
+        f"{along('a', 1, 3)}, {along('b', 1, 3)}",
+        "f = Mul (x, a) g = Mul (f, b) y = QuantizeLinear (g, s, z)",
+        1.01,
+    ),
+    "a constant and a Transpose": (
+        "n, 4, k, k",
+        along("a", 1, 4),
+        "f = Mul (x, a) g = Transpose <perm = [1, 3, 0, 2]> (f) y = QuantizeLinear (g, s, z)",
+        1.01,
+    ),
+    "scales behind a sum": (
+        "4, 4, 4, 4",
+        "int64[2] outer = {0, 3}",
+        "f = ReduceSum (x, outer) y = QuantizeLinear <axis = 2> (f, each, zeros)",
+        1.01,
+    ),
+    **{
+        f"scales along the last axis, behind {node}": (
+            "n, 20, 4",
+            along("a", 2, 3),
+            f"f = {node} y = QuantizeLinear <axis = -1> (f, each, zeros)",
+            1.01,
+        )
+        for node in ("Relu (x)", "Mul (x, a)", "Tanh (x)")
+    },
+    # Stored weights of windows of 1x1, and what moves elements.
+    **{
+        f"1x1, {name}": ("n, 4, 4, 4", FILTERS, f"w0 = DequantizeLinear (w, t) {nodes}", 1e-3)
+        for name, nodes in (
+            ("Transpose behind", "a = Conv (x, w0) y = Transpose <perm = [0, 2, 1, 3]> (a)"),
+            ("Transpose before", "a = Transpose <perm = [0, 3, 2, 1]> (x) y = Conv (a, w0)"),
+            ("strides", "a = Conv <strides = [2, 2]> (x, w0) y = Transpose <perm = [0, 2, 3, 1]> (a)"),
+            ("padding", "a = Transpose <perm = [0, 3, 1, 2]> (x) y = Conv <pads = [1, 1, 1, 1]> (a, w0)"),
+            ("Reshape", "a = Conv <strides = [2, 2]> (x, w0) b = Add (a, t) y = Flatten (b)"),
+        )
+    },
+    "1x1, quantized": (
+        "n, 4, 4, 4",
+        FILTERS,
+        f"{QUANTIZED} w0 = DequantizeLinear (w, t) a = Conv <strides = [2, 2]> (d, w0) y = Transpose <perm = [0, 3, 2, 1]> (a)",
+        0.03,
+    ),
+    # A convolution that is read twice.
+    **{
+        f"read twice, {name}": (
+            "n, 4, 4, 4",
+            f"{FILTERS}, float two = {{2}}",
+            f"{QUANTIZED} w0 = DequantizeLinear (w, t) a = Conv (d, w0) {nodes}",
+            0.03,
+        )
+        for name, nodes in (
+            ("Relu", "b = Relu (a) y = Add (a, b)"),
+            ("Abs", "b = Abs (a) y = Concat <axis = 1> (a, b)"),
+            ("scaled", "c = Mul (a, two) b = Relu (c) y = Sub (c, b)"),
+        )
+    },
+}
+
+
+def unoptimized(model: ModelProto, x: np.ndarray) -> Sequence[np.ndarray]:
+    """What ONNX Runtime makes of it node by node."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_neighbours_are_computed_as_each_alone(preset: type[omb.Preset], form: str) -> None:
+    sizes, constants, nodes, tolerance = FORMS[form]
+    kind = "uint8" if "y = QuantizeLinear" in nodes else "float"
+    model = parsed(f"(float[{sizes}] x) => ({kind}[] y) <{SCALES}, {constants}> {{ {nodes} }}")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    prepared = preset.prepare(model, fallback="full")
+    known = {"n": 2, "m": 5, "k": 3}
+    for spread in (0.2, 0.5):
+        x = RNG.normal(size=[known.get(s) or int(s) for s in sizes.split(", ")]).astype(np.float32) * np.float32(spread)
+        for made, right in zip(prepared.run(x), unoptimized(model, x), strict=True):
+            assert made.shape == right.shape
+            np.testing.assert_allclose(made.astype(float), right.astype(float), atol=tolerance, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["bool", "float16", "int32"])
+def test_a_half_and_its_cast_are_two_outputs(preset: type[omb.Preset], kind: str) -> None:
+    """OpenVINO gives the dropped Cast's output the names of both."""
+    model = parsed(
+        f"({kind}[3] x) => (float16[3] h, float[3] y) {{ f = Cast <to = 1> (x) h = Cast <to = 10> (f) y = Cast <to = 1> (h) }}"
+    )
+    dtype = {"bool": np.bool_, "float16": np.float16, "int32": np.int32}[kind]
+    made = preset.prepare(model, fallback="full").run(np.array([1, 0, 1], dtype))
+    assert [m.dtype for m in made] == [np.float16, np.float32]
+    for m in made:
+        np.testing.assert_array_equal(m, [1, 0, 1])
+
+
+def test_a_product_that_is_read_by_another_one(preset: type[omb.Preset]) -> None:
+    """As the values of an attention are: a constant for each head behind it."""
+    rng = np.random.default_rng(0)
+    w, k = rng.normal(size=(4, 4)).astype(np.float32), np.float32([1, -20, 0.5, 3])
+    model = parsed(
+        f"""(float[n, 4, m, 4] x) => (float[] y) <float[4, 4] w = {{{", ".join(map(str, w.ravel()))}}}, float[1, 4, 1, 1] k = {{1, -20, 0.5, 3}}>
+        {{ t = Transpose <perm = [0, 1, 3, 2]> (x) s = MatMul (x, t) p = Softmax (s) v = MatMul (x, w) a = MatMul (p, v) y = Mul (a, k) }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    x = rng.normal(size=(2, 4, 3, 4)).astype(np.float32)
+    right = unoptimized(model, x)[0]
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)[0], right, rtol=1e-4, atol=1e-4)
+    assert np.abs(right).max() > np.abs(k).min()

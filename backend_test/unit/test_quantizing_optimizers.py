@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers of ONNX Runtime that round what the model does not round, or leave out a rounding of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+X = np.random.default_rng(0).integers(0, 255, (2, 4, 3, 3)).astype(np.uint8)
+WEIGHTS = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32)
+LISTED = ", ".join(map(repr, WEIGHTS.ravel().tolist()))
+
+
+@pytest.mark.parametrize("written", ["float[4, 4, 1, 1] w = {%s}", ""])
+def test_float_weights_stay_floats(ort_cpu: type[omb.Preset], written: str) -> None:
+    """The result of the convolution is an output of the model too."""
+    constant = "" if written else f"f = Constant <value_floats = [{LISTED}]> () w = Reshape (f, shape)"
+    stored = ", " + written.replace("%s", LISTED) if written else ", int64[4] shape = {4, 4, 1, 1}"
+    model = parsed(
+        f"""(uint8[n, 4, 3, 3] x) => (float[a, b, c, d] v, uint8[a, b, c, d] y) <float s = {{0.05}}, uint8 z = {{0}}{stored}>
+        {{ d0 = DequantizeLinear (x, s, z) {constant} v = Conv (d0, w) y = QuantizeLinear (v, s, z) }}"""
+    )
+    made = ort_cpu.prepare(model).run(X)[0]
+    right = np.einsum("oc,ncij->noij", WEIGHTS, X * np.float32(0.05))
+    np.testing.assert_allclose(made, right, rtol=1e-4, atol=1e-4)
+
+
+def test_each_scale_rounds(ort_cpu: type[omb.Preset]) -> None:
+    model = parsed(
+        """(float[n] x) => (float[m] y) <float s = {0.015625}, float t = {0.02}, uint8 z = {128}> {
+        a = QuantizeLinear (x, s, z) b = DequantizeLinear (a, s, z) c = QuantizeLinear (b, t, z) y = DequantizeLinear (c, t, z) }"""
+    )
+    x = np.linspace(-1, 1, 100, dtype=np.float32)
+    once = np.rint(x / 0.015625) * 0.015625
+    np.testing.assert_allclose(ort_cpu.prepare(model).run(x)[0], np.rint(once / 0.02) * 0.02, atol=1e-6)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2026.4) makes of convolutions with a window of 1x1 whose weights are stored in few bits.
+
+Beside a Transpose or a Reshape it takes them for a matrix product, and the Transpose for one between NCHW and NHWC: any other one is lost, and so are
+strides and padding. What is quantized on both sides suffers from some of it. Nothing is joined over the larger of a value and itself, which is
+that value.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import (
+    ANY_FLOAT,
+    fixed_values,
+    inner_first,
+    inputs_apart,
+    outputs_apart,
+)
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.scaled_rows import may_scale_stored
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+_RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+_MOVING = _RESHAPING | {"Transpose"}
+#: What may be between, by a constant.
+_ARITHMETIC = frozenset({"Add", "Cast", "Div", "Identity", "Mul", "Sub"})
+#: What weights come through.
+_SCALING = _ARITHMETIC | _MOVING | {"DequantizeLinear", "QuantizeLinear"}
+_TO_NHWC, _TO_NCHW = [0, 2, 3, 1], [0, 3, 1, 2]
+_PASS = "pointwise_apart"
+_REASON = "OpenVINO would take both for a matrix product, and lose what moves elements, strides or padding"
+
+
+def pointwise_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these convolutions are kept apart from what moves elements; None where there are none."""
+    if not contents.has({"Conv"}) or not contents.has(_MOVING) or not may_scale_stored(contents):
+        return None
+    if expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+        return None
+    behind = outputs_apart(
+        flat, [dict.fromkeys(own.moved_behind(), (0,)) for own in _graphs(flat)], f"{CAST}made", _PASS, _REASON
+    )
+    model = flat if behind is None else behind.model
+    before = inputs_apart(
+        model,
+        [dict.fromkeys(own.moved_before(), 0) for own in _graphs(model)],
+        f"{CAST}read",
+        _PASS,
+        "kept apart from what is before it",
+        _REASON,
+    )
+    if behind is None or before is None:
+        return behind or before
+    return Rewritten(before.model, behind.changes + before.changes, behind.added | before.added)
+
+
+def _graphs(flat: ModelProto) -> list[_Graph]:
+    graphs = inner_first(flat.graph)
+    constants = fixed_values(graphs)
+    makers = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+    return [_Graph(graph, constants, makers) for graph in graphs]
+
+
+class _Graph:
+    """Looks through one graph."""
+
+    def __init__(
+        self, graph: GraphProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]
+    ) -> None:
+        self._nodes = graph.node[:]
+        self._constants = constants
+        self._makers = makers
+        self._pointwise = [i for i, node in enumerate(self._nodes) if self._is_pointwise(node)]
+
+    def moved_behind(self) -> list[int]:
+        """The places of those convolutions whose results are moved."""
+        if not self._pointwise:
+            return []
+        readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
+        for node in self._nodes:
+            for name in node.input:
+                readers[name].append(node)
+        return [i for i in self._pointwise if self._is_moved(self._nodes[i], readers)]
+
+    def moved_before(self) -> list[int]:
+        """The places of those convolutions whose images are moved."""
+        return [i for i in self._pointwise if self._reads_moved(self._nodes[i])]
+
+    def _is_pointwise(self, node: NodeProto) -> bool:
+        if node.op_type != "Conv" or canonical(node.domain) or node.input[1] not in self._constants:
+            return False
+        window = next((list(a.ints) for a in node.attribute if a.name == "kernel_shape"), None)
+        name, stored = node.input[1], False
+        while (maker := self._makers.get(name)) is not None and maker.op_type in _SCALING:
+            stored = stored or maker.op_type in ("Cast", "DequantizeLinear")
+            if window is None and maker.op_type in _MOVING:
+                return False
+            name = maker.input[0]
+        tensor = self._constants.get(name)
+        if window is None and tensor is not None:
+            window = list(tensor.dims[2:])
+        return stored and window == [1, 1]
+
+    def _is_moved(self, convolution: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
+        waiting, seen = [convolution.output[0]], {convolution.output[0]}
+        while waiting:
+            read = waiting.pop()
+            for node in readers.get(read, ()):
+                if _is_lost(node, convolution, _TO_NHWC):
+                    return True
+                constant = all(name in self._constants for name in node.input if name and name != read)
+                if node.op_type in _ARITHMETIC and constant and node.output[0] not in seen:
+                    seen.add(node.output[0])
+                    waiting.append(node.output[0])
+        return False
+
+    def _reads_moved(self, convolution: NodeProto) -> bool:
+        name = convolution.input[0]
+        while (maker := self._makers.get(name)) is not None:
+            if _is_lost(maker, convolution, _TO_NCHW):
+                return True
+            given = [read for read in maker.input if read and read not in self._constants]
+            if maker.op_type not in _ARITHMETIC or len(given) != 1:
+                return False
+            name = given[0]
+        return False
+
+
+def _is_lost(moving: NodeProto, convolution: NodeProto, order: list[int]) -> bool:
+    """Whether what moves elements, or how a convolution goes over its image, may be lost beside the other."""
+    if moving.op_type not in _MOVING or canonical(moving.domain):
+        return False
+    perm = next((list(a.ints) for a in moving.attribute if a.name == "perm"), None)
+    return (moving.op_type == "Transpose" and perm != order) or _steps(convolution)
+
+
+def _steps(convolution: NodeProto) -> bool:
+    """Whether it has strides or padding."""
+    return any(
+        (a.name == "strides" and any(size != 1 for size in a.ints))
+        or (a.name == "pads" and any(a.ints))
+        or (a.name == "auto_pad" and a.s not in (b"NOTSET", b"VALID"))
+        for a in convolution.attribute
+    )

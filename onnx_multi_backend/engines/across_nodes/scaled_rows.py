@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a matrix product with weights that are dequantized along the axis that is added up.
+
+It takes the scales of the rows, or those of blocks of columns, for scales of the columns. With 2026.4 only where the other operand has two axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from onnx import GraphProto, NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+_PRODUCTS = frozenset({"FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
+_DOMAINS = ("", "com.microsoft")
+_PASSING = frozenset({"Cast", "Identity"})
+_T = TensorProto
+#: Weights of these types are kept as they are, and scaled in the product.
+_STORED = frozenset({_T.INT8, _T.UINT8, _T.INT4, _T.UINT4, _T.INT2, _T.UINT2})
+_REASON = "OpenVINO would take the scales of the weights' rows for those of their columns"
+
+
+def may_scale_stored(contents: Contents) -> bool:
+    """Whether weights of few bits may be scaled where they are read."""
+    if contents.has({"DequantizeLinear"}):
+        return True
+    return contents.by_operator.keys() >= {"Cast", "Mul"} and not _STORED.isdisjoint(contents.tensor_types)
+
+
+def rows_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these weights are scaled before the product; None where there are none."""
+    if not contents.has(_PRODUCTS) or not may_scale_stored(contents) or expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+        return None
+    graphs = inner_first(flat.graph)
+    names = Weights(graphs).scaled_along_rows()
+    places = [
+        {place: (0,) for place, node in enumerate(graph.node) if names.intersection(node.output)} for graph in graphs
+    ]
+    return outputs_apart(flat, places, f"{CAST}rows", "rows_apart", _REASON)
+
+
+class _Chain(NamedTuple):
+    """What weights come from: the node that scales them, and the axis of its result that is added up."""
+
+    maker: NodeProto
+    axis: int
+
+
+class Weights:
+    """The second operands of a model's products.
+
+    Parameters
+    ----------
+    graphs : sequence of onnx.GraphProto
+        As `inner_first` has them.
+    """
+
+    def __init__(self, graphs: Sequence[GraphProto]) -> None:
+        self._graphs = graphs
+        self._constants = fixed_values(graphs)
+        self._makers = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+
+    def scaled_along_rows(self) -> frozenset[str]:
+        """The results of the nodes that scale weights along the axis that a product adds up."""
+        return frozenset(
+            maker.output[0]
+            for graph in self._graphs
+            for node in graph.node
+            if node.op_type in _PRODUCTS and canonical(node.domain) in _DOMAINS
+            for maker in self._scaling(node)
+        )
+
+    def _scaling(self, product: NodeProto) -> list[NodeProto]:
+        turned = any(a.name == "transB" and a.i for a in product.attribute)
+        chain = self._chain(product.input[1], int(turned))
+        return [maker for maker, axis in chain if self._scales(maker, axis)][:1]
+
+    def _chain(self, name: str, axis: int) -> Iterator[_Chain]:
+        """What makes a matrix, and its axis, from the last node to the first that only moves elements."""
+        while (maker := self._makers.get(name)) is not None and not canonical(maker.domain):
+            yield _Chain(maker, axis)
+            if maker.op_type == "Transpose":
+                order = next((list(a.ints) for a in maker.attribute if a.name == "perm"), [1, 0])
+                axis = order[axis] if sorted(order) == [0, 1] else axis
+            elif maker.op_type not in _PASSING:
+                return
+            name = maker.input[0]
+
+    def _scales(self, maker: NodeProto, axis: int) -> bool:
+        if maker.op_type == "Mul":
+            return any(
+                self._is_cast(one) and self._is_long(other, axis)
+                for one, other in (tuple(maker.input), tuple(reversed(maker.input)))
+            )
+        if maker.op_type != "DequantizeLinear" or maker.input[0] not in self._constants:
+            return False
+        scale = self._constants.get(maker.input[1])
+        if scale is None or math.prod(scale.dims) == 1:
+            return scale is None and maker.input[1] in self._constants
+        given = {a.name: a.i for a in maker.attribute}
+        same = given.get("axis", 1) % 2 == axis
+        return not same if given.get("block_size") else same
+
+    def _is_cast(self, name: str) -> bool:
+        """Whether it is stored in 8 bits or fewer, and cast, less a zero point or not."""
+        maker = self._makers.get(name)
+        if maker is not None and maker.op_type == "Sub":
+            maker = self._makers.get(maker.input[0])
+        stored = self._constants.get(maker.input[0]) if maker is not None and maker.op_type == "Cast" else None
+        return stored is not None and stored.data_type in _STORED
+
+    def _is_long(self, name: str, axis: int) -> bool:
+        """Whether a constant differs along an axis of the matrix."""
+        tensor = self._constants.get(name)
+        if tensor is None:
+            return name in self._constants
+        sizes = [1] * (2 - len(tensor.dims)) + list(tensor.dims)
+        return sizes[-2:][axis] > 1

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a quantized convolution without a bias whose result several nodes read, of open shapes.
+
+Where its weights have one scale, what reads the result (Relu, Mul, Exp, ...) is computed in place, and the others read what it made. Behind the larger of a
+value and itself, which is that value, nothing is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+
+from onnx import GraphProto, NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import (
+    ANY_FLOAT,
+    fixed_values,
+    has_fixed_inputs,
+    inner_first,
+    outputs_apart,
+)
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical, names_read
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+#: What joins the scale of the weights, by a number.
+_SCALING = frozenset({"Cast", "Div", "Identity", "Mul"})
+_REASON = "OpenVINO would compute one of those that read the result in place of it"
+
+
+def results_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these results are kept apart from what reads them; None where there are none."""
+    quantized = contents.has({"QuantizeLinear"}) and contents.has({"DequantizeLinear"}) and contents.has({"Conv"})
+    if not quantized or has_fixed_inputs(contents.model) or expands_too_far(contents.model):
+        return None
+    flat = inlined(contents.model)
+    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+        return None
+    graphs = inner_first(flat.graph)
+    constants = fixed_values(graphs)
+    makers = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+    found = [dict.fromkeys(_found(graph, constants, makers), (0,)) for graph in graphs]
+    return outputs_apart(flat, found, f"{CAST}shared", "results_apart", _REASON)
+
+
+def _found(
+    graph: GraphProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]
+) -> list[int]:
+    """The places of such convolutions."""
+    meant = [i for i, node in enumerate(graph.node) if _is_meant(node, constants, makers)]
+    if not meant:
+        return []
+    times: defaultdict[str, int] = defaultdict(int)
+    for name in names_read(graph):
+        times[name] += 1
+    scaled = {
+        name: node.output[0]
+        for node in graph.node
+        if node.op_type in _SCALING and not canonical(node.domain) and _by_a_number(node, constants)
+        for name in node.input
+        if name not in constants
+    }
+
+    def is_shared(name: str) -> bool:
+        while times[name] == 1 and name in scaled:
+            name = scaled[name]
+        return times[name] > 1
+
+    return [i for i in meant if is_shared(graph.node[i].output[0])]
+
+
+def _is_meant(node: NodeProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]) -> bool:
+    if node.op_type != "Conv" or canonical(node.domain) or (len(node.input) > 2 and node.input[2]):
+        return False
+    weights = makers.get(node.input[1])
+    if weights is None or weights.op_type != "DequantizeLinear":
+        return weights is not None and weights.op_type != "Constant"  # how they are scaled is not known
+    return _is_number(constants.get(weights.input[1]))
+
+
+def _by_a_number(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
+    return all(_is_number(constants[name]) for name in node.input if name in constants)
+
+
+def _is_number(tensor: TensorProto | None) -> bool:
+    """Whether a constant is, or may be, of one element."""
+    return tensor is None or math.prod(tensor.dims) == 1

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what ONNX Runtime's CPU provider (1.24 to 1.32) makes of Q/DQ nodes with a scale for each element of an axis.
+
+Its fusions do not look at the axis. Weights of a product that are scaled along the axis that is added up, and weights of a convolution that are
+scaled along another axis than the first, are scaled as if it were the columns or filters; of other sizes a run fails. Activations with
+several scales are given to kernels that know one: the model is refused, or a run fails. Nothing is fused with the larger of a value and itself,
+which is that value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from onnx import GraphProto, NodeProto, TensorProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.scaled_rows import Weights
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
+
+#: What Max takes.
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
+_REASON = "ONNX Runtime would take its scales for those of another axis, or for one"
+
+
+def scales_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these Q/DQ nodes are kept from fusions; None where there are none."""
+    if (
+        not contents.has({"DequantizeLinear"})
+        or not contents.has({"QuantizeLinear"})
+        or expands_too_far(contents.model)
+    ):
+        return None
+    flat = inlined(contents.model)
+    graphs = inner_first(flat.graph)
+    constants = fixed_values(graphs)
+    found = [[place for place, node in enumerate(g.node) if _has_several_scales(node, constants)] for g in graphs]
+    if not any(found):
+        return None
+    misread = Weights(graphs).scaled_along_rows() | _across_filters(graphs)
+    places = [
+        {i: (0,) for i in own if graph.node[i].input[0] not in constants or graph.node[i].output[0] in misread}
+        for graph, own in zip(graphs, found, strict=True)
+    ]
+    return outputs_apart(flat, places, f"{CAST}scales", "scales_apart", _REASON)
+
+
+def _has_several_scales(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
+    """Whether it is a DequantizeLinear with a scale for each element of an axis."""
+    if node.op_type != "DequantizeLinear" or canonical(node.domain):
+        return False
+    scale = constants.get(node.input[1])
+    if scale is None or math.prod(scale.dims) == 1 or scale.data_type not in _FLOATS:
+        return False
+    return not any(a.name == "block_size" and a.i for a in node.attribute)
+
+
+def _across_filters(graphs: Sequence[GraphProto]) -> set[str]:
+    """The weights of convolutions that a DequantizeLinear scales along another axis than the first."""
+    nodes = [node for graph in graphs for node in graph.node if not canonical(node.domain)]
+    weights = {node.input[1] for node in nodes if node.op_type == "Conv"}
+    makers = (node for node in nodes if node.op_type == "DequantizeLinear" and node.output[0] in weights)
+    return {node.output[0] for node in makers if next((a.i for a in node.attribute if a.name == "axis"), 1)}
