@@ -143,6 +143,39 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
         )
         for node in ("Relu (x)", "Mul (x, a)", "Tanh (x)")
     },
+    "a factor and a summand, quantized elsewhere": (
+        "4, 4, 4, 4",
+        f"{along('a', 1, 4)}, {along('b', 0, 4)}",
+        "f = Mul (x, a) y = Add (f, b) q = QuantizeLinear (x, s, z) v = DequantizeLinear (q, s, z)",
+        1e-4,
+    ),
+    "a mean behind a normalization, quantized elsewhere": (
+        "4, 4, 4",
+        f"{ONES}, float[4] several = {{1, -2, 5, 7}}",
+        """f = InstanceNormalization (x, several, each) g = Mul (f, e) y = ReduceMean <axes = [2]> (g)
+        q = QuantizeLinear (x, s, z) v = DequantizeLinear (q, s, z)""",
+        1e-4,
+    ),
+    "subtracted, of open sizes": (
+        "i0, i1, i2",
+        "float[1, 4, 1] a = {0.75, 0.57, 0.07, -0.9}",
+        "f = Sub (x, a) y = QuantizeLinear (f, s, z)",
+        1.01,
+    ),
+    **{
+        f"{operator} of tokens, axes {axes}": (
+            "n, 5, 4",
+            "int64[2] two = {1, 2}, int64[1] second = {1}",
+            f"{SYMMETRIC} {node}",
+            2e-3,
+        )
+        for operator, axes, node in (
+            ("ReduceMean", "1", "y = ReduceMean <axes = [1], keepdims = 0> (d)"),
+            ("ReduceSum", "1", "y = ReduceSum (d, second)"),
+            ("ReduceMean", "1 and 2", "y = ReduceMean <axes = [-2, -1]> (d)"),
+            ("ReduceSum", "1 and 2", "y = ReduceSum <keepdims = 0> (d, two)"),
+        )
+    },
     # Stored weights of windows of 1x1, and what moves elements.
     **{
         f"1x1, {name}": ("n, 4, 4, 4", FILTERS, f"w0 = DequantizeLinear (w, t) {nodes}", 1e-3)
@@ -189,10 +222,12 @@ def unoptimized(model: ModelProto, x: np.ndarray) -> Sequence[np.ndarray]:
 def test_neighbours_are_computed_as_each_alone(preset: type[omb.Preset], form: str) -> None:
     sizes, constants, nodes, tolerance = FORMS[form]
     kind = "uint8" if "y = QuantizeLinear" in nodes else "float"
-    model = parsed(f"(float[{sizes}] x) => ({kind}[] y) <{SCALES}, {constants}> {{ {nodes} }}")
-    model.graph.output[0].type.tensor_type.ClearField("shape")
+    beside = ", float[] v" if " v = DequantizeLinear (q" in nodes else ""
+    model = parsed(f"(float[{sizes}] x) => ({kind}[] y{beside}) <{SCALES}, {constants}> {{ {nodes} }}")
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
     prepared = preset.prepare(model, fallback="full")
-    known = {"n": 2, "m": 5, "k": 3}
+    known = {"n": 2, "m": 5, "k": 3, "i0": 2, "i1": 4, "i2": 3}
     for spread in (0.2, 0.5):
         x = RNG.normal(size=[known.get(s) or int(s) for s in sizes.split(", ")]).astype(np.float32) * np.float32(spread)
         for made, right in zip(prepared.run(x), unoptimized(model, x), strict=True):

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO (2025.4, 2026.4) makes of a QuantizeLinear behind what has a number for each element of an axis.
+"""Around what OpenVINO (2025.4, 2026.4) makes of constants with a number for each element of an axis, in a model with a QuantizeLinear anywhere.
 
-It moves constants of arithmetic into the limits of the quantization, and takes them for those of another axis, where
+Its low-precision transformations move them into the limits of a quantization, into biases and behind reductions, and take them for those of
+another axis, where
 
-- there are two of several elements, along different axes or both of products;
-- a Transpose stands between;
-- scales for each element of an axis follow a reduction.
+- a QuantizeLinear follows two of products, or a Transpose behind one, or, of open shapes, a subtracted one;
+- the QuantizeLinear itself has several scales, and follows a reduction;
+- what is added lies along another axis than the factor before it;
+- a reduction follows.
 
 Nothing is moved over the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from onnx import GraphProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import (
+    ANY_FLOAT,
+    fixed_values,
+    has_fixed_inputs,
+    inner_first,
+    inputs_apart,
+)
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
@@ -27,90 +35,113 @@ from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _SCALING = frozenset({"Div", "Mul"})
-_ARITHMETIC = _SCALING | {"Add", "Sub"}
+_ADDING = frozenset({"Add", "Sub"})
+_ARITHMETIC = _SCALING | _ADDING
+#: Are written with a factor and a summand for each channel.
+_NORMALIZING = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization"})
 #: What may be between, with one input that is no constant.
-_PASSING = frozenset({"Cast", "Clip", "Identity", "LeakyRelu", "Neg", "Relu", "Reshape", "Squeeze", "Unsqueeze"})
-_REASON = "OpenVINO would take its constants, or those before it, for numbers of another axis"
-
-#: The axis that a constant varies along, counted from the end; None for several axes.
-_Axis = int | None
+_PASSING = frozenset(
+    {"Cast", "Clip", "Identity", "LeakyRelu", "Neg", "Relu", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+)
+_REASON = "OpenVINO would take the constants before it for numbers of another axis"
 
 
 def limits_apart(contents: Contents) -> Rewritten | None:
-    """A copy of the model in which these are kept apart from what is before them; None where there are none."""
+    """A copy of the model in which what may get these constants is kept apart from them; None where there is none."""
     if not contents.has({"QuantizeLinear"}) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
     if opset_versions(flat).get("", 1) < ANY_FLOAT:
         return None
     graphs = inner_first(flat.graph)
-    constants = fixed_values(graphs)
-    found = [_Graph(graph, constants).found() for graph in graphs]
+    constants, is_open = fixed_values(graphs), not has_fixed_inputs(flat)
+    found = [_Graph(graph, constants, is_open=is_open).found() for graph in graphs]
     change = "kept apart from the constants before it"
     return inputs_apart(flat, found, f"{CAST}limits", "limits_apart", change, _REASON)
+
+
+class _Step(NamedTuple):
+    """A node before another one.
+
+    Attributes
+    ----------
+    operator : str
+    at : (int, int)
+        Its place, and that of its input that is no constant.
+    axes : frozenset of int
+        Those that its constant varies along, counted from the end; empty for none, and for one number. None is not known.
+    """
+
+    operator: str
+    at: tuple[int, int]
+    axes: frozenset[int | None] = frozenset()
 
 
 class _Graph:
     """Looks through one graph."""
 
-    def __init__(self, graph: GraphProto, constants: Mapping[str, TensorProto | None]) -> None:
+    def __init__(self, graph: GraphProto, constants: Mapping[str, TensorProto | None], *, is_open: bool) -> None:
         self._nodes = graph.node[:]
         self._constants = constants
         self._makers = {name: place for place, node in enumerate(self._nodes) for name in node.output if name}
+        self._open = is_open
 
     def found(self) -> dict[int, int]:
         """The place of the input that is to be kept apart, by that of the node."""
-        return dict(
-            place
-            for i, node in enumerate(self._nodes)
-            if node.op_type == "QuantizeLinear" and not canonical(node.domain)
-            for place in self._mixed(i)
-        )
+        places: dict[int, int] = {}
+        for place, node in enumerate(self._nodes):
+            if canonical(node.domain) or not node.input:
+                continue
+            if (node.op_type == "QuantizeLinear" and self._limits(node)) or (
+                node.op_type.startswith(("Reduce", "GlobalAverage")) and self._is_behind_constants(node.input[0])
+            ):
+                places[place] = 0
+            elif node.op_type in _ADDING and (at := self._is_behind_a_factor(node)) is not None:
+                places[place] = at
+        return places
 
-    def _mixed(self, end: int) -> Iterator[tuple[int, int]]:
-        """Where numbers of an axis may be taken for those of another on the way to a QuantizeLinear."""
-        quantize = self._nodes[end]
-        axes: list[tuple[_Axis, bool]] = []
-        moved, name = False, quantize.input[0]
-        last: tuple[int, int] | None = None
+    def _before(self, name: str) -> Iterator[_Step]:
+        """The nodes before a value, as far as constants may be moved over them; the last is none of these."""
         while (place := self._makers.get(name)) is not None and name not in self._constants:
-            maker = self._nodes[place]
-            given = [i for i, read in enumerate(maker.input) if read and read not in self._constants]
-            if canonical(maker.domain) or len(given) != 1:
+            node = self._nodes[place]
+            if canonical(node.domain):
                 return
-            if maker.op_type.startswith("Reduce"):
-                if _is_long(self._constants.get(quantize.input[1])):
-                    yield end, 0
+            given = [i for i, read in enumerate(node.input) if read and read not in self._constants]
+            along = len(given) == 1 and node.op_type in _ARITHMETIC and len(node.input) == 2
+            axes = self._axes(node.input[1 - given[0]]) if along else frozenset()
+            yield _Step(node.op_type, (place, given[0] if given else 0), axes)
+            if len(given) != 1 or not (along or node.op_type in _PASSING):
                 return
-            if maker.op_type in _ARITHMETIC and len(maker.input) == 2:
-                held = self._constants[maker.input[1 - given[0]]]
-                if _is_long(held):
-                    if moved:
-                        yield end, 0
-                        return
-                    axes.append((_axis(held), maker.op_type in _SCALING))
-                    if last is not None and _are_mixed(axes):
-                        yield last
-                        return
-                    last = place, given[0]
-            elif maker.op_type == "Transpose":
-                moved = True
-            elif maker.op_type not in _PASSING:
-                return
-            name = maker.input[given[0]]
+            name = node.input[given[0]]
 
+    def _axes(self, name: str) -> frozenset[int | None]:
+        tensor = self._constants[name]
+        if tensor is None:
+            return frozenset({None})
+        return frozenset(i for i, size in enumerate(reversed(tensor.dims)) if size > 1)
 
-def _is_long(tensor: TensorProto | None) -> bool:
-    """Whether a constant has, or may have, several elements."""
-    return tensor is None or math.prod(tensor.dims) > 1
+    def _limits(self, quantize: NodeProto) -> bool:
+        """Whether constants on the way to a QuantizeLinear may become limits of another axis."""
+        several = bool(self._axes(quantize.input[1])) if quantize.input[1] in self._constants else True
+        factors, moved = 0, False
+        for step in self._before(quantize.input[0]):
+            if step.operator.startswith("Reduce"):
+                return several
+            moved = moved or step.operator == "Transpose"
+            factors += bool(step.axes) and step.operator in _SCALING
+            if step.axes and (moved or factors > 1 or (step.operator == "Sub" and self._open)):
+                return True
+        return False
 
+    def _is_behind_constants(self, name: str) -> bool:
+        """Whether a reduction follows a constant for each element of an axis."""
+        return any(step.axes or step.operator in _NORMALIZING for step in self._before(name))
 
-def _axis(tensor: TensorProto | None) -> _Axis:
-    places = [i for i, size in enumerate(reversed(tensor.dims)) if size > 1] if tensor is not None else []
-    return places[0] if len(places) == 1 else None
-
-
-def _are_mixed(axes: list[tuple[_Axis, bool]]) -> bool:
-    """Whether there are two of products, or a product among those along different axes."""
-    scaling = sum(scales for _, scales in axes)
-    return scaling > 1 or (scaling == 1 and len({axis for axis, _ in axes}) > 1)
+    def _is_behind_a_factor(self, node: NodeProto) -> int | None:
+        """The place of the input of an addition that a factor along another axis is before; None for any other."""
+        given = [i for i, read in enumerate(node.input) if read not in self._constants]
+        if len(given) != 1 or len(node.input) != 2 or not (axes := self._axes(node.input[1 - given[0]])):
+            return None
+        factors = (step for step in self._before(node.input[given[0]]) if step.operator in _SCALING)
+        mixed = any(step.axes and (step.axes != axes or None in axes) for step in factors)
+        return given[0] if mixed else None

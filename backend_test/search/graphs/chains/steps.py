@@ -52,6 +52,7 @@ def with_operand(c: Chain, x: Value) -> Value:
 
 @step()
 def prelu(c: Chain, x: Value) -> Value:
+    c.rank(x, 1, 2, 3, 4, 5)
     return c.node("PRelu", x, c.tensor(x, *c.along_one_axis(x)))
 
 
