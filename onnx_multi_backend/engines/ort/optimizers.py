@@ -14,6 +14,8 @@ Before 1.30 the process ends too where an input of float16 has a default: the fu
 
 Before 1.27 an Optional of what is known ahead is refused: computing it beforehand is not implemented.
 
+Up to opset 20 a Transpose that moves nothing before or behind a Gemm is taken for one that turns a matrix (1.24 to 1.32).
+
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, and with it a rounding to another scale.
 """
@@ -43,6 +45,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_optionals(contents),
         *_of_defaults(contents),
         *_of_quantized(contents),
+        *_of_idle_transposes(contents),
         *of_branches(contents),
     ]
 
@@ -97,6 +100,13 @@ def _of_quantized(contents: Contents) -> list[str]:
     if any(node.input[1] not in dequantized for node in weighted):
         found.append("WeightBiasQuantization")
     return found
+
+
+def _of_idle_transposes(contents: Contents) -> list[str]:
+    if not contents.has({"Gemm"}):
+        return []
+    orders = (list(a.ints) for node in contents.of("Transpose") for a in node.attribute if a.name == "perm")
+    return ["GemmTransposeFusion"] if [0, 1] in orders else []
 
 
 def _of_halves(contents: Contents) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers of ONNX Runtime that round what the model does not round, or leave out a rounding of it."""
+"""Optimizers of ONNX Runtime that round what the model does not round, leave out a rounding of it, or turn a matrix that stays as it is."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ def test_each_scale_rounds(ort_cpu: type[omb.Preset]) -> None:
     x = np.linspace(-1, 1, 100, dtype=np.float32)
     once = np.rint(x / 0.015625) * 0.015625
     np.testing.assert_allclose(ort_cpu.prepare(model).run(x)[0], np.rint(once / 0.02) * 0.02, atol=1e-6)
+
+
+@pytest.mark.parametrize("opset", [13, 20, 21])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "t = Transpose <perm = [0, 1]> (w) y = Gemm <transB = 1> (x, t)",
+        "t = Transpose <perm = [0, 1]> (x) y = Gemm <transB = 1> (t, w)",
+        "t = Gemm <transB = 1> (x, w) y = Transpose <perm = [0, 1]> (t)",
+    ],
+)
+def test_a_matrix_that_is_not_turned(ort_cpu: type[omb.Preset], nodes: str, opset: int) -> None:
+    model = parsed(f"(float[2, 2] x) => (float[a, b] y) <float[2, 2] w = {{5, 7, 11, 13}}> {{ {nodes} }}", opset)
+    x, w = np.float32([[1, 2], [3, 4]]), np.float32([[5, 7], [11, 13]])
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run(x)[0], x @ w.T)
