@@ -51,3 +51,17 @@ def test_a_matrix_that_is_not_turned(ort_cpu: type[omb.Preset], nodes: str, opse
     model = parsed(f"(float[2, 2] x) => (float[a, b] y) <float[2, 2] w = {{5, 7, 11, 13}}> {{ {nodes} }}", opset)
     x, w = np.float32([[1, 2], [3, 4]]), np.float32([[5, 7], [11, 13]])
     np.testing.assert_array_equal(ort_cpu.prepare(model).run(x)[0], x @ w.T)
+
+
+@pytest.mark.parametrize("made", ["Add (x, x)", "DequantizeLinear <axis = 1> (w, each)"])
+def test_an_output_before_a_transpose_is_not_quantized(preset: type[omb.Preset], made: str) -> None:
+    """What is behind the Transpose is; the output was rounded and limited too."""
+    model = parsed(
+        f"""(float[2, 3, 4] x, int8[2, 3, 4] w) => (float[2, 3, 4] v, float[2, 4, 3] y) <float s = {{0.02}}, uint8 z = {{128}}, float[3] each = {{1, 2, 3}}>
+        {{ v = {made} t = Transpose <perm = [0, 2, 1]> (v) q = QuantizeLinear (t, s, z) y = DequantizeLinear (q, s, z) }}"""
+    )
+    x, w = np.linspace(-9, 9, 24, dtype=np.float32).reshape(2, 3, 4), np.arange(24, dtype=np.int8).reshape(2, 3, 4)
+    right = x * 2 if "Add" in made else w * np.float32([1, 2, 3])[:, None]
+    made_of = preset.prepare(model, fallback="full").run([x, w])
+    np.testing.assert_allclose(made_of[0], right, rtol=1e-6)
+    np.testing.assert_allclose(made_of[1], np.clip(right, -2.56, 2.54).transpose(0, 2, 1), atol=0.011)

@@ -33,6 +33,8 @@ from onnx_multi_backend.models.contents import Contents
 MERGING = "CommonSubexpressionElimination"
 #: Makes the bias of a convolution of what is added behind it.
 JOINING_BIASES = "ConvAddFusion"
+#: What a DequantizeLinear is moved over.
+_MOVING = ("Flatten", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
@@ -96,8 +98,17 @@ def _of_quantized(contents: Contents) -> list[str]:
     found = []
     if any(node.input[0] in dequantized for node in contents.of("QuantizeLinear")):
         found.append("DoubleQDQPairsRemover")
-    weighted = [node for node in contents.of(*_WEIGHTED) if len(node.input) > 1 and node.input[0] in dequantized]
-    if any(node.input[1] not in dequantized for node in weighted):
+    moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING)}
+
+    def comes_dequantized(name: str) -> bool:
+        seen = set()  # names are those of several graphs
+        while name not in dequantized and name in moved and name not in seen:
+            seen.add(name)
+            name = moved[name]
+        return name in dequantized
+
+    weighted = [n for n in contents.of(*_WEIGHTED) if len(n.input) > 1 and n.input[1] not in dequantized]
+    if any(comes_dequantized(node.input[0]) for node in weighted):
         found.append("WeightBiasQuantization")
     return found
 

@@ -28,6 +28,7 @@ from onnx_multi_backend.engines.ort.options import make_session_options, why_no_
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.scales_apart import scales_apart
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
+from onnx_multi_backend.engines.ort.transposed_outputs import outputs_unquantized
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import MisplacedError, NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, NoOtherWayError, Payload, RefusedError, Session
@@ -106,9 +107,8 @@ class OrtTarget(OrtEngine):
             whole = payload.loaded.whole(payload.adapted.proto)
             model, changes = with_unsigned_weights(whole, operators, on_openvino=inside)
             payload = payload.changed(model, *changes) if changes else payload
-        if payload.lowering and self._fuses_quantized and (made := scales_apart(payload.adapted.facts.contents)):
-            payload = payload.changed(made.model, *made.changes, inserted=made.added)
-            changes = (*changes, *made.changes)
+        payload, around = self._around_quantized(payload)
+        changes = (*changes, *around)
         if any(known.mends_models for known in self.records):
             from onnx_multi_backend.engines.ort.openvino_ep.around import mended
 
@@ -163,6 +163,15 @@ class OrtTarget(OrtEngine):
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
         return Built(self._with_defaults(session, payload), changes, facts)
+
+    def _around_quantized(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload around what ONNX Runtime's optimizers get wrong of Q/DQ nodes, and what was changed for that."""
+        changes: tuple[Adaptation, ...] = ()
+        for mend in (*([scales_apart] if self._fuses_quantized else []), outputs_unquantized):
+            if payload.lowering and (made := mend(payload.adapted.facts.contents)) is not None:
+                payload = payload.changed(made.model, *made.changes, inserted=made.added)
+                changes = (*changes, *made.changes)
+        return payload, changes
 
     @property
     def _fuses_quantized(self) -> bool:
