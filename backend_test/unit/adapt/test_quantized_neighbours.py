@@ -156,6 +156,39 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
         q = QuantizeLinear (x, s, z) v = DequantizeLinear (q, s, z)""",
         1e-4,
     ),
+    **{
+        f"a factor for each channel, {name}": (
+            sizes,
+            f"{ONES}, float[4] several = {{1, -2, 5, -0.7}}, {along('a', 1, 4)}",
+            nodes,
+            1.01,
+        )
+        for name, sizes, nodes in (
+            ("of open sizes", "n, 4", "f = Mul (x, several) y = QuantizeLinear (f, s, i)"),
+            ("and a summand", "n, 4", "f = Mul (several, x) g = Add (f, e) y = QuantizeLinear (g, s, z)"),
+            ("of a normalization", "2, 4", "f = LayerNormalization (x, several) y = QuantizeLinear (f, s, i)"),
+            (
+                "before a pool",
+                "2, 4, 4, 4",
+                "f = Mul (x, a) g = AveragePool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (f) y = QuantizeLinear (g, s, z)",
+            ),
+            (
+                "before padding that counts",
+                "n, 4, 4, 4",
+                """f = BatchNormalization (x, several, several, none, one) g = AveragePool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], count_include_pad = 1> (f)
+                y = QuantizeLinear (g, s, z)""",
+            ),
+        )
+    },
+    **{
+        f"scales along axis {axis} behind a pool": (
+            "4, 4, 4",
+            FILTERS,
+            f"f = AveragePool <kernel_shape = [1]> (x) y = QuantizeLinear <axis = {axis}> (f, each, zeros)",
+            1.01,
+        )
+        for axis in (0, 1, 2)
+    },
     "subtracted, of open sizes": (
         "i0, i1, i2",
         "float[1, 4, 1] a = {0.75, 0.57, 0.07, -0.9}",
@@ -221,7 +254,7 @@ def unoptimized(model: ModelProto, x: np.ndarray) -> Sequence[np.ndarray]:
 @pytest.mark.parametrize("form", FORMS)
 def test_neighbours_are_computed_as_each_alone(preset: type[omb.Preset], form: str) -> None:
     sizes, constants, nodes, tolerance = FORMS[form]
-    kind = "uint8" if "y = QuantizeLinear" in nodes else "float"
+    kind = ("int8" if "s, i)" in nodes else "uint8") if "y = QuantizeLinear" in nodes else "float"
     beside = ", float[] v" if " v = DequantizeLinear (q" in nodes else ""
     model = parsed(f"(float[{sizes}] x) => ({kind}[] y{beside}) <{SCALES}, {constants}> {{ {nodes} }}")
     for output in model.graph.output:

@@ -4,29 +4,32 @@
 Its low-precision transformations move them into the limits of a quantization, into biases and behind reductions, and take them for those of
 another axis, where
 
-- a QuantizeLinear follows two of products, or a Transpose behind one, or, of open shapes, a subtracted one;
+- a QuantizeLinear follows two of products, or a Transpose behind one;
+- it follows a factor for each channel, of open shapes or with a pool or Pad between, or, of open shapes, one that is subtracted;
 - the QuantizeLinear itself has several scales, and follows a reduction;
 - what is added lies along another axis than the factor before it;
-- a reduction follows.
+- a reduction follows, or an AveragePool that counts its padding.
 
 Nothing is moved over the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     ANY_FLOAT,
     fixed_values,
     has_fixed_inputs,
     inner_first,
     inputs_apart,
+    tensor_types,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -39,8 +42,10 @@ _ADDING = frozenset({"Add", "Sub"})
 _ARITHMETIC = _SCALING | _ADDING
 #: Are written with a factor and a summand for each channel.
 _NORMALIZING = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization"})
+_LAYER = "LayerNormalization"
+_POOLING = frozenset({"AveragePool", "MaxPool", "Pad"})
 #: What may be between, with one input that is no constant.
-_PASSING = frozenset(
+_PASSING = _POOLING | frozenset(
     {"Cast", "Clip", "Identity", "LeakyRelu", "Neg", "Relu", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 )
 _REASON = "OpenVINO would take the constants before it for numbers of another axis"
@@ -55,7 +60,12 @@ def limits_apart(contents: Contents) -> Rewritten | None:
         return None
     graphs = inner_first(flat.graph)
     constants, is_open = fixed_values(graphs), not has_fixed_inputs(flat)
-    found = [_Graph(graph, constants, is_open=is_open).found() for graph in graphs]
+
+    @functools.cache
+    def types() -> Mapping[str, TypeProto.Tensor]:
+        return tensor_types(inner_first(typed_of(contents.model).model.graph))
+
+    found = [_Graph(graph, constants, types, is_open=is_open).found() for graph in graphs]
     change = "kept apart from the constants before it"
     return inputs_apart(flat, found, f"{CAST}limits", "limits_apart", change, _REASON)
 
@@ -80,8 +90,16 @@ class _Step(NamedTuple):
 class _Graph:
     """Looks through one graph."""
 
-    def __init__(self, graph: GraphProto, constants: Mapping[str, TensorProto | None], *, is_open: bool) -> None:
+    def __init__(
+        self,
+        graph: GraphProto,
+        constants: Mapping[str, TensorProto | None],
+        types: Callable[[], Mapping[str, TypeProto.Tensor]],
+        *,
+        is_open: bool,
+    ) -> None:
         self._nodes = graph.node[:]
+        self._types = types
         self._constants = constants
         self._makers = {name: place for place, node in enumerate(self._nodes) for name in node.output if name}
         self._open = is_open
@@ -92,8 +110,10 @@ class _Graph:
         for place, node in enumerate(self._nodes):
             if canonical(node.domain) or not node.input:
                 continue
-            if (node.op_type == "QuantizeLinear" and self._limits(node)) or (
-                node.op_type.startswith(("Reduce", "GlobalAverage")) and self._is_behind_constants(node.input[0])
+            if (
+                (node.op_type == "QuantizeLinear" and self._limits(node))
+                or (node.op_type.startswith(("Reduce", "GlobalAverage")) and self._is_behind_constants(node.input[0]))
+                or (_counts_padding(node) and self._is_behind_constants(node.input[0]))
             ):
                 places[place] = 0
             elif node.op_type in _ADDING and (at := self._is_behind_a_factor(node)) is not None:
@@ -109,6 +129,8 @@ class _Graph:
             given = [i for i, read in enumerate(node.input) if read and read not in self._constants]
             along = len(given) == 1 and node.op_type in _ARITHMETIC and len(node.input) == 2
             axes = self._axes(node.input[1 - given[0]]) if along else frozenset()
+            if node.op_type == _LAYER and node.input[1] in self._constants:
+                axes = self._axes(node.input[1])
             yield _Step(node.op_type, (place, given[0] if given else 0), axes)
             if len(given) != 1 or not (along or node.op_type in _PASSING):
                 return
@@ -123,15 +145,30 @@ class _Graph:
     def _limits(self, quantize: NodeProto) -> bool:
         """Whether constants on the way to a QuantizeLinear may become limits of another axis."""
         several = bool(self._axes(quantize.input[1])) if quantize.input[1] in self._constants else True
-        factors, moved = 0, False
+        factors, moved, split = 0, False, self._open
         for step in self._before(quantize.input[0]):
             if step.operator.startswith("Reduce"):
                 return several
             moved = moved or step.operator == "Transpose"
+            split = split or step.operator in _POOLING
             factors += bool(step.axes) and step.operator in _SCALING
             if step.axes and (moved or factors > 1 or (step.operator == "Sub" and self._open)):
                 return True
+            if self._scales_channels(step, split=split):
+                return True
         return False
+
+    def _scales_channels(self, step: _Step, *, split: bool) -> bool:
+        """Whether a node may multiply each channel by a number of its own, and that is moved: in two axes always, else where it is `split`."""
+        if step.operator in _NORMALIZING:
+            return split
+        if not step.axes or step.operator not in _SCALING | {_LAYER}:
+            return False
+        known = self._types().get(self._nodes[step.at[0]].output[0])
+        if known is None or not known.HasField("shape"):
+            return True
+        rank = len(known.shape.dim)
+        return (split or rank == 2) and not step.axes.isdisjoint({rank - 2, None})
 
     def _is_behind_constants(self, name: str) -> bool:
         """Whether a reduction follows a constant for each element of an axis."""
@@ -145,3 +182,7 @@ class _Graph:
         factors = (step for step in self._before(node.input[given[0]]) if step.operator in _SCALING)
         mixed = any(step.axes and (step.axes != axes or None in axes) for step in factors)
         return given[0] if mixed else None
+
+
+def _counts_padding(node: NodeProto) -> bool:
+    return node.op_type == "AveragePool" and any(a.name == "count_include_pad" and a.i for a in node.attribute)

@@ -54,10 +54,16 @@ def quantize_along(site: Site) -> Defect | None:
     axis = site.attribute("axis", 1)
     if scales in ([], [1]):
         return None
-    if shape is not None and (not -len(shape) <= axis < len(shape) or len(shape) == 1 or None not in shape):
+    if shape is not None and (not -len(shape) <= axis < len(shape) or len(shape) == 1):
         return None
-    if shape is not None and len(shape) == 2 and axis % 2 == 1:
+    if shape is not None and axis % len(shape) == 1 and (len(shape) == 2 or None not in shape):
         return None
+    if shape is not None and None not in shape:
+        if len(shape) == 2:
+            return None
+        return Defect(
+            "scales along another axis than the second are refused, where they do not follow an operator on elements"
+        )
     return Defect(
         "of a shape that is known only at run time, scales are taken along another axis", wrong=True, grouped=True
     )

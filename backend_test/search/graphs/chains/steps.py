@@ -81,7 +81,7 @@ def with_another(c: Chain, x: Value) -> Value:
     other = c.rng.choice(others)
     name = c.rng.choice(("Add", "Add", "Mul", "Sub", "Max", "Concat", "MatMul"))
     operands = (other, x) if c.b.chance(0.5) else (x, other)
-    if name == "Concat":
+    if name == "Concat" and c.rank(x):
         return c.node(name, *operands, axis=c.rng.randrange(c.rank(x)))
     return c.node(name, *operands)
 
