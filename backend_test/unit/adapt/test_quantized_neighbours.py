@@ -209,6 +209,12 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
             ("ReduceSum", "1 and 2", "y = ReduceSum <keepdims = 0> (d, two)"),
         )
     },
+    "a global pool of shuffled channels": (
+        "batch, 4, 4",
+        "int64[4] apart = {-1, 2, 2, 4}, int64[3] joined = {-1, 4, 4}",
+        f"{SYMMETRIC} f = Reshape (d, apart) g = Transpose <perm = [0, 2, 1, 3]> (f) h = Reshape (g, joined) y = GlobalAveragePool (h)",
+        2e-3,
+    ),
     # Stored weights of windows of 1x1, and what moves elements.
     **{
         f"1x1, {name}": ("n, 4, 4, 4", FILTERS, f"w0 = DequantizeLinear (w, t) {nodes}", 1e-3)
@@ -261,11 +267,25 @@ def test_neighbours_are_computed_as_each_alone(preset: type[omb.Preset], form: s
         output.type.tensor_type.ClearField("shape")
     prepared = preset.prepare(model, fallback="full")
     known = {"n": 2, "m": 5, "k": 3, "i0": 2, "i1": 4, "i2": 3}
-    for spread in (0.2, 0.5):
+    for known["batch"], spread in ((2, 0.2), (5, 0.5)):
         x = RNG.normal(size=[known.get(s) or int(s) for s in sizes.split(", ")]).astype(np.float32) * np.float32(spread)
         for made, right in zip(prepared.run(x), unoptimized(model, x), strict=True):
             assert made.shape == right.shape
             np.testing.assert_allclose(made.astype(float), right.astype(float), atol=tolerance, rtol=1e-3)
+
+
+@pytest.mark.parametrize("root", ["s = Sqrt (v) r = Reciprocal (s) n = Mul (x, r)", "s = Sqrt (v) n = Div (x, s)"])
+@pytest.mark.parametrize("sizes", ["3, 8", "n, 3, 4", "n, 3, m"])
+def test_a_normalization_of_short_rows_that_is_written_out(preset: type[omb.Preset], sizes: str, root: str) -> None:
+    """It ended the process on the built-in execution provider."""
+    rank = sizes.count(",") + 1
+    model = parsed(
+        f"""(float[{sizes}] x) => (float[{", ".join("abc"[:rank])}] y) <float two = {{2}}, float e = {{0.001}}, float[1] k = {{0.5}}>
+        {{ p = Pow (x, two) q = ReduceMean <axes = [-1], keepdims = 1> (p) v = Add (q, e) {root} g = Mul (n, k) y = Neg (g) }}"""
+    )
+    x = RNG.normal(size=(3, 8) if rank == 2 else (2, 3, 4)).astype(np.float32)
+    right = -0.5 * x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.001)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)[0], right, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bool", "float16", "int32"])

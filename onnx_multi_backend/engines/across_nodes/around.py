@@ -22,6 +22,7 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.shared_results import results_apart
+from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
 from onnx_multi_backend.engines.across_nodes.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.models.contents import Contents
@@ -54,7 +55,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         factors_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
-        *((idle_casts, broadcasts_apart, signs_told) if in_onnx_runtime else ()),
+        *((idle_casts, broadcasts_apart, signs_told, short_rows_apart) if in_onnx_runtime else ()),
     ):
         made = mend(contents)
         if made is not None:

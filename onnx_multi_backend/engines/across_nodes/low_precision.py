@@ -10,6 +10,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time, or quantized each: this is refused;
+- GlobalAveragePool takes what was reshaped or transposed (channels that were shuffled): a larger batch than before gets zeros;
 - ReduceMean or ReduceSum goes over the second axis of three, in 2026.4: all but the first row of results are others.
 
 No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
@@ -38,6 +39,9 @@ _COMPUTES = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 #: What may scale each channel by another number.
 _SCALES = frozenset({"BatchNormalization", "Div", "Mul"})
+
+#: What moves elements.
+_MOVES = frozenset({"Reshape", "Transpose"})
 
 _REASON = "OpenVINO would move scales and zero points behind the operator, and compute it wrongly"
 
@@ -179,6 +183,12 @@ def _of_rows(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mappin
     return 0 if may and _is_scaled(node, makers) else None
 
 
+def _of_moved(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    """What is reshaped or transposed on its way from a DequantizeLinear."""
+    before = {maker.op_type for maker in _makers_before(node, makers)}
+    return 0 if "DequantizeLinear" in before and not before.isdisjoint(_MOVES) else None
+
+
 _Form = Callable[[NodeProto, Mapping[str, NodeProto], Mapping[str, TensorProto]], int | None]
 
 #: Which input is kept apart, or -1 for the first output; None where the node is computed rightly.
@@ -189,6 +199,7 @@ _FORMS: Mapping[str, _Form] = {
     "Conv": _unsigned_weights,
     "ConvTranspose": _weights,
     "MatMul": _of_channels,
+    "GlobalAveragePool": _of_moved,
     "Max": _bounded,
     "Min": _bounded,
     "ReduceMean": _of_rows,

@@ -65,7 +65,9 @@ def quantize_along(site: Site) -> Defect | None:
             "scales along another axis than the second are refused, where they do not follow an operator on elements"
         )
     return Defect(
-        "of a shape that is known only at run time, scales are taken along another axis", wrong=True, grouped=True
+        "of a shape that is known only at run time, scales are taken along another axis",
+        wrong=True,
+        grouped=shape is not None,
     )
 
 
