@@ -19,6 +19,7 @@ from onnx_multi_backend.engines.across_nodes.pointwise import pointwise_apart
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.row_means import rows_added_apart
 from onnx_multi_backend.engines.across_nodes.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.shared_results import results_apart
@@ -45,6 +46,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         unsigned,
         kept_in_place,
         epsilons_kept,
+        rows_added_apart,
         limits_apart,
         rows_apart,
         pointwise_apart,

@@ -45,7 +45,7 @@ def epsilons_kept(contents: Contents) -> Rewritten | None:
     if opset_versions(flat).get("", 1) < ANY_FLOAT:
         return None
     graphs = inner_first(flat.graph)
-    scaled = _Scaled(graphs)
+    scaled = Scaled(graphs)
     places = [
         {place: 0 for name, readers in _normalized(graph).items() if scaled(name) for place in readers}
         for graph in graphs
@@ -70,7 +70,7 @@ def _normalized(graph: GraphProto) -> dict[str, set[int]]:
     return found
 
 
-class _Scaled:
+class Scaled:
     """Tells what scales of a DequantizeLinear may be moved to."""
 
     def __init__(self, graphs: list[GraphProto]) -> None:

@@ -10,8 +10,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time, or quantized each: this is refused;
-- GlobalAveragePool takes what was reshaped or transposed (channels that were shuffled): a larger batch than before gets zeros;
-- ReduceMean or ReduceSum goes over the second axis of three, in 2026.4: all but the first row of results are others.
+- GlobalAveragePool takes what was reshaped or transposed (channels that were shuffled): a larger batch than before gets zeros.
 
 No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
 """
@@ -173,16 +172,6 @@ def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Ma
     return 0 if scaled and (each or any(maker.op_type in _SCALES for maker in before)) else None
 
 
-def _of_rows(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
-    """A sum or mean that may go over the second axis of three."""
-    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
-    if axes is None and len(node.input) > 1:
-        tensor = constants.get(node.input[1])
-        axes = numpy_helper.to_array(tensor).ravel().tolist() if tensor is not None and is_whole(tensor) else None
-    may = axes is None or (not {1, -2}.isdisjoint(axes) and all(-3 <= axis < 3 for axis in axes))
-    return 0 if may and _is_scaled(node, makers) else None
-
-
 def _of_moved(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
     """What is reshaped or transposed on its way from a DequantizeLinear."""
     before = {maker.op_type for maker in _makers_before(node, makers)}
@@ -202,8 +191,6 @@ _FORMS: Mapping[str, _Form] = {
     "GlobalAveragePool": _of_moved,
     "Max": _bounded,
     "Min": _bounded,
-    "ReduceMean": _of_rows,
-    "ReduceSum": _of_rows,
 }
 
 

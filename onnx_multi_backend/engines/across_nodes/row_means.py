@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO 2026.4 makes of a sum or mean over the second axis of three, of quantized values: all but the first of the batch are others.
+
+Behind the larger of a value and itself, which is that value, it is computed in floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.engines.across_nodes.apart import (
+    ANY_FLOAT,
+    fixed_values,
+    inner_first,
+    inputs_apart,
+    tensor_types,
+)
+from onnx_multi_backend.engines.across_nodes.epsilons import Scaled
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.plausible import expands_too_far
+from onnx_multi_backend.models.tensors import is_whole
+
+_SUMMING = frozenset({"ReduceMean", "ReduceSum"})
+_AXES = 3
+_REASON = "OpenVINO would add up integers of other rows"
+
+
+def rows_added_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these are kept apart from scales; None where there are none."""
+    quantized = contents.has({"DequantizeLinear"}) and contents.has({"QuantizeLinear"})
+    if not quantized or not contents.has(_SUMMING) or expands_too_far(contents.model):
+        return None
+    flat = typed_of(contents.model).flat
+    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+        return None
+    graphs = inner_first(flat.graph)
+    constants, scaled = fixed_values(graphs), Scaled(graphs)
+    found = [[i for i in _found(graph, constants) if scaled(graph.node[i].input[0])] for graph in graphs]
+    if not any(found):
+        return None
+    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+
+    def may_have_three_axes(name: str) -> bool:
+        known = types.get(name)
+        return known is None or not known.HasField("shape") or len(known.shape.dim) == _AXES
+
+    places = [
+        {i: 0 for i in own if may_have_three_axes(graph.node[i].input[0])}
+        for graph, own in zip(graphs, found, strict=True)
+    ]
+    change = "kept apart from scales before it"
+    return inputs_apart(flat, places, f"{CAST}added", "rows_added_apart", change, _REASON)
+
+
+def _found(graph: GraphProto, constants: Mapping[str, TensorProto | None]) -> list[int]:
+    return [
+        place
+        for place, node in enumerate(graph.node)
+        if node.op_type in _SUMMING and not canonical(node.domain) and _may_add_rows(node, constants)
+    ]
+
+
+def _may_add_rows(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
+    """Whether a reduction may go over the second axis of three."""
+    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
+    if axes is None and len(node.input) > 1:
+        tensor = constants.get(node.input[1])
+        axes = numpy_helper.to_array(tensor).ravel().tolist() if tensor is not None and is_whole(tensor) else None
+    return axes is None or (not {1, -2}.isdisjoint(axes) and all(-_AXES <= axis < _AXES for axis in axes))
