@@ -149,6 +149,11 @@ def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
     return fixed
 
 
+def makers_of(graphs: Iterable[GraphProto]) -> dict[str, NodeProto]:
+    """The node that makes each value."""
+    return {name: node for graph in graphs for node in graph.node for name in node.output if name}
+
+
 def kept_types(opset: int) -> frozenset[int] | None:
     """The element types of which nodes can be kept apart in an opset; None for all numbers."""
     if opset >= ANY_NUMBER:

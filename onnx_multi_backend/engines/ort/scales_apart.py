@@ -16,8 +16,8 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import Weights
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.scaled_rows import Weights
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.inlining import inlined

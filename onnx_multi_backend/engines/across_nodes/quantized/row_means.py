@@ -19,7 +19,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     inputs_apart,
     tensor_types,
 )
-from onnx_multi_backend.engines.across_nodes.epsilons import Scaled
+from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical

@@ -8,13 +8,11 @@ No scale is moved behind the larger of a value and itself, which is that value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, inputs_apart, makers_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
@@ -75,9 +73,7 @@ class Scaled:
 
     def __init__(self, graphs: list[GraphProto]) -> None:
         self._constants = fixed_values(graphs)
-        self._makers: Mapping[str, NodeProto] = {
-            name: node for graph in graphs for node in graph.node for name in node.output if name
-        }
+        self._makers = makers_of(graphs)
 
     def __call__(self, name: str) -> bool:
         """Whether what has this name comes from a DequantizeLinear, over operators that scales are moved over."""

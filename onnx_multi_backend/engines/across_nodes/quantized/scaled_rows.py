@@ -14,7 +14,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, makers_of, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
@@ -71,7 +71,7 @@ class Weights:
     def __init__(self, graphs: Sequence[GraphProto]) -> None:
         self._graphs = graphs
         self._constants = fixed_values(graphs)
-        self._makers = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+        self._makers = makers_of(graphs)
 
     def scaled_along_rows(self) -> frozenset[str]:
         """The results of the nodes that scale weights along the axis that a product adds up."""

@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     fixed_values,
     has_fixed_inputs,
     inner_first,
+    makers_of,
     outputs_apart,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -43,7 +44,7 @@ def results_apart(contents: Contents) -> Rewritten | None:
         return None
     graphs = inner_first(flat.graph)
     constants = fixed_values(graphs)
-    makers = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+    makers = makers_of(graphs)
     found = [dict.fromkeys(_found(graph, constants, makers), (0,)) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}shared", "results_apart", _REASON)
 

@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     has_fixed_inputs,
     inner_first,
     larger,
+    makers_of,
     names_taken,
     unused,
 )
@@ -49,7 +50,7 @@ def biases_added(contents: Contents) -> Rewritten | None:
         return None
     graphs = inner_first(flat.graph)
     constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items()}
-    makers = {name: node for graph in graphs for node in graph.node for name in node.output}
+    makers = makers_of(graphs)
     if not any(_rank(node, constants, makers) for graph in graphs for node in graph.node):
         return None
     copy = ModelProto()

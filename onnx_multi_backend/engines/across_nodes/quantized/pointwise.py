@@ -20,10 +20,11 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     fixed_values,
     inner_first,
     inputs_apart,
+    makers_of,
     outputs_apart,
 )
+from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import may_scale_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.scaled_rows import may_scale_stored
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.inlining import inlined
@@ -69,7 +70,7 @@ def pointwise_apart(contents: Contents) -> Rewritten | None:
 def _graphs(flat: ModelProto) -> list[_Graph]:
     graphs = inner_first(flat.graph)
     constants = fixed_values(graphs)
-    makers = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+    makers = makers_of(graphs)
     return [_Graph(graph, constants, makers) for graph in graphs]
 
 
