@@ -124,3 +124,14 @@ def test_biases_and_numbers_are_left_alone(behind: str) -> None:
     )
     assert channels_apart(Contents(model)) is None
     assert channels_apart(Contents(stored)) is None
+
+
+def test_products_of_what_a_run_gives_are_left_alone() -> None:
+    """They are right; those of what a product with a constant made are not."""
+    head = "(float[n, 3, m, m] x) => (float[n, 3, m, m] y)"
+    run_alone = parsed(
+        f"{head} {CONSTANTS} {{ e = Reshape (c, heads) r = MatMul (x, x) y = Mul (r, e) }}".replace(
+            "int64[3] column = {1, 3, 1}", "int64[4] heads = {1, 3, 1, 1}"
+        )
+    )
+    assert channels_apart(Contents(run_alone)) is None

@@ -87,7 +87,13 @@ class _Graph:
 
     def found(self) -> list[int]:
         """The places of the reductions and products in question."""
-        places = [place for place, node in enumerate(self._nodes) if self._is_meant(node)]
+        of_products: set[str] = set()
+        places = []
+        for place, node in enumerate(self._nodes):
+            if self._is_meant(node, of_products):
+                places.append(place)
+            if self._is_of_a_product(node) or not of_products.isdisjoint(node.input):
+                of_products.update(node.output)
         if not places:
             return []
         readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
@@ -96,10 +102,17 @@ class _Graph:
                 readers[name].append(node)
         return [place for place in places if self._meets_channels(self._nodes[place], readers)]
 
-    def _is_meant(self, node: NodeProto) -> bool:
+    def _is_meant(self, node: NodeProto, of_products: Collection[str]) -> bool:
         if canonical(node.domain) not in _DOMAINS or not node.input:
             return False
-        return node.op_type in _PRODUCTS or _is_reduction(node.op_type)
+        if node.op_type in _PRODUCTS and any(name in of_products for name in node.input):
+            return True
+        return self._is_of_a_product(node) or _is_reduction(node.op_type)
+
+    def _is_of_a_product(self, node: NodeProto) -> bool:
+        """Whether it is a product with a constant."""
+        product = node.op_type in _PRODUCTS and canonical(node.domain) in _DOMAINS
+        return product and not self._constants.keys().isdisjoint(node.input)
 
     def _meets_channels(self, first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
         """Whether what may be computed in the same kernel as a node has a constant for each channel."""
