@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
 
 BODIES = {
     "Add": "t = MatMul (a, b) y = Add (t, c)",
@@ -56,3 +57,25 @@ def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, ops
 def test_the_others_stay(openvino: type[omb.Preset], body: str) -> None:
     prepared = openvino.prepare(model(body, 17))
     assert not [change for change in prepared.adaptations if change.pass_name == "column_constants"]
+
+
+@pytest.mark.parametrize(
+    "sizes", [("2, 2", "2, 2"), ("n, 2", "2, 2"), ("2, 2, 2", "2, 2, 2"), ("n, 3, 2, 2", "n, 3, 2, 2")]
+)
+@pytest.mark.parametrize("column", [True, False])
+def test_slopes_of_two_known_columns(preset: type[omb.Preset], sizes: tuple[str, str], column: bool) -> None:
+    rank = sizes[0].count(",") + 1
+    shape = ", ".join([*["1"] * (rank - 1), "2"]) if column else "2"
+    results = ", ".join("abcd"[:rank])
+    made = parsed(
+        f"(float[{sizes[0]}] x, float[{sizes[1]}] y) => (float[{results}] z) <float[{shape}] k = {{-2.5, 0.7}}> {{ p = MatMul (x, y) z = PRelu (p, k) }}"
+    )
+    x, y = (
+        np.random.default_rng(i)
+        .normal(size=[int(s) if s.isdigit() else 2 for s in given.split(", ")])
+        .astype(np.float32)
+        for i, given in enumerate(sizes)
+    )
+    product = x @ y
+    right = np.where(product < 0, product * np.float32([-2.5, 0.7]), product)
+    np.testing.assert_allclose(preset.prepare(made, fallback="full").run([x, y])[0], right, rtol=1e-5, atol=1e-5)

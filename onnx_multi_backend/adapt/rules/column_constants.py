@@ -36,7 +36,9 @@ def columns(site: Site) -> tuple[int, int] | None:
         last = 0 if site.op_type == "Gemm" and site.attribute("transB", 0) else -1
         if site.op_type == "BatchNormalization" and (other is None or len(other) != 2 or len(site.node.output) > 1):
             continue
-        if other and other[last] is None and (site.op_type == "Gemm" or len(sizes) <= len(other)):
+        # OpenVINO leaves two slopes out of a product of two columns too that are known.
+        two = site.op_type == "PRelu" and other and other[last] == 2
+        if other and (other[last] is None or two) and (site.op_type == "Gemm" or len(sizes) <= len(other)):
             return place, sizes[-1]
     return None
 
