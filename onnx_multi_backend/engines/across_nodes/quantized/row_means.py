@@ -17,6 +17,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     fixed_values,
     inner_first,
     inputs_apart,
+    makers_of,
     tensor_types,
 )
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
@@ -28,6 +29,10 @@ from onnx_multi_backend.models.tensors import is_whole
 
 _SUMMING = frozenset({"ReduceMean", "ReduceSum"})
 _AXES = 3
+_WINDOWS = frozenset({"AveragePool", "Conv", "ConvTranspose", "MaxPool"})
+#: Their attributes with a number for each of these axes.
+_EACH = frozenset({"dilations", "kernel_shape", "strides"})
+_KEEPING = frozenset({"Add", "Clip", "DequantizeLinear", "HardSwish", "Mul", "QuantizeLinear", "Relu", "Sub"})
 _REASON = "OpenVINO would add up integers of other rows"
 
 
@@ -41,7 +46,11 @@ def rows_added_apart(contents: Contents) -> Rewritten | None:
         return None
     graphs = inner_first(flat.graph)
     constants, scaled = fixed_values(graphs), Scaled(graphs)
-    found = [[i for i in _found(graph, constants) if scaled(graph.node[i].input[0])] for graph in graphs]
+    makers = makers_of(graphs)
+    found = [
+        [i for i in _found(graph, constants) if scaled(name := graph.node[i].input[0]) and not _is_image(name, makers)]
+        for graph in graphs
+    ]
     if not any(found):
         return None
     types = tensor_types(inner_first(typed_of(contents.model).model.graph))
@@ -56,6 +65,16 @@ def rows_added_apart(contents: Contents) -> Rewritten | None:
     ]
     change = "kept apart from scales before it"
     return inputs_apart(flat, places, f"{CAST}added", "rows_added_apart", change, _REASON)
+
+
+def _is_image(name: str, makers: Mapping[str, NodeProto]) -> bool:
+    """Whether it comes from a window over two axes or more, over operators that take away no axis: types need not be inferred then."""
+    while (maker := makers.get(name)) is not None and not canonical(maker.domain):
+        if maker.op_type in _KEEPING:
+            name = maker.input[0]
+            continue
+        return maker.op_type in _WINDOWS and any(a.name in _EACH and len(a.ints) > 1 for a in maker.attribute)
+    return False
 
 
 def _found(graph: GraphProto, constants: Mapping[str, TensorProto | None]) -> list[int]:
