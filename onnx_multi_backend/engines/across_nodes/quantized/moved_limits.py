@@ -110,10 +110,8 @@ class _Graph:
         for place, node in enumerate(self._nodes):
             if canonical(node.domain) or not node.input:
                 continue
-            if (
-                (node.op_type == "QuantizeLinear" and self._limits(node))
-                or (node.op_type.startswith(("Reduce", "GlobalAverage")) and self._is_behind_constants(node.input[0]))
-                or (_counts_padding(node) and self._is_behind_constants(node.input[0]))
+            if (node.op_type == "QuantizeLinear" and self._limits(node)) or (
+                (_reduces(node.op_type) or _counts_padding(node)) and self._is_behind_constants(node.input[0])
             ):
                 places[place] = 0
             elif node.op_type in _ADDING and (at := self._is_behind_a_factor(node)) is not None:
@@ -147,7 +145,7 @@ class _Graph:
         several = bool(self._axes(quantize.input[1])) if quantize.input[1] in self._constants else True
         factors, moved, split = 0, False, self._open
         for step in self._before(quantize.input[0]):
-            if step.operator.startswith("Reduce"):
+            if _reduces(step.operator):
                 return several
             moved = moved or step.operator == "Transpose"
             split = split or step.operator in _POOLING
@@ -182,6 +180,11 @@ class _Graph:
         factors = (step for step in self._before(node.input[given[0]]) if step.operator in _SCALING)
         mixed = any(step.axes and (step.axes != axes or None in axes) for step in factors)
         return given[0] if mixed else None
+
+
+def _reduces(operator: str | bytes) -> bool:
+    """Bytes are a name that is not UTF-8."""
+    return isinstance(operator, str) and operator.startswith(("Reduce", "GlobalAverage"))
 
 
 def _counts_padding(node: NodeProto) -> bool:
