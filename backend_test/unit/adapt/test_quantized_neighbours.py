@@ -266,9 +266,10 @@ def test_neighbours_are_computed_as_each_alone(preset: type[omb.Preset], form: s
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
     prepared = preset.prepare(model, fallback="full")
+    rng = np.random.default_rng(0)  # whichever other tests run before
     known = {"n": 2, "m": 5, "k": 3, "i0": 2, "i1": 4, "i2": 3}
     for known["batch"], spread in ((2, 0.2), (5, 0.5)):
-        x = RNG.normal(size=[known.get(s) or int(s) for s in sizes.split(", ")]).astype(np.float32) * np.float32(spread)
+        x = rng.normal(size=[known.get(s) or int(s) for s in sizes.split(", ")]).astype(np.float32) * np.float32(spread)
         for made, right in zip(prepared.run(x), unoptimized(model, x), strict=True):
             assert made.shape == right.shape
             np.testing.assert_allclose(made.astype(float), right.astype(float), atol=tolerance, rtol=1e-3)
@@ -283,7 +284,7 @@ def test_a_normalization_of_short_rows_that_is_written_out(preset: type[omb.Pres
         f"""(float[{sizes}] x) => (float[{", ".join("abc"[:rank])}] y) <float two = {{2}}, float e = {{0.001}}, float[1] k = {{0.5}}>
         {{ p = Pow (x, two) q = ReduceMean <axes = [-1], keepdims = 1> (p) v = Add (q, e) {root} g = Mul (n, k) y = Neg (g) }}"""
     )
-    x = RNG.normal(size=(3, 8) if rank == 2 else (2, 3, 4)).astype(np.float32)
+    x = np.random.default_rng(rank).normal(size=(3, 8) if rank == 2 else (2, 3, 4)).astype(np.float32)
     right = -0.5 * x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.001)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)[0], right, rtol=1e-4, atol=1e-5)
 

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, bodies, put_back
+from onnx_multi_backend.models.plausible import expands_too_far
+
+_Place = TypeVar("_Place")
 
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
@@ -47,6 +53,14 @@ def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> Nod
     return larger(apart, made, name=apart)
 
 
+def flat_for(contents: Contents) -> ModelProto | None:
+    """The model without local functions; None where it grows too far, or its opset's Max does not take all of `FLOATS`."""
+    if expands_too_far(contents.model):
+        return None
+    flat = typed_of(contents.model).flat
+    return flat if opset_versions(flat).get("", 1) >= ANY_FLOAT else None
+
+
 def outputs_apart(
     flat: ModelProto, found: Sequence[Mapping[int, Sequence[int]]], suffix: str, pass_name: str, reason: str
 ) -> Rewritten | None:
@@ -63,23 +77,17 @@ def outputs_apart(
     pass_name, reason : str
         Of the adaptations.
     """
-    if not any(found):
-        return None
-    copy = ModelProto()
-    copy.CopyFrom(flat)
-    taken, changes, added = names_taken(flat), [], set()
-    for graph, outputs in zip(inner_first(copy.graph), found, strict=True):
-        nodes: list[NodeProto] = []
-        for place, node in enumerate(graph.node):
-            nodes.append(node)
-            for output in outputs.get(place, ()):
-                where = f"{node.op_type} {node.name or node.output[output]!r}"
-                changes.append(Adaptation(pass_name, where, "kept apart from what reads it", reason))
-                nodes.append(kept_apart(node, output, suffix, taken))
-                added.add(nodes[-1].name)
-        if outputs:
-            put_back(graph, nodes)
-    return Rewritten(copy, tuple(changes), frozenset(added))
+    changes: list[Adaptation] = []
+    taken = names_taken(flat)
+
+    def write(node: NodeProto, outputs: Sequence[int], kept: dict[str, str]) -> Iterator[NodeProto]:
+        yield node
+        for output in outputs:
+            where = f"{node.op_type} {node.name or node.output[output]!r}"
+            changes.append(Adaptation(pass_name, where, "kept apart from what reads it", reason))
+            yield kept_apart(node, output, suffix, taken)
+
+    return _written(flat, found, write, changes)
 
 
 def inputs_apart(
@@ -98,27 +106,44 @@ def inputs_apart(
     pass_name, change, reason : str
         Of the adaptations.
     """
+    changes: list[Adaptation] = []
+    taken = names_taken(flat)
+
+    def write(node: NodeProto, place: int, kept: dict[str, str]) -> Iterator[NodeProto]:
+        name = node.input[place]
+        if name not in kept:
+            kept[name] = unused(f"{name}{suffix}", taken)
+            where = f"{node.op_type} {node.name or node.output[0]!r}"
+            changes.append(Adaptation(pass_name, where, change, reason))
+            yield larger(name, kept[name], name=kept[name])
+        node.input[place] = kept[name]
+        yield node
+
+    return _written(flat, found, write, changes)
+
+
+def _written(
+    flat: ModelProto,
+    found: Sequence[Mapping[int, _Place]],
+    write: Callable[[NodeProto, _Place, dict[str, str]], Iterator[NodeProto]],
+    changes: Sequence[Adaptation],
+) -> Rewritten | None:
+    """A copy of a model in which `write` gives the nodes for each that is found; it fills `changes`, and a memory of each graph."""
     if not any(found):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
-    taken, changes, added = names_taken(flat), [], set()
+    added: set[str] = set()
     for graph, places in zip(inner_first(copy.graph), found, strict=True):
+        if not places:
+            continue
         kept: dict[str, str] = {}
         nodes: list[NodeProto] = []
-        for place, node in enumerate(graph.node):
-            if place in places:
-                name = node.input[places[place]]
-                if name not in kept:
-                    kept[name] = unused(f"{name}{suffix}", taken)
-                    nodes.append(larger(name, kept[name], name=kept[name]))
-                    where = f"{node.op_type} {node.name or node.output[0]!r}"
-                    changes.append(Adaptation(pass_name, where, change, reason))
-                    added.add(kept[name])
-                node.input[places[place]] = kept[name]
-            nodes.append(node)
-        if kept:
-            put_back(graph, nodes)
+        for i, node in enumerate(graph.node):
+            written = list(write(node, places[i], kept)) if i in places else [node]
+            added.update(new.name for new in written if new is not node)
+            nodes += written
+        put_back(graph, nodes)
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 

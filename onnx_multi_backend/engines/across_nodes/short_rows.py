@@ -10,12 +10,11 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, inner_first, inputs_apart, tensor_types
+from onnx_multi_backend.adapt.single_node import typed_of
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inner_first, inputs_apart, tensor_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: As many numbers as the widest register holds.
 _LANES = 16
@@ -25,10 +24,9 @@ _REASON = "OpenVINO's kernel for an RMSNormalization of short rows ends the proc
 def short_rows_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these are not recognized; None where there are none."""
     written = contents.has({"ReduceMean"}) and contents.has({"Sqrt", "Pow"}) and contents.has({"Mul", "Pow"})
-    if not written or expands_too_far(contents.model):
+    if not written:
         return None
-    flat = typed_of(contents.model).flat
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     found = [_found(graph) for graph in inner_first(flat.graph)]
     if not any(found):

@@ -42,7 +42,7 @@ def scales_apart(contents: Contents) -> Rewritten | None:
     found = [[place for place, node in enumerate(g.node) if _has_several_scales(node, constants)] for g in graphs]
     if not any(found):
         return None
-    misread = Weights(graphs).scaled_along_rows() | _across_filters(graphs)
+    misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(graphs)
     places = [
         {i: (0,) for i in own if graph.node[i].input[0] not in constants or graph.node[i].output[0] in misread}
         for graph, own in zip(graphs, found, strict=True)

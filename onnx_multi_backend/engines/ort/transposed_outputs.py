@@ -10,13 +10,10 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, inner_first, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inner_first, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What Q/DQ nodes are moved over.
 _MOVING = frozenset({"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze", "MaxPool"})
@@ -25,10 +22,9 @@ _REASON = "ONNX Runtime would quantize the output too"
 
 def outputs_unquantized(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these Transposes are kept apart from outputs; None where there are none."""
-    if not contents.has({"QuantizeLinear"}) or not contents.has({"Transpose"}) or expands_too_far(contents.model):
+    if not contents.has({"QuantizeLinear"}) or not contents.has({"Transpose"}):
         return None
-    flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     found = [dict.fromkeys(_found(graph), 0) for graph in inner_first(flat.graph)]
     return inputs_apart(flat, found, f"{CAST}unquantized", "outputs_unquantized", "kept apart from an output", _REASON)

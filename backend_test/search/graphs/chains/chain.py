@@ -56,14 +56,9 @@ class Chain(NamedTuple):
             return self.node(op_type, x, axes=list(axes), **attributes)
         return self.node(op_type, x, self.whole(axes), **attributes)
 
-    def whole(self, numbers: Sequence[int]) -> Value:
-        """A constant of int64."""
+    def whole(self, numbers: Sequence[int] | int) -> Value:
+        """A constant of int64; of one number, without axes."""
         array = np.array(numbers, np.int64)
-        return self.b.operand((array, array), constant=True)
-
-    def index(self, number: int) -> Value:
-        """A constant of int64 without axes."""
-        array = np.array(number, np.int64)
         return self.b.operand((array, array), constant=True)
 
     def tensor(self, x: Value, *sizes: int, data: Callable[[np.ndarray], np.ndarray] | None = None) -> Value:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 from onnx import TensorProto
 
-from backend_test.search.graphs.builder import Builder, Dim, NoFitError, static
+from backend_test.search.graphs.builder import Builder, NoFitError, shape_of, static
 from backend_test.search.graphs.chains import patterns  # noqa: F401
 from backend_test.search.graphs.chains.chain import Chain
 from backend_test.search.graphs.chains.steps import STEPS
@@ -43,7 +44,7 @@ def _grow(c: Chain, wanted: int) -> None:
         before = mark(c.b)
         try:
             made = c.rng.choice(STEPS)(c, c.kept[-1])
-            if max(_elements(made.dims or ()), default=0) > _MOST:
+            if max(math.prod(shape_of(made.dims or (), run)) for run in (0, 1)) > _MOST:
                 raise NoFitError("too large")
         except NoFitError:
             undo(c.b, before)
@@ -52,14 +53,3 @@ def _grow(c: Chain, wanted: int) -> None:
         wanted -= 1
         if not wanted:
             return
-
-
-def _elements(dims: tuple[Dim, ...]) -> list[int]:
-    """How many elements a shape has in each run."""
-    found = []
-    for run in (0, 1):
-        count = 1
-        for d in dims:
-            count *= d[run]
-        found.append(count)
-    return found

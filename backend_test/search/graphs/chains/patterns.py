@@ -98,7 +98,7 @@ def reshaped_as_it_was(c: Chain, x: Value) -> Value:
     """A shape that the graph makes of the value's own."""
     rank = c.rank(x, 2, 3, 4)
     shape = c.node("Shape", x)
-    at = [c.along("Unsqueeze", c.node("Gather", shape, c.index(i)), [0]) for i in range(rank)]
+    at = [c.along("Unsqueeze", c.node("Gather", shape, c.whole(i)), [0]) for i in range(rank)]
     if c.b.chance(0.5):
         target = c.node("Concat", at[0], c.whole([-1]), axis=0)
     else:

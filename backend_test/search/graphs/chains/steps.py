@@ -244,7 +244,7 @@ def part(c: Chain, x: Value) -> Value:
     name = c.rng.choice(("Slice", "Gather", "Gather", "Split"))
     if name == "Gather":
         picked = c.rng.choices(range(-size, size), k=c.rng.choice((1, size)))
-        index = c.whole(picked) if c.b.chance(0.7) else c.index(picked[0])
+        index = c.whole(picked) if c.b.chance(0.7) else c.whole(picked[0])
         return c.node("Gather", x, index, axis=axis)
     if name == "Split" and size % 2 == 0:
         names = {"num_outputs": 2} if c.b.opset >= 18 else {}
@@ -290,7 +290,7 @@ def depth_or_space(c: Chain, x: Value) -> Value:
 
 @step()
 def running_sum(c: Chain, x: Value) -> Value:
-    axis = c.index(c.rng.randrange(c.rank(x, 1, 2, 3, 4, 5)))
+    axis = c.whole(c.rng.randrange(c.rank(x, 1, 2, 3, 4, 5)))
     return c.node("CumSum", x, axis, exclusive=c.rng.randrange(2))
 
 

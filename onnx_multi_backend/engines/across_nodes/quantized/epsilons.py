@@ -11,13 +11,10 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, inputs_apart, makers_of
+from onnx_multi_backend.engines.across_nodes.apart import fixed_values, flat_for, inner_first, inputs_apart, makers_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _NORMALIZING = frozenset(
     {"GroupNormalization", "InstanceNormalization", "LayerNormalization", "MeanVarianceNormalization"}
@@ -37,10 +34,9 @@ def epsilons_kept(contents: Contents) -> Rewritten | None:
     """A copy of the model in which what is normalized is kept apart from scales; None where there is none."""
     meant = contents.has(_NORMALIZING) or contents.by_operator.keys() >= {_MEAN, _DIFFERENCE}
     quantized = contents.has({"DequantizeLinear"}) and contents.has({"QuantizeLinear"})
-    if not meant or not quantized or expands_too_far(contents.model):
+    if not meant or not quantized:
         return None
-    flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
     scaled = Scaled(graphs)

@@ -14,9 +14,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
+    flat_for,
     has_fixed_inputs,
     inner_first,
     larger,
@@ -27,7 +26,6 @@ from onnx_multi_backend.engines.across_nodes.apart import (
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED, Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What weights come through.
 _SCALING = frozenset({"Cast", "DequantizeLinear", "Identity", "QuantizeLinear"})
@@ -43,10 +41,9 @@ _REASON = "OpenVINO would lose the bias, where what is behind it is quantized an
 def biases_added(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these biases are added behind the convolution; None where there are none."""
     meant = contents.has({"QuantizeLinear"}) and contents.has({"Conv"}) and not contents.by_operator.keys() <= _PLAIN
-    if not meant or has_fixed_inputs(contents.model) or expands_too_far(contents.model):
+    if not meant or has_fixed_inputs(contents.model):
         return None
-    flat = typed_of(contents.model).flat
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
     constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items()}

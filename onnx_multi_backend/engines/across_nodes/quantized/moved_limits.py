@@ -22,10 +22,10 @@ from typing import NamedTuple
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
     fixed_values,
+    flat_for,
     has_fixed_inputs,
     inner_first,
     inputs_apart,
@@ -34,8 +34,6 @@ from onnx_multi_backend.engines.across_nodes.apart import (
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _SCALING = frozenset({"Div", "Mul"})
 _ADDING = frozenset({"Add", "Sub"})
@@ -53,10 +51,9 @@ _REASON = "OpenVINO would take the constants before it for numbers of another ax
 
 def limits_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which what may get these constants is kept apart from them; None where there is none."""
-    if not contents.has({"QuantizeLinear"}) or expands_too_far(contents.model):
+    if not contents.has({"QuantizeLinear"}):
         return None
-    flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
     constants, is_open = fixed_values(graphs), not has_fixed_inputs(flat)

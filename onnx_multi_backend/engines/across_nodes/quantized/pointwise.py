@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
     fixed_values,
+    flat_for,
     inner_first,
     inputs_apart,
     makers_of,
@@ -27,8 +26,6 @@ from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import may_sc
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _MOVING = _RESHAPING | {"Transpose"}
@@ -45,10 +42,7 @@ def pointwise_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these convolutions are kept apart from what moves elements; None where there are none."""
     if not contents.has({"Conv"}) or not contents.has(_MOVING) or not may_scale_stored(contents):
         return None
-    if expands_too_far(contents.model):
-        return None
-    flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     behind = outputs_apart(
         flat, [dict.fromkeys(own.moved_behind(), (0,)) for own in _graphs(flat)], f"{CAST}made", _PASS, _REASON

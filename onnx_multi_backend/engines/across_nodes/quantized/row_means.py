@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
     fixed_values,
+    flat_for,
     inner_first,
     inputs_apart,
     makers_of,
@@ -24,7 +24,6 @@ from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
 _SUMMING = frozenset({"ReduceMean", "ReduceSum"})
@@ -39,10 +38,9 @@ _REASON = "OpenVINO would add up integers of other rows"
 def rows_added_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these are kept apart from scales; None where there are none."""
     quantized = contents.has({"DequantizeLinear"}) and contents.has({"QuantizeLinear"})
-    if not quantized or not contents.has(_SUMMING) or expands_too_far(contents.model):
+    if not quantized or not contents.has(_SUMMING):
         return None
-    flat = typed_of(contents.model).flat
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
     constants, scaled = fixed_values(graphs), Scaled(graphs)

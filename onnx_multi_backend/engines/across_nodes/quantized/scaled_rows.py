@@ -7,19 +7,16 @@ It takes the scales of the rows, or those of blocks of columns, for scales of th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, fixed_values, inner_first, makers_of, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import fixed_values, flat_for, inner_first, makers_of, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _PRODUCTS = frozenset({"FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
 _DOMAINS = ("", "com.microsoft")
@@ -39,13 +36,12 @@ def may_scale_stored(contents: Contents) -> bool:
 
 def rows_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these weights are scaled before the product; None where there are none."""
-    if not contents.has(_PRODUCTS) or not may_scale_stored(contents) or expands_too_far(contents.model):
+    if not contents.has(_PRODUCTS) or not may_scale_stored(contents):
         return None
-    flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
-    names = Weights(graphs).scaled_along_rows()
+    names = Weights(graphs, fixed_values(graphs)).scaled_along_rows()
     places = [
         {place: (0,) for place, node in enumerate(graph.node) if names.intersection(node.output)} for graph in graphs
     ]
@@ -66,11 +62,13 @@ class Weights:
     ----------
     graphs : sequence of onnx.GraphProto
         As `inner_first` has them.
+    constants : mapping of str to onnx.TensorProto or None
+        Their `fixed_values`.
     """
 
-    def __init__(self, graphs: Sequence[GraphProto]) -> None:
+    def __init__(self, graphs: Sequence[GraphProto], constants: Mapping[str, TensorProto | None]) -> None:
         self._graphs = graphs
-        self._constants = fixed_values(graphs)
+        self._constants = constants
         self._makers = makers_of(graphs)
 
     def scaled_along_rows(self) -> frozenset[str]:

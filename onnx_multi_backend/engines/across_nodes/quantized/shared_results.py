@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
     fixed_values,
+    flat_for,
     has_fixed_inputs,
     inner_first,
     makers_of,
@@ -26,8 +25,6 @@ from onnx_multi_backend.engines.across_nodes.apart import (
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, names_read
-from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What joins the scale of the weights, by a number.
 _SCALING = frozenset({"Cast", "Div", "Identity", "Mul"})
@@ -37,10 +34,9 @@ _REASON = "OpenVINO would compute one of those that read the result in place of 
 def results_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these results are kept apart from what reads them; None where there are none."""
     quantized = contents.has({"QuantizeLinear"}) and contents.has({"DequantizeLinear"}) and contents.has({"Conv"})
-    if not quantized or has_fixed_inputs(contents.model) or expands_too_far(contents.model):
+    if not quantized or has_fixed_inputs(contents.model):
         return None
-    flat = inlined(contents.model)
-    if opset_versions(flat).get("", 1) < ANY_FLOAT:
+    if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
     constants = fixed_values(graphs)
