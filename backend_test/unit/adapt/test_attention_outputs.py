@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenVINO 2025.4 leaves an axis too many in an attention of fixed sizes that is an output of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_searched_forms import parsed
+
+RNG = np.random.default_rng(11)
+#: What makes an output of the result `b` of an attention.
+BEHIND = {
+    "the result": "y = Identity (b)",
+    "an activation": "y = Relu (b)",
+    "two activations": "t = Tanh (b) y = Sigmoid (t)",
+    "a factor": "y = Mul (b, two)",
+    "a sum with an input": "y = Add (b, x)",
+    "a Flatten": "y = Flatten (b)",
+    "another product": "y = MatMul (b, v)",
+}
+#: How attention is written.
+WRITTEN = {
+    "scaled": "a = MatMul (x, w) d = Div (a, two) s = Softmax (d) b = MatMul (s, v)",
+    "of a Gemm": "a = Gemm (x, w) s = Softmax (a) b = Gemm (s, v)",
+    "of other weights": "a = MatMul (x, w) s = Softmax (a) t = Relu (s) b = MatMul (t, v)",
+    "from the right": "a = MatMul (x, w) s = Softmax (a) b = MatMul (v, s)",
+    "with an Exp": "a = MatMul (x, w) e = Exp (a) n = ReduceSum <axes = [1]> (e) s = Div (e, n) b = MatMul (s, v)",
+}
+FORMS = [
+    *((WRITTEN["scaled"], behind, "") for behind in BEHIND.values()),
+    *((written, "y = Relu (b)", "") for written in WRITTEN.values()),
+    *((WRITTEN["scaled"], "y = Relu (b)", lead) for lead in ("1, ", "1, 1, ", "1, 3, ", "2, 1, ")),
+]
+
+
+@pytest.mark.parametrize(("attention", "behind", "lead"), FORMS)
+@pytest.mark.parametrize("size", [4, 6])
+def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, behind: str, lead: str, size: int) -> None:
+    sizes = f"{lead}{size}, {size}"
+    model = parsed(
+        f"(float[{sizes}] x, float[{sizes}] w, float[{sizes}] v) => (float[{sizes}] y) <float two = {{2}}> {{ {attention} {behind} }}",
+        11,
+    )
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    engine = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feeds = {name: RNG.normal(size=[int(k) for k in sizes.split(",")]).astype(np.float32) for name in "xwv"}
+    (made,) = preset.prepare(model).run(feeds)
+    (wanted,) = engine.run(None, feeds)
+    assert made.shape == wanted.shape
+    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
