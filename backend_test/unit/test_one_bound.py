@@ -42,14 +42,21 @@ def test_it_runs(openvino: type[omb.Preset], nodes: str, right: float) -> None:
 
 
 @pytest.mark.parametrize("shape", ["1", "1, 1", "1, 2"])
-@pytest.mark.parametrize("nodes", ["y = Clip (c, low)", "d = Neg (c) y = Clip (d, low)"])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "y = Clip (c, low)",
+        "d = Neg (c) y = Clip (d, low)",
+        "y = Clip (c, low, nine)",
+        "d = Neg (c) y = Clip (d, low, nine)",
+        "t = Constant <value = float {9}> () n = Abs (t) y = Clip (c, low, n)",
+    ],
+)
 @pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
 def test_a_constant_keeps_its_axes(preset: type[omb.Preset], nodes: str, shape: str) -> None:
     sizes = [int(size) for size in shape.split(",")]
     values = ", ".join(["5", "-5"][: sizes[-1]])
-    head = (
-        f'<ir_version: 8, opset_import: ["": 17]> g (float low) => (float[{shape}] y) <float[{shape}] c = {{{values}}}>'
-    )
+    head = f'<ir_version: 8, opset_import: ["": 17]> g (float low) => (float[{shape}] y) <float[{shape}] c = {{{values}}}, float nine = {{9}}>'
     made = onnx.parser.parse_model(f"{head} {{ {nodes} }}")
     prepared = preset.prepare(made, fallback="full")
     for low in (-1, 6):

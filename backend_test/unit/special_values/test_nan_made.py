@@ -22,7 +22,7 @@ def net(body: str, opset: int = 17) -> object:
 
 
 @pytest.mark.parametrize("operator", ["Clip", "Exp", "HardSigmoid", "Relu", "LogSoftmax", "Softmax", "Softmax<axis=0>"])
-@pytest.mark.parametrize("passing", ["Identity", "Neg", "LeakyRelu"])
+@pytest.mark.parametrize("passing", ["Identity", "Neg", "LeakyRelu", "Floor", "Round", "Sigmoid", "Tanh"])
 def test_what_log_makes_of_a_negative_number_stays(operator: str, passing: str, preset: type[omb.Preset]) -> None:
     found = preset.prepare(net(f"a = Log(x) b = {passing}(a) y = {operator}(b)")).run([X])[0]
     nan = np.isnan(found)
@@ -68,7 +68,7 @@ def test_what_a_division_by_zero_makes_stays(preset: type[omb.Preset]) -> None:
     "between",
     [
         *("Mul(a, c)", "Sub(c, a)", "Concat<axis=0>(x, a)", "Where(w, a, x)", "Relu(a)", "Min(x, a)"),
-        *("Trilu(a)", "ScatterND(x, i, a)", "GatherND(a, i)"),
+        *("Trilu(a)", "ScatterND(x, i, a)", "GatherND(a, i)", "Reciprocal(a)", "Ceil(a)", "Cast<to = 1>(a)"),
     ],
 )
 def test_what_comes_through_other_operators_stays(between: str, preset: type[omb.Preset]) -> None:

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Clip of one bound, in two forms that OpenVINO's frontend does not read as it should (2026.4).
+"""A Clip that lacks a bound, or limits a constant: two forms that OpenVINO's frontend does not read as it should (2026.4).
 
-Behind an operator that OpenVINO lacks it ends the process: of such an operator's results it knows no type, and it asks for the type to
-make up the other bound (SIGSEGV). Of a constant of one element, whose lower bound only a run tells, it loses the axes.
+Of one bound, behind an operator that OpenVINO lacks, it ends the process: of such an operator's results it knows no type, and it asks for the
+type to make up the other bound (SIGSEGV). Of a constant of one element, whose lower bound alone a run tells, it loses the axes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from onnx import ModelProto, NodeProto, OperatorSetIdProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.models.graph_walk import canonical, nodes_in
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 
 #: Since this opset the bounds are inputs.
 _INPUTS = 11
@@ -51,47 +52,58 @@ def without_clips_of_one_bound(facts: Facts, *, dies: bool = True) -> tuple[Mode
         Whether the frontend gets operators that it lacks; an execution provider leaves them to others.
     """
     contents = facts.contents
-    clips = [node for node in contents.of("Clip") if _lacks_a_bound(node)]
-    if not clips:
+    all_clips = [node for node in contents.of("Clip") if not canonical(node.domain)]
+    if not all_clips:
         return None
-    if not dies or contents.by_operator.keys() <= CONVERTED:
-        clips, reason = [node for node in clips if _is_of_a_constant(node, facts)], _LOSES_AXES
-    else:
-        reason = _ENDS
+    reason = _LOSES_AXES
+    clips = [node for node in all_clips if _is_of_a_constant(node, facts)]
+    if dies and not contents.by_operator.keys() <= CONVERTED:
+        ending = [node for node in all_clips if len(list(filter(None, node.input))) < 3]
+        clips, reason = [*clips, *ending], _ENDS if ending else reason
     if not clips:
         return None
     chosen = {node.output[0] for node in clips}
     model = ModelProto()
     model.CopyFrom(contents.model)
-    changes = tuple(_written(nodes_in(model.graph.node), model.opset_import, chosen, reason))
+    changes = tuple(_written(model.graph, model.opset_import, chosen, reason))
     for function in model.functions:
-        changes += tuple(_written(nodes_in(function.node), function.opset_import, chosen, reason))
+        changes += tuple(_written(function, function.opset_import, chosen, reason))
     return (model, changes) if changes else None
 
 
 def _is_of_a_constant(node: NodeProto, facts: Facts) -> bool:
-    """Whether a Clip has a lower bound alone, known only at run time, and limits what is known before."""
+    """Whether a run tells the lower bound of a Clip alone, which limits what is known before."""
     x, low, high = (*node.input, "", "")[:3]
-    if not low or high or low in facts.known:
+    if not low or low in facts.known or not (not high or _is_computed(high, facts)):
         return False
-    return x in facts.known or x in facts.computed_of_constants
+    return _is_computed(x, facts)
 
 
-def _lacks_a_bound(node: NodeProto) -> bool:
-    return not canonical(node.domain) and node.op_type == "Clip" and len(list(filter(None, node.input))) < 3
+def _is_computed(name: str, facts: Facts) -> bool:
+    return name in facts.known or name in facts.computed_of_constants
 
 
 def _written(
-    nodes: Iterable[NodeProto], imports: Iterable[OperatorSetIdProto], chosen: set[str], reason: str
-) -> Iterable[Adaptation]:
+    holder: GraphProto | FunctionProto, imports: Iterable[OperatorSetIdProto], chosen: set[str], reason: str
+) -> Iterator[Adaptation]:
+    """Write these with Max and Min, in a graph or function and the graphs inside it."""
     if max((i.version for i in imports if not canonical(i.domain)), default=1) < _INPUTS:
         return
-    for node in nodes:
-        if not _lacks_a_bound(node) or node.output[0] not in chosen:
+    nodes: list[NodeProto] = []
+    for node in holder.node:
+        for graph in subgraphs(node):
+            yield from _written(graph, imports, chosen, reason)
+        nodes.append(node)
+        if node.op_type != "Clip" or canonical(node.domain) or node.output[0] not in chosen:
             continue
         x, low, high = (*node.input, "", "")[:3]
-        where = f"Clip {node.name!r}" if node.name else f"Clip (output {next(iter(node.output), '')!r})"
+        made = node.output[0]
+        where = f"Clip {node.name!r}" if node.name else f"Clip (output {made!r})"
         node.op_type = "Max" if low else "Min" if high else "Identity"
         del node.input[:]
-        node.input.extend(filter(None, (x, low, high)))
-        yield Adaptation("one_bound", where, f"written with {node.op_type}", reason)
+        node.input.extend(filter(None, (x, low or high)))
+        if low and high:
+            node.output[0] = raised = f"{made}{CAST}raised"
+            nodes.append(helper.make_node("Min", [raised, high], [made], name=raised))
+        yield Adaptation("one_bound", where, f"written with {'Max and Min' if low and high else node.op_type}", reason)
+    put_back(holder, nodes)

@@ -30,10 +30,11 @@ OF_INFINITY = ALWAYS | frozenset(
     SoftmaxCrossEntropyLoss Sub Sum Upsample""".split()
 )
 
-#: Operators that pass the numbers of their first input on, or multiply them by -1 or a slope.
+#: Operators that pass the numbers of their first input on, or what it makes of each: its negative, inverse, rounding and the like.
 _MOVING = frozenset({"Abs", "Flatten", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}) | (
     frozenset({"DepthToSpace", "Dropout", "Expand", "Gather", "LeakyRelu", "Pad", "SpaceToDepth", "Split", "Tile"})
     | {"Compress", "GatherElements", "GatherND", "ReverseSequence", "Trilu"}
+    | {"Cast", "Ceil", "Erf", "Floor", "Reciprocal", "Round", "Sigmoid", "Tanh"}
 )
 #: Operators that pass it on from these inputs.
 _FROM: Mapping[str, slice] = {
