@@ -209,6 +209,22 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
             ("ReduceSum", "1 and 2", "y = ReduceSum <keepdims = 0> (d, two)"),
         )
     },
+    **{
+        f"the last axis of three, {name}": (
+            "batch, 2, 2",
+            "float two = {2}, int64[1] third = {2}, int64[1] one = {1}",
+            f"{QUANTIZED} {nodes}",
+            2e-3,
+        )
+        for name, nodes in (
+            ("GlobalAveragePool", "y = GlobalAveragePool (d)"),
+            ("ReduceMean", "y = ReduceMean <axes = [-1], keepdims = 0> (d)"),
+            ("ReduceSum", "y = ReduceSum (d, third)"),
+            ("scaled", "f = Mul (d, two) y = ReduceMean <axes = [2]> (f)"),
+            ("Transpose", "f = Transpose <perm = [0, 2, 1]> (d) y = ReduceMean <axes = [2]> (f)"),
+            ("Expand", "f = Expand (d, one) y = GlobalAveragePool (f)"),
+        )
+    },
     "a global pool of shuffled channels": (
         "batch, 4, 4",
         "int64[4] apart = {-1, 2, 2, 4}, int64[3] joined = {-1, 4, 4}",

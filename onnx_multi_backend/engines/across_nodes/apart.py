@@ -37,6 +37,11 @@ def larger(read: str, made: str, *, name: str) -> NodeProto:
     return helper.make_node("Max", [read, read], [made], name=name)
 
 
+def is_apart(node: NodeProto) -> bool:
+    """Whether a node is the larger of a value and itself."""
+    return node.op_type == "Max" and len(node.input) == 2 and node.input[0] == node.input[1]
+
+
 def unused(name: str, taken: set[str]) -> str:
     """A name like this one that is not taken; it is from now on."""
     while name in taken:

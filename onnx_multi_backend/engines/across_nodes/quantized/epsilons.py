@@ -11,7 +11,14 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import fixed_values, flat_for, inner_first, inputs_apart, makers_of
+from onnx_multi_backend.engines.across_nodes.apart import (
+    fixed_values,
+    flat_for,
+    inner_first,
+    inputs_apart,
+    is_apart,
+    makers_of,
+)
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
@@ -76,7 +83,7 @@ class Scaled:
         waiting, seen = [name], {name}
         while waiting:
             maker = self._makers.get(waiting.pop())
-            if maker is None or canonical(maker.domain):
+            if maker is None or canonical(maker.domain) or is_apart(maker):
                 continue
             if maker.op_type == "DequantizeLinear" and maker.input[0] not in self._constants:
                 return True
