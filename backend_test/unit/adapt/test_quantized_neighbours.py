@@ -225,6 +225,27 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
             ("Expand", "f = Expand (d, one) y = GlobalAveragePool (f)"),
         )
     },
+    **{
+        f"a reduction behind a Transpose of {what}, {name}": (
+            sizes,
+            "int64[1] two = {2}",
+            f"q = QuantizeLinear (x, s, z) {moved} {node}",
+            2e-3,
+        )
+        for sizes in ("3, 4, 5", "n, 4, 5")
+        for what, moved in (
+            ("integers", "t = Transpose <perm = [1, 0, 2]> (q) d = DequantizeLinear (t, s, z)"),
+            ("numbers", "t = DequantizeLinear (q, s, z) d = Transpose <perm = [0, 2, 1]> (t)"),
+        )
+        for name, node in (
+            (f"ReduceMin, {sizes}", "y = ReduceMin <axes = [1]> (d)"),
+            (f"ReduceMax, {sizes}", "y = ReduceMax <axes = [1, 2], keepdims = 0> (d)"),
+            (f"ReduceMean, {sizes}", "y = ReduceMean <axes = [2]> (d)"),
+            (f"ReduceSum, {sizes}", "y = ReduceSum (d, two)"),
+            (f"GlobalMaxPool, {sizes}", "y = GlobalMaxPool (d)"),
+            (f"GlobalAveragePool, {sizes}", "y = GlobalAveragePool (d)"),
+        )
+    },
     "a global pool of shuffled channels": (
         "batch, 4, 4",
         "int64[4] apart = {-1, 2, 2, 4}, int64[3] joined = {-1, 4, 4}",

@@ -17,9 +17,9 @@ from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limits_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
-from onnx_multi_backend.engines.across_nodes.quantized.row_means import rows_added_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.quantized.shared_results import results_apart
+from onnx_multi_backend.engines.across_nodes.quantized.three_axes import reductions_apart
 from onnx_multi_backend.engines.across_nodes.quantized.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
@@ -47,7 +47,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         unsigned,
         kept_in_place,
         epsilons_kept,
-        rows_added_apart,
+        reductions_apart,
         limits_apart,
         rows_apart,
         pointwise_apart,

@@ -8,7 +8,7 @@ import random
 
 from onnx import TensorProto
 
-from backend_test.search.graphs.builder import Builder, NoFitError, shape_of, static
+from backend_test.search.graphs.builder import Builder, NoFitError, shape_of
 from backend_test.search.graphs.chains import patterns  # noqa: F401
 from backend_test.search.graphs.chains.chain import Chain
 from backend_test.search.graphs.chains.steps import STEPS
@@ -27,15 +27,19 @@ def random_chain(rng: random.Random) -> Made:
         b = Builder(rng, rng.choice(OPSETS), dynamic=rng.random() < 0.6, constants=0.85)
         size = rng.choice((2, 3, 3, 4))
         b.palette[:] = [(size, size)]
-        batch = (size, rng.choice((1, 2, 5))) if b.dynamic and b.chance(0.3) else (size, size)
-        others = [
-            size if b.chance(0.85) else rng.choice((1, 2, 4, 6)) for _ in range(rng.choice((1, 2, 2, 3, 3, 3, 4)))
-        ]
+        batch = (size, rng.choice((1, 2, 5, 9))) if b.dynamic and b.chance(0.6) else (size, size)
+        others = [_sizes(b, size) for _ in range(rng.choice((1, 2, 2, 3, 3, 3, 4)))]
         kind = TensorProto.FLOAT if b.chance(0.92) else TensorProto.FLOAT16
-        x = b.operand(b.drawn(kind, (batch, *static(*others)), "ordinary"), constant=False)
+        x = b.operand(b.drawn(kind, (batch, *others), "ordinary"), constant=False)
         _grow(Chain(b, [x]), rng.choice((2, 2, 3, 3, 4, 5)))
         if b.nodes:
             return finish(b)
+
+
+def _sizes(b: Builder, usual: int) -> tuple[int, int]:
+    """The sizes of an axis in the two runs; a constant along it needs one for both."""
+    size = usual if b.chance(0.85) else b.rng.choice((1, 2, 4, 6))
+    return (size, b.rng.choice((1, 2, 5, 8))) if b.dynamic and b.chance(0.07) else (size, size)
 
 
 def _grow(c: Chain, wanted: int) -> None:

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO 2026.4 makes of a sum or mean over one axis of three, of quantized values.
+"""Around what OpenVINO 2026.4 makes of reductions of quantized values of three axes.
 
-Over the second axis, all but the first of the batch are others; over the last one, of open shapes, a larger batch than that before gets zeros.
-Behind the larger of a value and itself, which is that value, it is computed in floating point.
+Its kernels read integers of three axes in an order that they are not in: elements of other rows are added up or compared, as over the second axis, or
+behind a Transpose, or, of open shapes, zeros are where a batch is larger than that before. Behind the larger of a value and itself, which is
+that value, they are computed in floating point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     fixed_values,
     flat_for,
-    has_fixed_inputs,
     inner_first,
     inputs_apart,
     makers_of,
@@ -26,33 +26,36 @@ from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.tensors import is_whole
 
-_SUMMING = frozenset({"GlobalAveragePool", "ReduceMean", "ReduceSum"})
+#: The reductions that scales are moved behind.
+_REDUCING = frozenset({"GlobalAveragePool", "GlobalMaxPool", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"})
 _AXES = 3
 _WINDOWS = frozenset({"AveragePool", "Conv", "ConvTranspose", "MaxPool"})
 #: Their attributes with a number for each of these axes.
 _EACH = frozenset({"dilations", "kernel_shape", "strides"})
 _KEEPING = frozenset({"Add", "Clip", "DequantizeLinear", "HardSwish", "Mul", "QuantizeLinear", "Relu", "Sub"})
-_REASON = "OpenVINO would add up integers of other rows"
+_REASON = "OpenVINO would reduce integers of other rows"
 
 
-def rows_added_apart(contents: Contents) -> Rewritten | None:
+def reductions_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these are kept apart from scales; None where there are none."""
     quantized = contents.has({"DequantizeLinear"}) and contents.has({"QuantizeLinear"})
-    if not quantized or not contents.has(_SUMMING):
+    if not quantized or not contents.has(_REDUCING):
         return None
     if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
     constants, scaled = fixed_values(graphs), Scaled(graphs)
     makers = makers_of(graphs)
-    axes = {1, -2} if has_fixed_inputs(contents.model) else {1, 2, -1, -2}
     found = [
         [
             i
-            for i in _found(graph, axes, constants)
-            if scaled(name := graph.node[i].input[0]) and not _is_image(name, makers)
+            for i, node in enumerate(graph.node)
+            if node.op_type in _REDUCING
+            and not canonical(node.domain)
+            and scaled(name := node.input[0])
+            and not _is_image(name, makers)
+            and not _is_product(name, makers, constants)
         ]
         for graph in graphs
     ]
@@ -69,7 +72,7 @@ def rows_added_apart(contents: Contents) -> Rewritten | None:
         for graph, own in zip(graphs, found, strict=True)
     ]
     change = "kept apart from scales before it"
-    return inputs_apart(flat, places, f"{CAST}added", "rows_added_apart", change, _REASON)
+    return inputs_apart(flat, places, f"{CAST}reduced", "reductions_apart", change, _REASON)
 
 
 def _is_image(name: str, makers: Mapping[str, NodeProto]) -> bool:
@@ -86,22 +89,3 @@ def _is_product(name: str, makers: Mapping[str, NodeProto], constants: Mapping[s
     """Whether it is a product of computed values, such as a square: no scale is moved behind that."""
     maker = makers.get(name)
     return maker is not None and maker.op_type == "Mul" and constants.keys().isdisjoint(maker.input)
-
-
-def _found(graph: GraphProto, axes: Set[int], constants: Mapping[str, TensorProto | None]) -> list[int]:
-    return [
-        place
-        for place, node in enumerate(graph.node)
-        if node.op_type in _SUMMING and not canonical(node.domain) and _may_go_over(axes, node, constants)
-    ]
-
-
-def _may_go_over(wrong: Set[int], node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
-    """Whether a reduction may go over one of these axes of three."""
-    if node.op_type == "GlobalAveragePool":
-        return _AXES - 1 in wrong
-    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
-    if axes is None and len(node.input) > 1:
-        tensor = constants.get(node.input[1])
-        axes = numpy_helper.to_array(tensor).ravel().tolist() if tensor is not None and is_whole(tensor) else None
-    return axes is None or (not wrong.isdisjoint(axes) and all(-_AXES <= axis < _AXES for axis in axes))
