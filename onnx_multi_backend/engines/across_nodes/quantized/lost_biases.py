@@ -7,13 +7,15 @@ lost on its way into the limits of the quantization. Written as an Add behind th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
     has_fixed_inputs,
@@ -21,6 +23,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     larger,
     makers_of,
     names_taken,
+    tensor_types,
     unused,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED, Rewritten
@@ -48,20 +51,29 @@ def biases_added(contents: Contents) -> Rewritten | None:
     graphs = inner_first(flat.graph)
     constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items()}
     makers = makers_of(graphs)
-    if not any(_rank(node, constants, makers) for graph in graphs for node in graph.node):
+    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
+
+    def rank(node: NodeProto) -> int | None:
+        if node.op_type != "Conv" or canonical(node.domain) or len(node.input) < 3 or not node.input[2]:
+            return None
+        if (found := _rank(node, constants, makers)) is not None:
+            return found
+        known = types().get(node.input[1])
+        return len(known.shape.dim) if known is not None and known.HasField("shape") else None
+
+    if not any(rank(node) for graph in graphs for node in graph.node):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
     taken, changes, added = names_taken(flat), list[Adaptation](), set[str]()
     for graph in inner_first(copy.graph):
-        _add(graph, constants, makers, taken, changes, added)
+        _add(graph, rank, taken, changes, added)
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 
 def _add(
     graph: GraphProto,
-    constants: Mapping[str, TensorProto],
-    makers: Mapping[str, NodeProto],
+    rank_of: Callable[[NodeProto], int | None],
     taken: set[str],
     changes: list[Adaptation],
     added: set[str],
@@ -70,7 +82,7 @@ def _add(
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes.append(node)
-        if not (rank := _rank(node, constants, makers)):
+        if not (rank := rank_of(node)):
             continue
         made, bias = node.output[0], node.input[2]
         plain, column, shape, same = (
@@ -92,9 +104,7 @@ def _add(
 
 
 def _rank(node: NodeProto, constants: Mapping[str, TensorProto], makers: Mapping[str, NodeProto]) -> int | None:
-    """The rank of a Conv with a bias, by its window or its constant weights, quantized or not; None for any other node."""
-    if node.op_type != "Conv" or canonical(node.domain) or len(node.input) < 3 or not node.input[2]:
-        return None
+    """The rank of a Conv, by its window or its constant weights, quantized or not; None where they do not tell."""
     window = next((list(a.ints) for a in node.attribute if a.name == "kernel_shape"), [])
     if window:
         return 2 + len(window)
