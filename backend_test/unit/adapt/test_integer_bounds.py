@@ -322,3 +322,17 @@ def test_a_bound_is_the_same_in_each_process() -> None:
     model = _model("int64", "hour = Constant <value_int = 3600> () a = Mul (z, hour) y = Add (x, a)", inputs=inputs)
     prepared = OpenvinoBackend.prepare(model)
     np.testing.assert_array_equal(prepared.run([np.array([2**27]), np.array([14])])[0], [2**27 + 14 * 3600])
+
+
+@pytest.mark.parametrize("preset_name", ["openvino", "openvino_ep"])
+def test_uint32_beside_a_constant_beyond_int32_is_held_to_it(preset_name: str, request: pytest.FixtureRequest) -> None:
+    """Equal of a larger number was false, whatever it was."""
+    preset: type[omb.Preset] = request.getfixturevalue(preset_name)
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 19]> g (uint32[2, 2] x) => (bool[2, 2] y) <uint32[2, 1] c = {4294967295, 255}> { y = Equal (c, x) }"""
+    )
+    prepared = preset.prepare(model)
+    (made,) = prepared.run([np.array([[1, 2**31 - 1], [255, 7]], np.uint32)])
+    np.testing.assert_array_equal(made, [[False, False], [True, False]])
+    with pytest.raises(omb.InputError, match="2147483647"):
+        prepared.run([np.array([[2**32 - 1, 1], [255, 7]], np.uint32)])

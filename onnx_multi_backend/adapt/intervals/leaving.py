@@ -92,6 +92,8 @@ def reads_product(node: NodeProto, operands: list[Value]) -> bool:
 
 def _keeps_bits(node: NodeProto, operands: list[Value]) -> bool:
     """Whether the low 32 bits of a result depend on those of what the node reads alone."""
+    if node.op_type == "Equal" and any(not value.sources and not value.in_int32 for value in operands):
+        return False  # a constant beyond int32 is limited to it
     if node.op_type == "BitShift":
         return any(a.name == "direction" and a.s == b"LEFT" for a in node.attribute)
     if node.op_type == "Cast":

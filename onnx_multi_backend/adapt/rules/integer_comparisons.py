@@ -65,7 +65,9 @@ _COMPARISONS: Mapping[str, tuple[Callable[[Body, _Pair], str], Callable[[Any, An
 }
 
 
-def _compared(body: Body, site: Site, kind: int) -> str:
+def _compared(body: Body, site: Site, kind: int) -> str | None:
+    if kind == TensorProto.UINT32 and not all(site.value(name).in_int32 for name in site.constants):
+        return None
     compare, _ = _COMPARISONS[site.op_type]
     lowest = any(site.value(name).low == _LOW for name in site.constants)
     return compare(body, _Pair(site.input(0), site.input(1), kind, _difference(lowest)))
@@ -109,7 +111,7 @@ def _chosen(body: Body, site: Site, kind: int) -> str:
     return str(body("Add", body("Mul", a, first), body("Mul", b, second)))
 
 
-COMPARED: Mapping[str, Callable[[Body, Site, int], str]] = {
+COMPARED: Mapping[str, Callable[[Body, Site, int], str | None]] = {
     **dict.fromkeys(_COMPARISONS, _compared),
     "Where": _chosen,
 }
