@@ -79,3 +79,21 @@ def test_slopes_of_two_known_columns(preset: type[omb.Preset], sizes: tuple[str,
     product = x @ y
     right = np.where(product < 0, product * np.float32([-2.5, 0.7]), product)
     np.testing.assert_allclose(preset.prepare(made, fallback="full").run([x, y])[0], right, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Div", "Mul", "Sub"])
+@pytest.mark.parametrize(("made", "other"), [(1, 10), (10, 1)])
+def test_constants_of_two_known_columns_behind_a_cast(
+    preset: type[omb.Preset], operator: str, made: int, other: int
+) -> None:
+    kinds = {1: "float", 10: "float16"}
+    model = parsed(
+        f"""(float[n, 3, 2, 2] x, float[n, 3, 2, 2] y) => ({kinds[other]}[n, 3, 2, 2] z) <float[2] k = {{-2.5, 0.75}}> {{
+        a = Cast <to = {made}> (x) b = Cast <to = {made}> (y) p = MatMul (a, b) c = Cast <to = {other}> (p) d = Cast <to = {other}> (k)
+        z = {operator} (c, d) }}"""
+    )
+    x, y = (np.random.default_rng(i).normal(size=(2, 3, 2, 2)).astype(np.float32) for i in range(2))
+    right = {"Add": np.add, "Div": np.divide, "Mul": np.multiply, "Sub": np.subtract}[operator](
+        x @ y, np.float32([-2.5, 0.75])
+    )
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x, y])[0], right, rtol=1e-2, atol=2e-2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: a value for each column of a product, where only a run tells how many columns that has."""
+"""Rule: a value for each column of a product that has two columns, or where only a run tells how many it has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLACES = {
 
 
 def columns(site: Site) -> tuple[int, int] | None:
-    """The place of an operand with a value for each column, and how many it has, where it is not known how many columns the other has."""
+    """The place of an operand with a value for each column, and how many it has, where the other may have two columns."""
     if site.domain or site.elem_type(site.input(0)) not in _FLOATS or GUARDED in site.node.name:
         return None
     for place in PLACES.get(site.op_type, ()):
@@ -36,9 +36,8 @@ def columns(site: Site) -> tuple[int, int] | None:
         last = 0 if site.op_type == "Gemm" and site.attribute("transB", 0) else -1
         if site.op_type == "BatchNormalization" and (other is None or len(other) != 2 or len(site.node.output) > 1):
             continue
-        # OpenVINO leaves two slopes out of a product of two columns too that are known.
-        two = site.op_type == "PRelu" and other and other[last] == 2
-        if other and (other[last] is None or two) and (site.op_type == "Gemm" or len(sizes) <= len(other)):
+        # Two that are known are left out by PRelu, and behind a Cast, which may stand before any other.
+        if other and other[last] in (None, 2) and (site.op_type == "Gemm" or len(sizes) <= len(other)):
             return place, sizes[-1]
     return None
 
