@@ -29,6 +29,7 @@ from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.scales_apart import scales_apart
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.transposed_outputs import outputs_unquantized
+from onnx_multi_backend.engines.ort.unsigned_guesses import signed_apart
 from onnx_multi_backend.engines.ort.values import exotic_type
 from onnx_multi_backend.engines.placement import MisplacedError, NodePlacement, judge
 from onnx_multi_backend.engines.session import Built, Caching, NoOtherWayError, Payload, RefusedError, Session
@@ -167,7 +168,7 @@ class OrtTarget(OrtEngine):
     def _around_quantized(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload around what ONNX Runtime's optimizers get wrong of Q/DQ nodes, and what was changed for that."""
         changes: tuple[Adaptation, ...] = ()
-        for mend in (*([scales_apart] if self._fuses_quantized else []), outputs_unquantized):
+        for mend in (*([scales_apart] if self._fuses_quantized else []), outputs_unquantized, signed_apart):
             if payload.lowering and (made := mend(payload.adapted.facts.contents)) is not None:
                 payload = payload.changed(made.model, *made.changes, inserted=made.added)
                 changes = (*changes, *made.changes)

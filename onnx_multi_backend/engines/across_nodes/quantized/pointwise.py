@@ -9,7 +9,7 @@ that value.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -97,15 +97,17 @@ class _Graph:
         if node.op_type != "Conv" or canonical(node.domain) or node.input[1] not in self._constants:
             return False
         window = next((list(a.ints) for a in node.attribute if a.name == "kernel_shape"), None)
-        name, stored = node.input[1], False
+        name, stored, orders = node.input[1], False, list[list[int]]()
         while (maker := self._makers.get(name)) is not None and maker.op_type in _SCALING:
             stored = stored or maker.op_type in ("Cast", "DequantizeLinear")
-            if window is None and maker.op_type in _MOVING:
+            if window is None and maker.op_type in _RESHAPING:
                 return False
+            if maker.op_type == "Transpose":
+                orders.append(next((list(a.ints) for a in maker.attribute if a.name == "perm"), []))
             name = maker.input[0]
         tensor = self._constants.get(name)
         if window is None and tensor is not None:
-            window = list(tensor.dims[2:])
+            window = _ordered(list(tensor.dims), orders[::-1])[2:]
         return stored and window == [1, 1]
 
     def _is_moved(self, convolution: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
@@ -131,6 +133,13 @@ class _Graph:
                 return False
             name = given[0]
         return False
+
+
+def _ordered(sizes: list[int], orders: Sequence[Sequence[int]]) -> list[int]:
+    """The sizes behind Transposes; without an order, one turns them round."""
+    for order in orders:
+        sizes = [sizes[i] for i in order] if len(order) == len(sizes) else sizes[::-1]
+    return sizes
 
 
 def _is_lost(moving: NodeProto, convolution: NodeProto, order: list[int]) -> bool:
