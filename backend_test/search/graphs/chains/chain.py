@@ -109,10 +109,23 @@ class Chain(NamedTuple):
             each = self.of_kind(x.kind, sizes[0], *(1,) * (len(sizes) - 1), share=1.0)
             return self.node("Mul", self.of_kind(x.kind, *sizes, share=1.0), each)
         if how == "dequantized" and x.kind == TensorProto.FLOAT:
-            axis = self.rng.randrange(len(sizes))
-            along = {"axis": axis} if self.b.chance(0.5) else {}
-            scales = (sizes[axis],) if along else ()
-            scale = self.of_kind(x.kind, *scales, data=lambda a: np.abs(a) / 50 + 0.01, share=1.0)
-            stored = self.of_kind(TensorProto.INT8, *sizes, share=1.0)
-            return self.node("DequantizeLinear", stored, scale, **along)
+            return self.dequantized(*sizes)
         return self.of_kind(x.kind, *sizes, share=0.97)
+
+    def dequantized(self, *sizes: int) -> Value:
+        """A weight of 8 bits or more, symmetric or not, whose axes may be moved once more."""
+        order = list(range(len(sizes)))
+        if self.b.chance(0.3):
+            self.rng.shuffle(order)
+        shape = [sizes[order.index(i)] for i in range(len(sizes))]
+        axis = self.rng.randrange(len(sizes))
+        along = {"axis": axis} if self.b.chance(0.5) else {}
+        scales = (shape[axis],) if along else ()
+        wide = [TensorProto.INT16] if self.b.opset >= 21 else []
+        stored = self.rng.choice([TensorProto.INT8] * 4 + [TensorProto.UINT8, *wide])
+        scale = self.of_kind(TensorProto.FLOAT, *scales, data=lambda a: np.abs(a) / 50 + 0.01, share=1.0)
+        given = [self.of_kind(stored, *shape, share=1.0), scale]
+        if self.b.chance(0.4):
+            given.append(self.of_kind(stored, *scales, data=np.zeros_like if self.b.chance(0.5) else None, share=1.0))
+        made = self.node("DequantizeLinear", *given, **along)
+        return made if order == sorted(order) else self.node("Transpose", made, perm=order)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 from onnx import TensorProto
 
 from backend_test.search.graphs.builder import Builder, NoFitError, shape_of
@@ -29,9 +30,13 @@ def random_chain(rng: random.Random) -> Made:
         b.palette[:] = [(size, size)]
         batch = (size, rng.choice((1, 2, 5, 9))) if b.dynamic and b.chance(0.6) else (size, size)
         others = [_sizes(b, size) for _ in range(rng.choice((1, 2, 2, 3, 3, 3, 4)))]
-        kind = TensorProto.FLOAT if b.chance(0.92) else TensorProto.FLOAT16
+        kind = rng.choices((TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT8), (0.87, 0.08, 0.05))[0]
         x = b.operand(b.drawn(kind, (batch, *others), "ordinary"), constant=False)
-        _grow(Chain(b, [x]), rng.choice((2, 2, 3, 3, 4, 5)))
+        c = Chain(b, [x])
+        if kind == TensorProto.INT8:
+            scale = np.float32(0.03)
+            c.kept[:] = [c.node("DequantizeLinear", x, b.operand((scale, scale), constant=True))]
+        _grow(c, rng.choice((2, 2, 3, 3, 4, 5)))
         if b.nodes:
             return finish(b)
 

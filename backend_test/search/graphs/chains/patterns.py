@@ -120,17 +120,19 @@ def quantized(c: Chain, x: Value) -> Value:
     kind = c.rng.choice((TensorProto.UINT8, TensorProto.INT8))
     scale = c.b.operand((_scale(c, sizes),) * 2, constant=True)
     given = [scale]
-    if kind == TensorProto.UINT8 or c.b.chance(0.5):
+    read = given
+    if kind == TensorProto.UINT8 or c.b.chance(0.7):
         zero = np.full(sizes, c.rng.choice((0, 3)) if kind == TensorProto.INT8 else 128)
         zero = zero.astype(np.int8 if kind == TensorProto.INT8 else np.uint8)
-        given.append(c.b.operand((zero, zero), constant=True))
+        given = [scale, c.b.operand((zero, zero), constant=True)]
+        read = given if zero.any() or c.b.chance(0.7) else read
     along = {"axis": axis} if each else {}
     held = c.node("QuantizeLinear", x, *given, **along)
     if rank > 1 and c.b.chance(0.2) and not each:
         order = list(range(rank))
         c.rng.shuffle(order)
         held = c.node("Transpose", held, perm=order)
-    return c.node("DequantizeLinear", held, *given, **along)
+    return c.node("DequantizeLinear", held, *read, **along)
 
 
 def _scale(c: Chain, sizes: tuple[int, ...]) -> np.ndarray:
