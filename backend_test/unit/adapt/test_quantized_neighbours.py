@@ -50,6 +50,23 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
         "w0 = DequantizeLinear <axis = 0> (w, each) y = MatMul (x, w0)",
         1e-3,
     ),
+    **{
+        f"{operator} by a first operand with scales along axis {axis}{', transposed' if turned else ''}": (
+            "4, 4",
+            f"uint8[4, 4] w = {{{whole(4, 4).replace('-', '')}}}",
+            f"{QUANTIZED} w0 = DequantizeLinear <axis = {axis}> (w, each) {'w1 = Transpose (w0)' if turned else 'w1 = Identity (w0)'} y = {operator} (w1, d)",
+            1e-3,
+        )
+        for operator in ("MatMul", "Gemm")
+        for axis in (0, 1)
+        for turned in (False, True)
+    },
+    "Gemm by columns without zero points": (
+        "n, 4",
+        WEIGHTS,
+        f"{QUANTIZED} w0 = DequantizeLinear <axis = 1> (w, each) y = Gemm (d, w0)",
+        1e-3,
+    ),
     "rows, transposed": ("n, 4", WEIGHTS, "w0 = DequantizeLinear (w, each) y = Gemm <transB = 1> (x, w0)", 1e-3),
     "rows, by a Mul": (
         "n, 4",

@@ -2,9 +2,9 @@
 """Around what ONNX Runtime's CPU provider (1.24 to 1.32) makes of Q/DQ nodes with a scale for each element of an axis.
 
 Its fusions do not look at the axis. Weights of a product that are scaled along the axis that is added up, and weights of a convolution that are
-scaled along another axis than the first, are scaled as if it were the columns or filters; of other sizes a run fails. Activations with
-several scales are given to kernels that know one: the model is refused, or a run fails. Nothing is fused with the larger of a value and itself,
-which is that value.
+scaled along another axis than the first, are scaled as if it were the columns or filters; so are those that are the first operand; of other sizes
+a run fails. Activations with several scales are given to kernels that know one: the model is refused, or a run fails. So it does before 1.28 of a
+Gemm by weights with several scales and no zero point. Nothing is fused with the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, makers_of, outputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import Weights
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.inlining import inlined
@@ -25,6 +26,8 @@ from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What Max takes.
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
+#: What moves elements between the scales and a product.
+_MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _REASON = "ONNX Runtime would take its scales for those of another axis, or for one"
 
 
@@ -42,7 +45,7 @@ def scales_apart(contents: Contents) -> Rewritten | None:
     found = [[place for place, node in enumerate(g.node) if _has_several_scales(node, constants)] for g in graphs]
     if not any(found):
         return None
-    misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(graphs)
+    misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(graphs) | _operands(graphs)
     places = [
         {i: (0,) for i in own if graph.node[i].input[0] not in constants or graph.node[i].output[0] in misread}
         for graph, own in zip(graphs, found, strict=True)
@@ -58,6 +61,22 @@ def _has_several_scales(node: NodeProto, constants: Mapping[str, TensorProto | N
     if scale is None or math.prod(scale.dims) == 1 or scale.data_type not in _FLOATS:
         return False
     return not any(a.name == "block_size" and a.i for a in node.attribute)
+
+
+def _operands(graphs: Sequence[GraphProto]) -> set[str]:
+    """What is the first operand of a product, or, before 1.28, the second one of a Gemm and has no zero point, before it was moved."""
+    makers = makers_of(graphs)
+    unshifted = applies({"onnxruntime": "<1.28"})
+    found = set()
+    for node in (node for graph in graphs for node in graph.node if not canonical(node.domain)):
+        if node.op_type not in ("Gemm", "MatMul"):
+            continue
+        for place, name in enumerate(node.input[:2]):
+            while (maker := makers.get(name)) is not None and maker.op_type in _MOVING:
+                name = maker.input[0]
+            if maker is not None and (not place or (unshifted and node.op_type == "Gemm" and not any(maker.input[2:]))):
+                found.add(name)
+    return found
 
 
 def _across_filters(graphs: Sequence[GraphProto]) -> set[str]:
