@@ -27,7 +27,7 @@ from onnx_multi_backend.models.plausible import expands_too_far
 #: What Max takes.
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
 #: What moves elements between the scales and a product.
-_MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _REASON = "ONNX Runtime would take its scales for those of another axis, or for one"
 
 
@@ -72,7 +72,7 @@ def _operands(graphs: Sequence[GraphProto]) -> set[str]:
         if node.op_type not in ("Gemm", "MatMul"):
             continue
         for place, name in enumerate(node.input[:2]):
-            while (maker := makers.get(name)) is not None and maker.op_type in _MOVING:
+            while (maker := makers.get(name)) is not None and maker.op_type in MOVING:
                 name = maker.input[0]
             if maker is not None and (not place or (unshifted and node.op_type == "Gemm" and not any(maker.input[2:]))):
                 found.add(name)

@@ -21,10 +21,12 @@ from onnx_multi_backend.engines.ort import errors, providers, runtime, threads, 
 from onnx_multi_backend.engines.ort.deadly import why_deadly
 from onnx_multi_backend.engines.ort.device_array import DeviceArray, lies_on_a_device
 from onnx_multi_backend.engines.ort.engine import OrtEngine
+from onnx_multi_backend.engines.ort.misfit_biases import biases_apart
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import taken_anyway
 from onnx_multi_backend.engines.ort.optimizers import JOINING_BIASES, MERGING, harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
+from onnx_multi_backend.engines.ort.plain_scales import plain_scales
 from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.engines.ort.scales_apart import scales_apart
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
@@ -168,7 +170,11 @@ class OrtTarget(OrtEngine):
     def _around_quantized(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload around what ONNX Runtime's optimizers get wrong of Q/DQ nodes, and what was changed for that."""
         changes: tuple[Adaptation, ...] = ()
-        for mend in (*([scales_apart] if self._fuses_quantized else []), outputs_unquantized, signed_apart):
+        for mend in (
+            *([plain_scales, scales_apart, biases_apart] if self._fuses_quantized else []),
+            outputs_unquantized,
+            signed_apart,
+        ):
             if payload.lowering and (made := mend(payload.adapted.facts.contents)) is not None:
                 payload = payload.changed(made.model, *made.changes, inserted=made.added)
                 changes = (*changes, *made.changes)
