@@ -263,6 +263,19 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
             (f"GlobalAveragePool, {sizes}", "y = GlobalAveragePool (d)"),
         )
     },
+    **{
+        f"a Pad along one axis, {name}": (
+            sizes,
+            f"int64[{2 * sizes.count(',') + 2}] pads = {{{pads}}}, float half = {{0.5}}",
+            f"{QUANTIZED} y = Pad (d, pads{value})",
+            2e-3,
+        )
+        for name, sizes, pads, value in (
+            ("with a number", "n, 4, 4", "0, 0, 1, 0, 0, 1", ", half"),
+            ("of one element", "n, 1, 1, 1", "0, 0, 1, 0, 0, 0, 1, 0", ""),
+            ("of one element, with a number", "n, 4, 1", "0, 0, 0, 0, 0, 1", ", half"),
+        )
+    },
     "a global pool of shuffled channels": (
         "batch, 4, 4",
         "int64[4] apart = {-1, 2, 2, 4}, int64[3] joined = {-1, 4, 4}",

@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limits_apart
+from onnx_multi_backend.engines.across_nodes.quantized.pads import pads_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.quantized.shared_results import results_apart
@@ -50,6 +51,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         reductions_apart,
         limits_apart,
         rows_apart,
+        pads_apart,
         pointwise_apart,
         results_apart,
         states_apart,
