@@ -10,6 +10,7 @@ from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
+from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
@@ -29,6 +30,9 @@ from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.models.contents import Contents
+
+#: What the OpenVINO of the execution provider alone gets wrong, which is older.
+_IN_ONNX_RUNTIME = (attention_outputs, joined_extremes, idle_casts, broadcasts_apart, signs_told, short_rows_apart)
 
 
 def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | None:
@@ -60,7 +64,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         factors_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
-        *((attention_outputs, idle_casts, broadcasts_apart, signs_told, short_rows_apart) if in_onnx_runtime else ()),
+        *(_IN_ONNX_RUNTIME if in_onnx_runtime else ()),
     ):
         made = mend(contents)
         if made is not None:
