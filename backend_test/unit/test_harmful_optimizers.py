@@ -28,12 +28,15 @@ def test_float_weights_stay_floats(ort_cpu: type[omb.Preset], written: str) -> N
     np.testing.assert_allclose(made, right, rtol=1e-4, atol=1e-4)
 
 
-def test_each_scale_rounds(ort_cpu: type[omb.Preset]) -> None:
+@pytest.mark.parametrize(
+    "between", ["b = Identity (d)", "t0 = Transpose (d) b = Transpose (t0)", "b = Reshape (d, same)"]
+)
+def test_each_scale_rounds(ort_cpu: type[omb.Preset], between: str) -> None:
     model = parsed(
-        """(float[n] x) => (float[m] y) <float s = {0.015625}, float t = {0.02}, uint8 z = {128}> {
-        a = QuantizeLinear (x, s, z) b = DequantizeLinear (a, s, z) c = QuantizeLinear (b, t, z) y = DequantizeLinear (c, t, z) }"""
+        f"""(float[n, 4] x) => (float[m, k] y) <float s = {{0.015625}}, float t = {{0.02}}, uint8 z = {{128}}, int64[2] same = {{0, 4}}> {{
+        a = QuantizeLinear (x, s, z) d = DequantizeLinear (a, s, z) {between} c = QuantizeLinear (b, t, z) y = DequantizeLinear (c, t, z) }}"""
     )
-    x = np.linspace(-1, 1, 100, dtype=np.float32)
+    x = np.linspace(-1, 1, 100, dtype=np.float32).reshape(-1, 4)
     once = np.rint(x / 0.015625) * 0.015625
     np.testing.assert_allclose(ort_cpu.prepare(model).run(x)[0], np.rint(once / 0.02) * 0.02, atol=1e-6)
 

@@ -61,6 +61,13 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
         for axis in (0, 1)
         for turned in (False, True)
     },
+    "filters, scaled before they are turned": (
+        "n, 4, 4, 4",
+        f"{FILTERS}, uint8[4] other = {{128, 120, 128, 128}}",
+        f"""{QUANTIZED} w0 = DequantizeLinear <axis = 1> (w, each) w1 = Transpose <perm = [1, 0, 2, 3]> (w0) c = Conv (d, w1)
+        y = QuantizeLinear (c, s, z)""",
+        1.01,
+    ),
     "Gemm by columns without zero points": (
         "n, 4",
         WEIGHTS,
@@ -299,6 +306,31 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
         f"{QUANTIZED} w0 = DequantizeLinear (w, t) a = Conv <strides = [2, 2]> (d, w0) y = Transpose <perm = [0, 3, 2, 1]> (a)",
         0.03,
     ),
+    "weights with a zero point that are turned": (
+        "n, 4, 4, 4",
+        f"{FILTERS}, int8 three = {{3}}",
+        f"{QUANTIZED} w0 = DequantizeLinear (w, t, three) w1 = Transpose <perm = [1, 0, 2, 3]> (w0) y = ConvTranspose (d, w1)",
+        1e-3,
+    ),
+    "rows of what is flattened": (
+        "n, 4",
+        WEIGHTS,
+        f"{QUANTIZED} w0 = DequantizeLinear <axis = 0> (w, each) w1 = Flatten (w0) y = MatMul (d, w1)",
+        1e-3,
+    ),
+    # A product that is read twice.
+    **{
+        f"product read twice, {name}": (
+            "n, 4",
+            "float two = {2}",
+            f"{SYMMETRIC} q2 = QuantizeLinear (x, s, i) d2 = DequantizeLinear (q2, s, i) t = Transpose (d2) {nodes}",
+            1.01,
+        )
+        for name, nodes in (
+            ("MatMul", "a = MatMul (d, t) b = Relu (a) c = Add (a, b) y = QuantizeLinear (c, s, i)"),
+            ("Gemm", "a = Gemm (d, t) b = Sigmoid (a) c = Mul (a, b) y = QuantizeLinear (c, s, i)"),
+        )
+    },
     # A convolution that is read twice.
     **{
         f"read twice, {name}": (
@@ -401,3 +433,22 @@ def test_a_bias_beside_weights_of_the_run(preset: type[omb.Preset], sizes: tuple
     (right,) = unoptimized(model, x, w=w)
     (made,) = preset.prepare(model, fallback="full").run({"x": x, "w": w})
     np.testing.assert_allclose(made, right, atol=0.021)
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "Gemm"])
+@pytest.mark.parametrize("behind", ["v = Identity (m)", "v = Relu (m)", "v = Sigmoid (m)"])
+def test_a_product_of_two_activations_that_is_read_twice(preset: type[omb.Preset], operator: str, behind: str) -> None:
+    """One of both was computed in place of the product, and the other read that."""
+    model = parsed(
+        f"""(float[n, 4] x, float[4, 4] w) => (float[] v, int8[] y) <{SCALES}> {{ q = QuantizeLinear (x, s, i) d = DequantizeLinear (q, s, i)
+        r = QuantizeLinear (w, s, i) e = DequantizeLinear (r, s, i) m = {operator} (d, e) {behind} y = QuantizeLinear (m, s, i) }}"""
+    )
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    rng = np.random.default_rng(0)
+    x, w = (rng.normal(size=(4, 4)).astype(np.float32) for _ in range(2))
+    right = unoptimized(model, x, w=w)
+    for made, wanted in zip(preset.prepare(model, fallback="full").run({"x": x, "w": w}), right, strict=True):
+        np.testing.assert_allclose(
+            made.astype(float), wanted.astype(float), atol=1.01 if made.dtype == np.int8 else 1e-3
+        )

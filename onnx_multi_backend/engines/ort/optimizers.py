@@ -17,24 +17,26 @@ Before 1.27 an Optional of what is known ahead is refused: computing it beforeha
 Up to opset 20 a Transpose that moves nothing before or behind a Gemm is taken for one that turns a matrix (1.24 to 1.32).
 
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
-QuantizeLinear behind a DequantizeLinear, and with it a rounding to another scale.
+QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
 """
 
 from __future__ import annotations
 
-from onnx import NodeProto, TensorProto
+import numpy as np
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.tensors import is_whole
 
 #: Makes one node of two that compute the same of the same values.
 MERGING = "CommonSubexpressionElimination"
 #: Makes the bias of a convolution of what is added behind it.
 JOINING_BIASES = "ConvAddFusion"
 #: What a DequantizeLinear is moved over.
-_MOVING = ("Flatten", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+_MOVING = ("Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
@@ -94,21 +96,34 @@ def _of_defaults(contents: Contents) -> list[str]:
 def _of_quantized(contents: Contents) -> list[str]:
     if not contents.has({"QuantizeLinear"}):
         return []
-    dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
+    dequantized = {node.output[0]: node for node in contents.of("DequantizeLinear")}
     found = []
-    if any(node.input[0] in dequantized for node in contents.of("QuantizeLinear")):
-        found.append("DoubleQDQPairsRemover")
     moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING)}
 
-    def comes_dequantized(name: str) -> bool:
+    def dequantizing(name: str) -> NodeProto | None:
         seen = set()  # names are those of several graphs
         while name not in dequantized and name in moved and name not in seen:
             seen.add(name)
             name = moved[name]
-        return name in dequantized
+        return dequantized.get(name)
 
+    scales = {tensor.name: tensor for tensor in contents.tensors if is_whole(tensor)}
+
+    def is_rounded_again(node: NodeProto) -> bool:
+        before = dequantizing(node.input[0])
+        if before is None or node.input[0] in dequantized:
+            return before is not None
+        one, other = before.input[1], node.input[1]
+        if one == other:
+            return False
+        if one not in scales or other not in scales:
+            return True
+        return not np.array_equal(numpy_helper.to_array(scales[one]), numpy_helper.to_array(scales[other]))
+
+    if any(map(is_rounded_again, contents.of("QuantizeLinear"))):
+        found.append("DoubleQDQPairsRemover")
     weighted = [n for n in contents.of(*_WEIGHTED) if len(n.input) > 1 and n.input[1] not in dequantized]
-    if any(comes_dequantized(node.input[0]) for node in weighted):
+    if any(dequantizing(node.input[0]) is not None for node in weighted):
         found.append("WeightBiasQuantization")
     return found
 

@@ -80,8 +80,17 @@ def _operands(graphs: Sequence[GraphProto]) -> set[str]:
 
 
 def _across_filters(graphs: Sequence[GraphProto]) -> set[str]:
-    """The weights of convolutions that a DequantizeLinear scales along another axis than the first."""
-    nodes = [node for graph in graphs for node in graph.node if not canonical(node.domain)]
-    weights = {node.input[1] for node in nodes if node.op_type == "Conv"}
-    makers = (node for node in nodes if node.op_type == "DequantizeLinear" and node.output[0] in weights)
-    return {node.output[0] for node in makers if next((a.i for a in node.attribute if a.name == "axis"), 1)}
+    """The weights of convolutions that a DequantizeLinear scales along another axis than the first, or before they are moved."""
+    makers = makers_of(graphs)
+    found = set()
+    for node in (
+        node for graph in graphs for node in graph.node if node.op_type == "Conv" and not canonical(node.domain)
+    ):
+        name, moved = node.input[1], False
+        while (maker := makers.get(name)) is not None and maker.op_type in MOVING:
+            name, moved = maker.input[0], moved or maker.op_type != "Identity"
+        if maker is None or maker.op_type != "DequantizeLinear":
+            continue
+        if moved or next((a.i for a in maker.attribute if a.name == "axis"), 1):
+            found.add(name)
+    return found

@@ -133,8 +133,8 @@ def _of_scaled(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapp
 
 
 def _weights(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
-    maker = makers.get(node.input[1])
-    if maker is None or maker.op_type != "DequantizeLinear" or len(maker.input) < 3 or not maker.input[2]:
+    maker = _dequantizing(node.input[1], makers)
+    if maker is None or len(maker.input) < 3 or not maker.input[2]:
         return None
     zero = constants.get(maker.input[2])
     known = zero is not None and is_whole(zero)
@@ -145,14 +145,21 @@ def _unsigned_weights(
     node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]
 ) -> int | None:
     """Unsigned weights without a zero point, or with one that is zero."""
-    maker = makers.get(node.input[1])
-    if maker is None or maker.op_type != "DequantizeLinear" or not _is_scaled(node, makers):
+    maker = _dequantizing(node.input[1], makers)
+    if maker is None or not _is_scaled(node, makers):
         return None
     if not _is_unsigned(maker.input[0], makers, constants):
         return None
     zero = constants.get(maker.input[2]) if len(maker.input) > 2 and maker.input[2] else None
     shifted = zero is not None and is_whole(zero) and np.all(numpy_helper.to_array(zero))
     return None if shifted else 1
+
+
+def _dequantizing(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
+    """The DequantizeLinear that weights come from, whose axes may be moved."""
+    while (maker := makers.get(name)) is not None and maker.op_type in _MOVES | {"Flatten", "Identity"}:
+        name = maker.input[0]
+    return maker if maker is not None and maker.op_type == "DequantizeLinear" else None
 
 
 def _is_unsigned(name: str, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:

@@ -20,7 +20,7 @@ from onnx_multi_backend.models.graph_walk import canonical
 
 _PRODUCTS = frozenset({"FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
 _DOMAINS = ("", "com.microsoft")
-_PASSING = frozenset({"Cast", "Identity"})
+_PASSING = frozenset({"Cast", "Flatten", "Identity"})
 _T = TensorProto
 #: Weights of these types are kept as they are, and scaled in the product.
 _STORED = frozenset({_T.INT8, _T.UINT8, _T.INT4, _T.UINT4, _T.INT2, _T.UINT2})

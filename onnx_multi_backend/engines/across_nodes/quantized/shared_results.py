@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO (2025.4, 2026.4) makes of a quantized convolution without a bias whose result several nodes read, of open shapes.
+"""Around what OpenVINO (2025.4, 2026.4) makes of a quantized convolution or product without a bias whose result several nodes read, of open shapes.
 
-Where its weights have one scale, what reads the result (Relu, Mul, Exp, ...) is computed in place, and the others read what it made. Behind the larger of a
+Where its weights, or the second operand, have one scale, what reads the result (Relu, Mul, Exp, ...) is computed in place, and the others read what it made. Behind the larger of a
 value and itself, which is that value, nothing is.
 """
 
@@ -26,6 +26,7 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, names_read
 
+_SHARED = frozenset({"Conv", "Gemm", "MatMul"})
 #: What joins the scale of the weights, by a number.
 _SCALING = frozenset({"Cast", "Div", "Identity", "Mul"})
 _REASON = "OpenVINO would compute one of those that read the result in place of it"
@@ -33,7 +34,7 @@ _REASON = "OpenVINO would compute one of those that read the result in place of 
 
 def results_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these results are kept apart from what reads them; None where there are none."""
-    quantized = contents.has({"QuantizeLinear"}) and contents.has({"DequantizeLinear"}) and contents.has({"Conv"})
+    quantized = contents.has({"QuantizeLinear"}) and contents.has({"DequantizeLinear"}) and contents.has(_SHARED)
     if not quantized or has_fixed_inputs(contents.model):
         return None
     if (flat := flat_for(contents)) is None:
@@ -48,7 +49,7 @@ def results_apart(contents: Contents) -> Rewritten | None:
 def _found(
     graph: GraphProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]
 ) -> list[int]:
-    """The places of such convolutions."""
+    """The places of such convolutions and products."""
     meant = [i for i, node in enumerate(graph.node) if _is_meant(node, constants, makers)]
     if not meant:
         return []
@@ -72,7 +73,7 @@ def _found(
 
 
 def _is_meant(node: NodeProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]) -> bool:
-    if node.op_type != "Conv" or canonical(node.domain) or (len(node.input) > 2 and node.input[2]):
+    if node.op_type not in _SHARED or canonical(node.domain) or (len(node.input) > 2 and node.input[2]):
         return False
     weights = makers.get(node.input[1])
     if weights is None or weights.op_type != "DequantizeLinear":
