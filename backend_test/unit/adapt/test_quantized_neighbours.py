@@ -306,6 +306,15 @@ FORMS: dict[str, tuple[str, str, str, float]] = {
         f"{QUANTIZED} w0 = DequantizeLinear (w, t) a = Conv <strides = [2, 2]> (d, w0) y = Transpose <perm = [0, 3, 2, 1]> (a)",
         0.03,
     ),
+    **{
+        f"a summand for each of n channels, of {sizes}": (
+            sizes,
+            f"float[{each}] c = {{3, -2}}",
+            "a = Add (x, c) y = QuantizeLinear (a, s, z)",
+            1.01,
+        )
+        for sizes, each in (("k, n", "2"), ("k, n, 4", "2, 1"), ("k, n, m, 3", "2, 1, 1"), ("3, n, 2, 2", "1, 2, 1, 1"))
+    },
     "weights with a zero point that are turned": (
         "n, 4, 4, 4",
         f"{FILTERS}, int8 three = {{3}}",

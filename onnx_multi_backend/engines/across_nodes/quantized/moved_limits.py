@@ -6,6 +6,7 @@ another axis, where
 
 - a QuantizeLinear follows two of products, or a Transpose behind one;
 - it follows a factor for each channel, of open shapes or with a pool or Pad between, or, of open shapes, one that is subtracted;
+- it follows a summand for each channel, and how many channels there are only a run tells;
 - the QuantizeLinear itself has several scales, and follows a reduction;
 - what is added lies along another axis than the factor before it;
 - a reduction follows, or an AveragePool that counts its padding.
@@ -41,6 +42,8 @@ _ARITHMETIC = _SCALING | _ADDING
 #: Are written with a factor and a summand for each channel.
 _NORMALIZING = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization"})
 _LAYER = "LayerNormalization"
+#: The axis of channels.
+_CHANNEL = 1
 _POOLING = frozenset({"AveragePool", "MaxPool", "Pad"})
 #: What may be between, with one input that is no constant.
 _PASSING = _POOLING | frozenset(
@@ -149,9 +152,21 @@ class _Graph:
             factors += bool(step.axes) and step.operator in _SCALING
             if step.axes and (moved or factors > 1 or (step.operator == "Sub" and self._open)):
                 return True
-            if self._scales_channels(step, split=split):
+            if self._scales_channels(step, split=split) or self._adds_to_channels(step):
                 return True
         return False
+
+    def _adds_to_channels(self, step: _Step) -> bool:
+        """Whether a node may add a number of its own to each of as many channels as only a run tells."""
+        if step.operator != "Add" or not step.axes or not self._open:
+            return False
+        known = self._types().get(self._nodes[step.at[0]].input[step.at[1]])
+        if known is None or not known.HasField("shape"):
+            return True
+        sizes = known.shape.dim
+        if len(sizes) < _CHANNEL + 1 or step.axes.isdisjoint({len(sizes) - _CHANNEL - 1, None}):
+            return False
+        return not sizes[_CHANNEL].HasField("dim_value")
 
     def _scales_channels(self, step: _Step, *, split: bool) -> bool:
         """Whether a node may multiply each channel by a number of its own, and that is moved: in two axes always, else where it is `split`."""
