@@ -10,6 +10,8 @@ from backend_test.search.graphs.builder import NoFitError, Value
 from backend_test.search.graphs.chains.chain import Chain
 from backend_test.search.graphs.chains.steps import step
 
+_MATRIX, _IMAGE = 2, 4
+
 
 @step()
 def gelu(c: Chain, x: Value) -> Value:
@@ -116,7 +118,7 @@ def quantized(c: Chain, x: Value) -> Value:
     rank = c.rank(x)
     each = rank and c.b.chance(0.25)
     axis = c.rng.randrange(rank) if each else 0
-    sizes = (c.fixed(x, axis),) if each else ()
+    sizes = (c.fixed(x, axis),) if each else c.rng.choice(((), (), (), (1,)))
     kind = c.rng.choice((TensorProto.UINT8, TensorProto.INT8))
     scale = c.b.operand((_scale(c, sizes),) * 2, constant=True)
     given = [scale]
@@ -133,6 +135,31 @@ def quantized(c: Chain, x: Value) -> Value:
         c.rng.shuffle(order)
         held = c.node("Transpose", held, perm=order)
     return c.node("DequantizeLinear", held, *read, **along)
+
+
+@step(2)
+def quantized_layer(c: Chain, x: Value) -> Value:
+    """A product or convolution of what is quantized, with a bias of int32 whose scale fits or not."""
+    held = quantized(c, x)
+    rank = c.rank(x, 2, 3, 4)
+    made = c.b.dim()[0]
+    if rank == _IMAGE:
+        window = c.rng.choice((1, 1, min(3, c.fixed(x, 2), c.fixed(x, 3))))
+        operator, weight = "Conv", c.dequantized(made, c.fixed(x, 1), window, window)
+    else:
+        operator = c.rng.choice(("Gemm", "MatMul")) if rank == _MATRIX else "MatMul"
+        weight = c.dequantized(c.fixed(x, -1), made)
+    bias = c.node(
+        "DequantizeLinear",
+        c.of_kind(TensorProto.INT32, made, data=lambda a: a % 4000, share=1.0),
+        c.b.operand((np.float32(c.rng.choice((0.0006, 0.001))),) * 2, constant=True),
+    )
+    how = c.rng.choice(("none", "inside", "behind"))
+    if how == "inside" and operator != "MatMul":
+        factor = {"alpha": 0.5} if operator == "Gemm" and c.b.chance(0.2) else {}
+        return c.node(operator, held, weight, bias, **factor)
+    result = c.node(operator, held, weight)
+    return result if how == "none" or operator == "Conv" else c.node("Add", result, bias)
 
 
 def _scale(c: Chain, sizes: tuple[int, ...]) -> np.ndarray:
