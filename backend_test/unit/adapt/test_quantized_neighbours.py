@@ -461,3 +461,19 @@ def test_a_product_of_two_activations_that_is_read_twice(preset: type[omb.Preset
         np.testing.assert_allclose(
             made.astype(float), wanted.astype(float), atol=1.01 if made.dtype == np.int8 else 1e-3
         )
+
+
+@pytest.mark.parametrize("behind", ["y0 = Mul (f, half) y1 = Add (y0, c)", "y0 = Neg (f) y1 = Add (y0, c)"])
+def test_a_product_by_constants_on_the_left(preset: type[omb.Preset], behind: str) -> None:
+    """Scaled, shifted and quantized, some of the results were others."""
+    rng = np.random.default_rng(0)
+    model = parsed(
+        f"""(float[n, 4] x) => (uint8[4, 4] y) <{SCALES}, float k = {{0.03}}, float half = {{0.5}}, float[4] c = {{-0.5, -0.2, -1, -1.8}},
+        int8[4, 4] w = {{{", ".join(map(str, rng.integers(-127, 127, 16)))}}}> {{ q = QuantizeLinear (x, s, i) d = DequantizeLinear (q, s, i)
+        w0 = DequantizeLinear (w, k, i) f = MatMul (w0, d) {behind} y = QuantizeLinear (y1, s, z) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for _ in range(25):
+        x = 2 * rng.normal(size=(4, 4)).astype(np.float32)
+        made, right = prepared.run(x)[0], unoptimized(model, x)[0]
+        np.testing.assert_allclose(made.astype(float), right.astype(float), atol=1.01)

@@ -10,6 +10,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time, or quantized each: this is refused;
+- Gemm and MatMul have quantized constants as first operand, and a number is multiplied and another added behind them;
 - GlobalAveragePool takes what was reshaped or transposed (channels that were shuffled): a larger batch than before gets zeros.
 
 No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
@@ -170,6 +171,23 @@ def _is_unsigned(name: str, makers: Mapping[str, NodeProto], constants: Mapping[
     return name in constants and constants[name].data_type == TensorProto.UINT8
 
 
+def _of_constants_first(
+    node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]
+) -> int | None:
+    """A product whose first operand are dequantized constants."""
+    first = _dequantizing(node.input[0], makers)
+    if first is None:
+        return None
+    stored = makers.get(first.input[0])
+    known = first.input[0] in constants or (stored is not None and stored.op_type == "Constant")
+    return 0 if known else None
+
+
+def _product(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    first = _of_constants_first(node, makers, constants)
+    return _of_channels(node, makers, constants) if first is None else first
+
+
 def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
     before = _makers_before(node, makers)
     scaled = [maker for maker in before if maker.op_type == "DequantizeLinear"]
@@ -194,7 +212,8 @@ _FORMS: Mapping[str, _Form] = {
     "Concat": _result,
     "Conv": _unsigned_weights,
     "ConvTranspose": _weights,
-    "MatMul": _of_channels,
+    "Gemm": _of_constants_first,
+    "MatMul": _product,
     "GlobalAveragePool": _of_moved,
     "Max": _bounded,
     "Min": _bounded,
