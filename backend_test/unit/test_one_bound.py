@@ -62,6 +62,7 @@ def test_a_constant_keeps_its_axes(preset: type[omb.Preset], nodes: str, shape: 
     for low in (-1, 6):
         found = prepared.run([np.float32(low)])[0]
         sign = -1 if "Neg" in nodes else 1
+        assert found.shape == tuple(sizes)
         np.testing.assert_array_equal(found, np.maximum(sign * np.float32([5, -5][: sizes[-1]]).reshape(sizes), low))
 
 

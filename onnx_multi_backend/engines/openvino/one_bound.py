@@ -43,7 +43,7 @@ CONVERTED = frozenset(
 
 
 def without_clips_of_one_bound(facts: Facts, *, dies: bool = True) -> tuple[ModelProto, tuple[Adaptation, ...]] | None:
-    """The model with Max or Min in their place; None where they do no harm.
+    """The model with Max, Min or Where in their place; None where they do no harm.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def _is_computed(name: str, facts: Facts) -> bool:
 def _written(
     holder: GraphProto | FunctionProto, imports: Iterable[OperatorSetIdProto], chosen: set[str], reason: str
 ) -> Iterator[Adaptation]:
-    """Write these with Max and Min, in a graph or function and the graphs inside it."""
+    """Write these with Max, Min and Where, in a graph or function and the graphs inside it."""
     if max((i.version for i in imports if not canonical(i.domain)), default=1) < _INPUTS:
         return
     nodes: list[NodeProto] = []
@@ -102,8 +102,12 @@ def _written(
         node.op_type = "Max" if low else "Min" if high else "Identity"
         del node.input[:]
         node.input.extend(filter(None, (x, low or high)))
-        if low and high:
-            node.output[0] = raised = f"{made}{CAST}raised"
-            nodes.append(helper.make_node("Min", [raised, high], [made], name=raised))
-        yield Adaptation("one_bound", where, f"written with {'Max and Min' if low and high else node.op_type}", reason)
+        if low and high:  # Min behind Max is a Clip again
+            raised, above = f"{made}{CAST}raised", f"{made}{CAST}above"
+            node.output[0] = raised
+            nodes.append(helper.make_node("Less", [high, raised], [above], name=above))
+            nodes.append(helper.make_node("Where", [above, high, raised], [made], name=raised))
+        yield Adaptation(
+            "one_bound", where, f"written with {'Max and Where' if low and high else node.op_type}", reason
+        )
     put_back(holder, nodes)
