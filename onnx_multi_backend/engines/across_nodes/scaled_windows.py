@@ -29,8 +29,8 @@ _SCALING: Mapping[str, slice] = {
     "SimplifiedLayerNormalization": slice(1, 2),
     "SkipLayerNormalization": slice(2, 3),
 }
-#: What OpenVINO moves a factor over.
-_PASSING = frozenset({"Cast", "Div", "Dropout", "Identity", "Mul", "Neg"})
+#: What OpenVINO moves a factor over; some of it where it changes nothing, and is left out.
+_PASSING = frozenset({"Cast", "Div", "Dropout", "Expand", "Identity", "Mul", "Neg", "Pad", "Reshape", "Slice", "Tile"})
 #: ONNX Runtime's has normalizations too.
 _DOMAINS = ("", "com.microsoft")
 _REASON = "OpenVINO would multiply its constant into the weights of a convolution, along the window"
