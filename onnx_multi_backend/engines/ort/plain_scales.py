@@ -8,13 +8,12 @@ scalar. A QuantizeLinear without a zero point behind a Relu loses what it reads 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inner_first, makers_of, names_taken, unused
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inner_first, names_taken, unused
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
@@ -32,63 +31,73 @@ _UNSHIFTED = "ONNX Runtime would lose what is quantized behind a Relu"
 def plain_scales(contents: Contents) -> Rewritten | None:
     """A copy of the model with scalars for scales of shape [1], and with zero points behind Relu; None where there are none."""
     before = applies({"onnxruntime": "<1.32"})
-    shaped_too = contents.has({_POOL, *(_ARITHMETIC if before else ())})
+    shaped = contents.has({_POOL, *(_ARITHMETIC if before else ())})
     unshifted = before and contents.has({"Relu"})
-    if not contents.has({"QuantizeLinear"}) or not (shaped_too or unshifted):
+    if not contents.has({"QuantizeLinear"}) or not (shaped or unshifted):
         return None
     if (flat := flat_for(contents)) is None:
+        return None
+    if not any(_Graph(graph, shaped=shaped, unshifted=unshifted).is_meant for graph in inner_first(flat.graph)):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
     taken, changes = names_taken(copy), list[Adaptation]()
     for graph in inner_first(copy.graph):
-        _write(graph, shaped_too, unshifted, taken, changes)
-    return Rewritten(copy, tuple(changes)) if changes else None
+        _Graph(graph, shaped=shaped, unshifted=unshifted).write(taken, changes)
+    return Rewritten(copy, tuple(changes))
 
 
-def _write(graph: GraphProto, shaped_too: bool, unshifted: bool, taken: set[str], changes: list[Adaptation]) -> None:
-    makers = makers_of([graph])
-    if unshifted:
-        _shift(graph, makers, taken, changes)
-    constants = {name: tensor for name, tensor in constants_of(graph).items() if is_whole(tensor)}
-    scalars: dict[str, str] = {}
-    for node in graph.node if shaped_too else ():
-        if node.op_type not in _QUANTIZING or canonical(node.domain):
-            continue
-        shaped = [i for i, name in enumerate(node.input) if i and name in constants and constants[name].dims == [1]]
-        if not shaped:
-            continue
-        for i in shaped:
-            if (name := node.input[i]) not in scalars:
-                scalars[name] = unused(f"{name}{CAST}scalar", taken)
-                scalar = graph.initializer.add()
-                scalar.CopyFrom(constants[name])
-                scalar.ClearField("dims")
-                scalar.name = scalars[name]
-            node.input[i] = scalars[name]
-        changes.append(Adaptation(_PASS, _where(node), "its scale of shape [1] is a scalar", _SHAPED))
+class _Graph:
+    """Looks through one graph."""
+
+    def __init__(self, graph: GraphProto, *, shaped: bool, unshifted: bool) -> None:
+        self._graph = graph
+        self._constants = {name: tensor for name, tensor in constants_of(graph).items() if is_whole(tensor)}
+        quantizing = [n for n in graph.node if n.op_type in _QUANTIZING and not canonical(n.domain)]
+        self._shaped = [(n, places) for n in quantizing if (places := self._lists(n))] if shaped else []
+        relus = {n.output[0] for n in graph.node if n.op_type == "Relu" and not canonical(n.domain)}
+        self._unshifted = [
+            n
+            for n in quantizing
+            if unshifted and n.input[0] in relus and n.input[1] in self._constants and _is_plain(n)
+        ]
+
+    @property
+    def is_meant(self) -> bool:
+        return bool(self._shaped or self._unshifted)
+
+    def _lists(self, node: NodeProto) -> list[int]:
+        """The places of scales and zero points of shape [1]."""
+        held = [(i, self._constants.get(name)) for i, name in enumerate(node.input) if i]
+        return [i for i, tensor in held if tensor is not None and list(tensor.dims) == [1]]
+
+    def write(self, taken: set[str], changes: list[Adaptation]) -> None:
+        """Write them in their other form."""
+        scalars: dict[str, str] = {}
+        for node, places in self._shaped:
+            for i in places:
+                if (name := node.input[i]) not in scalars:
+                    scalars[name] = unused(f"{name}{CAST}scalar", taken)
+                    scalar = self._graph.initializer.add()
+                    scalar.CopyFrom(self._constants[name])
+                    scalar.ClearField("dims")
+                    scalar.name = scalars[name]
+                node.input[i] = scalars[name]
+            changes.append(Adaptation(_PASS, _where(node), "its scale of shape [1] is a scalar", _SHAPED))
+        for node in self._unshifted:
+            scale = self._constants.get(node.input[1])  # one that was made a scalar is none of these
+            zero = self._graph.initializer.add(data_type=TensorProto.UINT8, dims=[] if scale is None else scale.dims)
+            zero.name = unused(f"{node.output[0]}{CAST}zero", taken)
+            zero.raw_data = bytes(math.prod(zero.dims))
+            del node.input[2:]
+            node.input.append(zero.name)
+            changes.append(Adaptation(_PASS, _where(node), "its zero point is written out", _UNSHIFTED))
 
 
-def _shift(graph: GraphProto, makers: Mapping[str, NodeProto], taken: set[str], changes: list[Adaptation]) -> None:
-    """Write zero points out behind Relu."""
-    constants = constants_of(graph)
-    for node in graph.node:
-        maker = makers.get(node.input[0]) if _quantizes_plainly(node) else None
-        if maker is None or maker.op_type != "Relu" or node.input[1] not in constants:
-            continue
-        dims = constants[node.input[1]].dims
-        zero = graph.initializer.add(data_type=TensorProto.UINT8, dims=dims)
-        zero.name = unused(f"{node.output[0]}{CAST}zero", taken)
-        zero.raw_data = bytes(math.prod(dims))
-        del node.input[2:]
-        node.input.append(zero.name)
-        changes.append(Adaptation(_PASS, _where(node), "its zero point is written out", _UNSHIFTED))
-
-
-def _quantizes_plainly(node: NodeProto) -> bool:
+def _is_plain(node: NodeProto) -> bool:
     """Whether it makes uint8 since nothing says otherwise."""
     named = any(a.name == "output_dtype" and a.i for a in node.attribute)
-    return node.op_type == "QuantizeLinear" and not canonical(node.domain) and not any(node.input[2:]) and not named
+    return node.op_type == "QuantizeLinear" and not any(node.input[2:]) and not named
 
 
 def _where(node: NodeProto) -> str:
