@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -82,3 +85,24 @@ def test_a_bias_that_fits_stays(ort_cpu: type[omb.Preset]) -> None:
         d = DequantizeLinear (q, t, u) v = DequantizeLinear (w, k, i) c = DequantizeLinear (stored, b) y = Gemm (d, v, c) }}"""
     )
     assert not ort_cpu.prepare(model).adaptations
+
+
+def test_the_page_tells_every_pass() -> None:
+    from onnx_multi_backend.engines.ort import (
+        misfit_biases,
+        plain_scales,
+        scales_apart,
+        transposed_outputs,
+        unsigned_guesses,
+    )
+
+    page = (Path(__file__).parents[2] / "docs" / "int8.md").read_text("utf-8")
+    section = page.partition("## What ONNX Runtime gets wrong of Q/DQ nodes")[2].partition("\n## ")[0]
+    told = set(re.findall(r"\| `(\w+)` \|$", section, re.MULTILINE))
+    assert told == {
+        misfit_biases.biases_apart.__name__,
+        plain_scales.plain_scales.__name__,
+        scales_apart.scales_apart.__name__,
+        transposed_outputs.outputs_unquantized.__name__,
+        unsigned_guesses.signed_apart.__name__,
+    }
