@@ -30,10 +30,12 @@ _UNSHIFTED = "ONNX Runtime would lose what is quantized behind a Relu"
 
 def plain_scales(contents: Contents) -> Rewritten | None:
     """A copy of the model with scalars for scales of shape [1], and with zero points behind Relu; None where there are none."""
+    if not contents.has({"QuantizeLinear"}):
+        return None
     before = applies({"onnxruntime": "<1.32"})
     shaped = contents.has({_POOL, *(_ARITHMETIC if before else ())})
     unshifted = before and contents.has({"Relu"})
-    if not contents.has({"QuantizeLinear"}) or not (shaped or unshifted):
+    if not (shaped or unshifted):
         return None
     if (flat := flat_for(contents)) is None:
         return None
