@@ -37,8 +37,8 @@ def columns(site: Site) -> tuple[int, int] | None:
         if site.op_type == "BatchNormalization" and (other is None or len(other) != 2 or len(site.node.output) > 1):
             continue
         # Two that are known are left out by PRelu, and behind a Cast, which may stand before any other.
-        few = (None,) if site.op_type == "Gemm" else (None, 2)
-        if other and other[last] in few and (site.op_type == "Gemm" or len(sizes) <= len(other)):
+        two = other and other[last] == 2 and len(other) > 1 and site.op_type != "Gemm"
+        if other and (other[last] is None or two) and (site.op_type == "Gemm" or len(sizes) <= len(other)):
             return place, sizes[-1]
     return None
 
