@@ -180,8 +180,16 @@ def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
 
 
 def makers_of(graphs: Iterable[GraphProto]) -> dict[str, NodeProto]:
-    """The node that makes each value."""
-    return {name: node for graph in graphs for node in graph.node for name in node.output if name}
+    """The node that makes each value, but for names that mean several: following them from graph to graph could go round in a circle."""
+    makers: dict[str, NodeProto] = {}
+    several: set[str] = set()
+    for graph in graphs:
+        several.update(value.name for value in graph.input)
+        several.update(tensor.name for tensor in graph.initializer)
+        made = {name: node for node in graph.node for name in node.output if name}
+        several |= makers.keys() & made.keys()
+        makers |= made
+    return {name: node for name, node in makers.items() if name not in several}
 
 
 def kept_types(opset: int) -> frozenset[int] | None:

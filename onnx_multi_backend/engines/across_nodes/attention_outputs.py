@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import (
@@ -19,7 +19,6 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     inner_first,
     makers_of,
     outputs_apart,
-    tensor_types,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -37,19 +36,15 @@ def attention_outputs(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
-    makers, types = makers_of(graphs), tensor_types(graphs)
+    makers = makers_of(graphs)
 
-    def is_found(name: str) -> bool:
-        return (
-            name in types
-            and types[name].elem_type in FLOATS
-            and any(
-                node.op_type in _PRODUCTS and any(n.op_type in _WEIGHTING for n in _before(node.input, makers))
-                for node in _before([name], makers)
-            )
+    def is_found(value: ValueInfoProto) -> bool:
+        return value.type.tensor_type.elem_type in FLOATS and any(
+            node.op_type in _PRODUCTS and any(n.op_type in _WEIGHTING for n in _before(node.input, makers))
+            for node in _before([value.name], makers)
         )
 
-    found = [_places(graph, {value.name for value in graph.output if is_found(value.name)}) for graph in graphs]
+    found = [_places(graph, {value.name for value in graph.output if is_found(value)}) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}attention", "attention_outputs", _REASON)
 
 

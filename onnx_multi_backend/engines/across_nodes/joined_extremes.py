@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
@@ -39,12 +39,16 @@ def joined_extremes(contents: Contents) -> Rewritten | None:
     graphs = inner_first(flat.graph)
     makers = makers_of(graphs)
     found = [_found(graph, makers) for graph in graphs]
+    if not any(found):
+        return None
     kinds = kept_types(opset_versions(flat).get("", 1))
-    if kinds is not None and any(found):
-        types = tensor_types(inner_first(typed_of(contents.model).model.graph))
-        found = [
-            {i: name for i, name in own.items() if name in types and types[name].elem_type in kinds} for own in found
-        ]
+    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+
+    def is_kept(name: str) -> bool:
+        kind = types[name].elem_type if name in types else 0
+        return kind in kinds if kinds is not None else kind not in (0, TensorProto.BOOL)
+
+    found = [{i: name for i, name in own.items() if is_kept(name)} for own in found]
     places = [dict.fromkeys(own, 0) for own in found]
     change = "kept apart from what it reads"
     return inputs_apart(flat, places, f"{CAST}joined", "joined_extremes", change, _REASON)

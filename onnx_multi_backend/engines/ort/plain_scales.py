@@ -8,6 +8,7 @@ scalar. A QuantizeLinear without a zero point behind a Relu loses what it reads 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -39,22 +40,27 @@ def plain_scales(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    if not any(_Graph(graph, shaped=shaped, unshifted=unshifted).is_meant for graph in inner_first(flat.graph)):
+    graphs = inner_first(flat.graph)
+    constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items() if is_whole(tensor)}
+    if not any(_Graph(graph, constants, shaped=shaped, unshifted=unshifted).is_meant for graph in graphs):
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
     taken, changes = names_taken(copy), list[Adaptation]()
     for graph in inner_first(copy.graph):
-        _Graph(graph, shaped=shaped, unshifted=unshifted).write(taken, changes)
+        _Graph(graph, constants, shaped=shaped, unshifted=unshifted).write(taken, changes)
     return Rewritten(copy, tuple(changes))
 
 
 class _Graph:
-    """Looks through one graph."""
+    """Looks through one graph, whose nodes may read the constants of those around it."""
 
-    def __init__(self, graph: GraphProto, *, shaped: bool, unshifted: bool) -> None:
+    def __init__(
+        self, graph: GraphProto, constants: Mapping[str, TensorProto], *, shaped: bool, unshifted: bool
+    ) -> None:
         self._graph = graph
-        self._constants = {name: tensor for name, tensor in constants_of(graph).items() if is_whole(tensor)}
+        given = {value.name for value in graph.input}
+        self._constants = {name: tensor for name, tensor in constants.items() if name not in given}
         quantizing = [n for n in graph.node if n.op_type in _QUANTIZING and not canonical(n.domain)]
         self._shaped = [(n, places) for n in quantizing if (places := self._lists(n))] if shaped else []
         relus = {n.output[0] for n in graph.node if n.op_type == "Relu" and not canonical(n.domain)}
@@ -69,9 +75,11 @@ class _Graph:
         return bool(self._shaped or self._unshifted)
 
     def _lists(self, node: NodeProto) -> list[int]:
-        """The places of scales and zero points of shape [1]."""
-        held = [(i, self._constants.get(name)) for i, name in enumerate(node.input) if i]
-        return [i for i, tensor in held if tensor is not None and list(tensor.dims) == [1]]
+        """The places of a scale and a zero point of shape [1]; none unless both are constants."""
+        held = [(i, self._constants.get(name)) for i, name in enumerate(node.input) if i and name]
+        if any(tensor is None or list(tensor.dims) != [1] for _, tensor in held):
+            return []
+        return [i for i, _ in held]
 
     def write(self, taken: set[str], changes: list[Adaptation]) -> None:
         """Write them in their other form."""

@@ -82,8 +82,10 @@ class Scaled:
         """Whether what has this name comes from a DequantizeLinear, over operators that scales are moved over."""
         waiting, seen = [name], {name}
         while waiting:
-            maker = self._makers.get(waiting.pop())
+            maker = self._makers.get(name := waiting.pop())
             if maker is None or canonical(maker.domain) or is_apart(maker):
+                continue
+            if maker.op_type == "MaxPool" and name != maker.output[0]:  # integers
                 continue
             if maker.op_type == "DequantizeLinear" and maker.input[0] not in self._constants:
                 return True
