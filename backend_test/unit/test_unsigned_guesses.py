@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
 from backend_test.unit.adapt.test_searched_forms import parsed
 
 RNG = np.random.default_rng(7)
@@ -54,10 +54,7 @@ def test_weights_keep_their_sign(preset: type[omb.Preset], opset: int, scales: s
 
 def check(preset: type[omb.Preset], graph: str, opset: int, x: np.ndarray) -> None:
     model = parsed(graph, opset)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    right = session.run(None, {"x": x})
+    right = unoptimized(model, x)
     made = preset.prepare(model, fallback="full").run(x)
     np.testing.assert_allclose(made[0], right[0], rtol=1e-3, atol=1e-3)
     for quantized, wanted in zip(made[1:], right[1:], strict=True):

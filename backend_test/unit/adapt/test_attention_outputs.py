@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
 from backend_test.unit.adapt.test_searched_forms import parsed
 
 RNG = np.random.default_rng(11)
@@ -44,11 +44,8 @@ def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, beh
         f"(float[{sizes}] x, float[{sizes}] w, float[{sizes}] v) => (float[{sizes}] y) <float two = {{2}}> {{ {attention} {behind} }}",
         11,
     )
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    engine = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     feeds = {name: RNG.normal(size=[int(k) for k in sizes.split(",")]).astype(np.float32) for name in "xwv"}
     (made,) = preset.prepare(model).run(feeds)
-    (wanted,) = engine.run(None, feeds)
+    (wanted,) = unoptimized(model, **feeds)
     assert made.shape == wanted.shape
     np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)

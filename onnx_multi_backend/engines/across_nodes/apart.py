@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_nodes, bodies, put_back
+from onnx_multi_backend.models.graph_walk import all_nodes, bodies, canonical, put_back
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _Place = TypeVar("_Place")
@@ -190,6 +190,13 @@ def makers_of(graphs: Iterable[GraphProto]) -> dict[str, NodeProto]:
         several |= makers.keys() & made.keys()
         makers |= made
     return {name: node for name, node in makers.items() if name not in several}
+
+
+def maker_before(name: str, makers: Mapping[str, NodeProto], over: Collection[str]) -> NodeProto | None:
+    """The node that makes a value, looked for before nodes of these operators, which pass their first input on."""
+    while (maker := makers.get(name)) is not None and maker.op_type in over and not canonical(maker.domain):
+        name = maker.input[0]
+    return maker
 
 
 def kept_types(opset: int) -> frozenset[int] | None:

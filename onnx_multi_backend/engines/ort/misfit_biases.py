@@ -18,6 +18,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
     inner_first,
     inputs_apart,
+    maker_before,
     makers_of,
     outputs_apart,
 )
@@ -102,13 +103,9 @@ class _Scales:
         return None if fits else bias
 
     def _dequantizing(self, name: str) -> NodeProto | None:
-        while (maker := self._makers.get(name)) is not None and not canonical(maker.domain):
-            if maker.op_type == "DequantizeLinear":
-                return maker
-            if maker.op_type not in MOVING:
-                return None
-            name = maker.input[0]
-        return None
+        maker = maker_before(name, self._makers, MOVING)
+        is_meant = maker is not None and maker.op_type == "DequantizeLinear" and not canonical(maker.domain)
+        return maker if is_meant else None
 
 
 def _numbers(constants: Mapping[str, TensorProto | None], name: str) -> np.ndarray | None:

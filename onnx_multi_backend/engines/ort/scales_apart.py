@@ -15,7 +15,13 @@ from collections.abc import Mapping, Sequence
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, makers_of, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import (
+    fixed_values,
+    inner_first,
+    maker_before,
+    makers_of,
+    outputs_apart,
+)
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import Weights
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.host.applies import applies
@@ -67,30 +73,28 @@ def _operands(graphs: Sequence[GraphProto]) -> set[str]:
     """What is the first operand of a product, or, before 1.28, the second one of a Gemm and has no zero point, before it was moved."""
     makers = makers_of(graphs)
     unshifted = applies({"onnxruntime": "<1.28"})
-    found = set()
+    found = set[str]()
     for node in (node for graph in graphs for node in graph.node if not canonical(node.domain)):
         if node.op_type not in ("Gemm", "MatMul"):
             continue
         for place, name in enumerate(node.input[:2]):
-            while (maker := makers.get(name)) is not None and maker.op_type in MOVING:
-                name = maker.input[0]
+            maker = maker_before(name, makers, MOVING)
             if maker is not None and (not place or (unshifted and node.op_type == "Gemm" and not any(maker.input[2:]))):
-                found.add(name)
+                found.update(maker.output)
     return found
 
 
 def _across_filters(graphs: Sequence[GraphProto]) -> set[str]:
     """The weights of convolutions that a DequantizeLinear scales along another axis than the first, or before they are moved."""
     makers = makers_of(graphs)
-    found = set()
+    found = set[str]()
     for node in (
         node for graph in graphs for node in graph.node if node.op_type == "Conv" and not canonical(node.domain)
     ):
-        name, moved = node.input[1], False
-        while (maker := makers.get(name)) is not None and maker.op_type in MOVING:
-            name, moved = maker.input[0], moved or maker.op_type != "Identity"
+        maker = maker_before(node.input[1], makers, MOVING)
         if maker is None or maker.op_type != "DequantizeLinear":
             continue
+        moved = maker is not maker_before(node.input[1], makers, {"Identity"})
         if moved or next((a.i for a in maker.attribute if a.name == "axis"), 1):
-            found.add(name)
+            found.update(maker.output)
     return found

@@ -16,7 +16,7 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
 #: What Q/DQ nodes are moved over.
-_MOVING = frozenset({"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze", "MaxPool"})
+MOVING = frozenset({"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze", "MaxPool"})
 _REASON = "ONNX Runtime would quantize the output too"
 
 
@@ -37,7 +37,7 @@ def _found(graph: GraphProto) -> list[int]:
     for node in reversed(graph.node):
         if canonical(node.domain):
             continue
-        if node.op_type == "QuantizeLinear" or (node.op_type in _MOVING and not leads.isdisjoint(node.output)):
+        if node.op_type == "QuantizeLinear" or (node.op_type in MOVING and not leads.isdisjoint(node.output)):
             leads.add(node.input[0])
     return [
         place

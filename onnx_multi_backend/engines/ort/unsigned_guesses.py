@@ -24,14 +24,13 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     tensor_types,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.ort.transposed_outputs import MOVING
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies, canonical, names_read
 
 #: Since this opset QuantizeLinear names its type.
 _OUTPUT_DTYPE = 21
-#: What a DequantizeLinear is moved over.
-MOVING = frozenset({"Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 _REASON = "ONNX Runtime would quantize it again, to another type"
 
 
@@ -42,14 +41,14 @@ def signed_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     graphs = inner_first(flat.graph)
+    found = [_moved(graph) for graph in graphs]
+    if not any(found):
+        return None
     constants = fixed_values(graphs)
     has_type = opset_versions(flat).get("", 1) >= _OUTPUT_DTYPE
     named = has_type and applies({"onnxruntime": ">=1.27"})
     guessed = not has_type or applies({"onnxruntime": "<1.28"})
     turns_wrongly = applies({"onnxruntime": "<1.32"})
-    found = [_moved(graph) for graph in graphs]
-    if not any(found):
-        return None
     types = tensor_types(inner_first(typed_of(contents.model).model.graph))
     types |= {t.name: TypeProto.Tensor(elem_type=t.data_type) for graph in graphs for t in graph.initializer}
 

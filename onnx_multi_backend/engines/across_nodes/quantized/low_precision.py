@@ -26,7 +26,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import larger
+from onnx_multi_backend.engines.across_nodes.apart import larger, maker_before
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
@@ -42,6 +42,9 @@ _SCALES = frozenset({"BatchNormalization", "Div", "Mul"})
 
 #: What moves elements.
 _MOVES = frozenset({"Reshape", "Transpose"})
+
+#: What weights may come through.
+_PASSING = _MOVES | {"Flatten", "Identity"}
 
 _REASON = "OpenVINO would move scales and zero points behind the operator, and compute it wrongly"
 
@@ -158,8 +161,7 @@ def _unsigned_weights(
 
 def _dequantizing(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
     """The DequantizeLinear that weights come from, whose axes may be moved."""
-    while (maker := makers.get(name)) is not None and maker.op_type in _MOVES | {"Flatten", "Identity"}:
-        name = maker.input[0]
+    maker = maker_before(name, makers, _PASSING)
     return maker if maker is not None and maker.op_type == "DequantizeLinear" else None
 
 
