@@ -31,3 +31,18 @@ def test_numbers_that_may_be_complex(preset: type[omb.Preset], inverse: int, len
             right = (np.fft.ifft if inverse else np.fft.fft)(numbers, 5 if length else None, place)
             got = prepared.run(feeds)[0]
             np.testing.assert_allclose(got, np.stack([right.real, right.imag], -1), rtol=1e-4, atol=1e-5)
+
+
+def test_what_reads_a_transform_of_known_sizes(preset: type[omb.Preset]) -> None:
+    """The sizes were lost where a run tells the axis: OpenVINO then refused one scale for each row, or the whole model."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[4, 3, 1] x, int64 k) => (int8[4, 3, 2] y)
+            <float[3] scales = {1, 0.5, 0.25}, int8[3] zeros = {1, 0, 0}> {
+            z = DFT <inverse = 1> (x, , k) y = QuantizeLinear <axis = 1> (z, scales, zeros) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    x = np.random.default_rng(0).normal(size=(4, 3, 1)).astype(np.float32) * 9
+    for axis in (0, 1, -3):
+        parts = np.fft.ifft(x[..., 0], axis=axis if axis >= 0 else 0)
+        right = np.rint(np.stack([parts.real, parts.imag], -1) / np.float32([[1], [0.5], [0.25]])) + [[1], [0], [0]]
+        np.testing.assert_array_equal(prepared.run([x, np.array(axis)])[0], right)

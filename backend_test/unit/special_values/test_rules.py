@@ -272,6 +272,7 @@ TRIED_ELSEWHERE = {
     "tree_ensemble_regressor",
     "channel_means",
     "column_constants",
+    "depth_and_space",
     "empty_products",
     "fused_gemm",
     "resize",

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pa
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
+from onnx_multi_backend.adapt.rules.depth_and_space import depth_and_space
 from onnx_multi_backend.adapt.rules.dequantize_blocks import dequantize_blocks
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
@@ -208,6 +209,7 @@ RULES: tuple[Rule, ...] = (
     unread_saturate,
     unsqueeze_axes,
     expand_function,
+    depth_and_space,
     convert_version,
     widen_types,
 )

@@ -54,8 +54,12 @@ def fourier(site: Site) -> Iterator[ModelProto]:
         x = body("Slice", x, body.ints(0), made, one)
     x = body("Reshape", x, joined(outer, inner, made, body.ints(2)), allowzero=1)
     x = body("Transpose", x, perm=[0, 2, 1, 3])
-    sizes = body("Where", own, made, shape)
-    yield body.finish(body("Reshape", x, body("Where", body("Equal", numbers, last), body.ints(2), sizes), allowzero=1))
+    stay = [size for size in known[:-1] if size is not None]
+    if wanted or onesided or len(stay) < rank - 1:
+        sizes = body("Where", body("Equal", numbers, last), body.ints(2), body("Where", own, made, shape))
+    else:  # known sizes stay known: OpenVINO may refuse what reads others
+        sizes = body.ints(*stay, 2)
+    yield body.finish(body("Reshape", x, sizes, allowzero=1))
 
 
 def _axis(body: Body, site: Site, rank: int) -> str:

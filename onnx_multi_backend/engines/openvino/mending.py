@@ -87,7 +87,7 @@ _MENDS = (
         {"NonZero": "NonZero"},
         frontend_forms.row_by_row,
         "looked for along one axis",
-        "where a constant of one element lies in its third axis and later ones is never written",
+        "where a constant of one element lies in its second axis and later ones is never written",
     ),
     _Mend(
         {"Div": "Divide"},

@@ -54,10 +54,10 @@ def not_zero(op: Any) -> bool:
 
 
 def row_by_row(op: Any) -> bool:
-    """Of one element in three axes or more: it is at 0 along each, or nowhere, as it is along a single one."""
+    """Of one element in two axes or more: it is at 0 along each, or nowhere, as it is along a single one."""
     x = op.input_value(0)
     shape = x.get_partial_shape()
-    if not shape.is_static or len(shape) < 3 or any(size.get_length() != 1 for size in shape):
+    if not shape.is_static or len(shape) < 2 or any(size.get_length() != 1 for size in shape):
         return False
     ov = runtime.load()
     ops = ov.opset8
