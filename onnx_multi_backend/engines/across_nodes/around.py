@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_or
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
+from onnx_multi_backend.engines.across_nodes.merged_means import means_apart
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
@@ -60,6 +61,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         results_apart,
         states_apart,
         vector_products,
+        means_apart,
         channels_apart,
         factors_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),

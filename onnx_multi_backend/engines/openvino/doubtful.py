@@ -162,7 +162,7 @@ def _may_take_channel_means(node: NodeProto, facts: Facts) -> bool:
         axes = None if tensor is None else math.prod(tensor.dims)
     unknown = axes is None and (bool(facts.model.functions) or len(node.input) > 1 or node.op_type != "ReduceMean")
     shape = facts.shape(node.input[0]) if node.input else None
-    return (unknown or axes == 3) and (shape is None or (len(shape) in RANKS and shape[1] not in (1, None)))
+    return (unknown or axes == 3) and (shape is None or (len(shape) in RANKS and shape[1] != 1))
 
 
 def _has_an_even_window(node: NodeProto) -> bool:
