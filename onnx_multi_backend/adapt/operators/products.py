@@ -31,6 +31,19 @@ def adds_nothing(site: Site) -> bool:
     return any(_size(site, place, axis) == 0 for place, axis in summed(site))
 
 
+def makes_nothing(site: Site) -> bool:
+    """Whether the result of a product of matrices is known to have no elements, whatever is added up."""
+    if not site.is_("MatMul", "MatMulInteger", "QLinearMatMul", "Gemm"):
+        return False
+    for place, axis in summed(site):
+        kept = list(site.shape(site.input(place)) or ())
+        if -len(kept) <= axis < len(kept):
+            del kept[axis]
+        if 0 in kept:
+            return True
+    return False
+
+
 def summed(site: Site) -> tuple[tuple[int, int], ...]:
     """The operands of a product other than Einsum, each with the axis that is added up."""
     if site.op_type != "Gemm":
