@@ -234,3 +234,19 @@ def test_weights_of_one_type_are_written_unsigned_together(
     prepared = ort_cpu.prepare(model, cache_dir=False)
     assert len(prepared.adaptations) == 2
     assert np.isfinite(prepared.run([rng.normal(size=(3, 2, 4)).astype(np.float32)])[0]).all()
+
+
+def test_activations_with_several_scales_stay_signed(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenVINO refuses zero points of rows that are not 0."""
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[2, 2, 2] x) => (float[a, b, c] y)
+            <float[2] s = {0.5, 0.25}, int8[2] z = {0, 0}, float t = {0.5}, uint8[2, 2] w = {5, 4, 6, 19}> {
+            q = QuantizeLinear <axis = 1> (x, s, z) d = DequantizeLinear <axis = 1> (q, s, z)
+            f = DequantizeLinear (w, t) y = MatMul (d, f) }"""
+    )
+    x = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    (y,) = openvino.prepare(model).run([x])
+    np.testing.assert_allclose(y, x @ (np.float32([[5, 4], [6, 19]]) / 2), rtol=1e-4)

@@ -180,7 +180,7 @@ class _Graph:
             made, own = writer.output[0], _zeros_of_quantized(writer, self._held)
             found = [self._zeros(n, p) for n, i in read[made] for p in self._places(n) if p.weights == i]
             known = [weights for weights in found if weights is not None]
-            if own is None or len(known) < self._readers[made]:
+            if own is None or len(known) < self._readers[made] or self._is_refused(writer, own):
                 continue
             for weights in (*known, _Weights(writer, 0, 2, own)):
                 self._raise(weights)
@@ -193,6 +193,10 @@ class _Graph:
             del self._graph.value_info[:]
             self._graph.value_info.extend(declared)
         return done
+
+    def _is_refused(self, writer: NodeProto, zeros: np.ndarray) -> bool:
+        """Whether OpenVINO may refuse zero points that are not 0: those of activations with several scales."""
+        return self._on_openvino and zeros.size > 1 and not zeros.any() and writer.input[0] not in self._held
 
     def _places(self, node: NodeProto) -> tuple[_Places, ...]:
         """Where a node reads weights that may be shifted one by one."""
