@@ -206,6 +206,18 @@ def kept_types(opset: int) -> frozenset[int] | None:
     return FLOATS if opset >= ANY_FLOAT else frozenset({TensorProto.FLOAT})
 
 
+def of_kept_types(contents: Contents, flat: ModelProto, found: Sequence[Mapping[int, str]]) -> list[dict[int, int]]:
+    """Of nodes' places, with what each reads first, those whose input has a type that can be kept apart; as `inputs_apart` has them."""
+    kinds = kept_types(opset_versions(flat).get("", 1))
+    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+
+    def is_kept(name: str) -> bool:
+        kind = types[name].elem_type if name in types else TensorProto.UNDEFINED
+        return kind in kinds if kinds is not None else kind not in (TensorProto.UNDEFINED, TensorProto.BOOL)
+
+    return [{place: 0 for place, name in own.items() if is_kept(name)} for own in found]
+
+
 def names_taken(model: ModelProto) -> set[str]:
     """The names of a model's nodes, and of what they read and make."""
     return {name for node in all_nodes(model) for name in (node.name, *node.input, *node.output)}

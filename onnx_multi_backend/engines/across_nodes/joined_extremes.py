@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
     inner_first,
     inputs_apart,
-    kept_types,
     makers_of,
-    tensor_types,
+    of_kept_types,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -41,15 +39,7 @@ def joined_extremes(contents: Contents) -> Rewritten | None:
     found = [_found(graph, makers) for graph in graphs]
     if not any(found):
         return None
-    kinds = kept_types(opset_versions(flat).get("", 1))
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
-
-    def is_kept(name: str) -> bool:
-        kind = types[name].elem_type if name in types else 0
-        return kind in kinds if kinds is not None else kind not in (0, TensorProto.BOOL)
-
-    found = [{i: name for i, name in own.items() if is_kept(name)} for own in found]
-    places = [dict.fromkeys(own, 0) for own in found]
+    places = of_kept_types(contents, flat, found)
     change = "kept apart from what it reads"
     return inputs_apart(flat, places, f"{CAST}joined", "joined_extremes", change, _REASON)
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
     inner_first,
     inputs_apart,
-    kept_types,
     maker_before,
     makers_of,
-    tensor_types,
+    of_kept_types,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -41,14 +39,7 @@ def means_apart(contents: Contents) -> Rewritten | None:
     found = [_of_means(graph, makers) for graph in graphs]
     if not any(found):
         return None
-    kinds = kept_types(opset_versions(flat).get("", 1))
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
-
-    def is_kept(name: str) -> bool:
-        kind = types[name].elem_type if name in types else TensorProto.UNDEFINED
-        return kind != TensorProto.UNDEFINED and (kinds is None or kind in kinds)
-
-    places = [{i: 0 for i, name in own.items() if is_kept(name)} for own in found]
+    places = of_kept_types(contents, flat, found)
     change = "kept apart from the mean that it reads"
     return inputs_apart(flat, places, f"{CAST}mean", "means_apart", change, _REASON)
 
