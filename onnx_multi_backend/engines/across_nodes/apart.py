@@ -96,7 +96,12 @@ def outputs_apart(
 
 
 def inputs_apart(
-    flat: ModelProto, found: Sequence[Mapping[int, int]], suffix: str, pass_name: str, change: str, reason: str
+    flat: ModelProto,
+    found: Sequence[Mapping[int, int | Sequence[int]]],
+    suffix: str,
+    pass_name: str,
+    change: str,
+    reason: str,
 ) -> Rewritten | None:
     """A copy of a model in which nodes read the larger of an input and itself, one for all that read the same; None where there are none.
 
@@ -104,8 +109,8 @@ def inputs_apart(
     ----------
     flat : onnx.ModelProto
         Without local functions.
-    found : sequence of mapping of int to int
-        The place of the input by that of the node, for each graph as `inner_first` has them.
+    found : sequence of mapping of int to int or sequence of int
+        The place of the input, or those of several, by that of the node, for each graph as `inner_first` has them.
     suffix : str
         Of the new names.
     pass_name, change, reason : str
@@ -114,14 +119,15 @@ def inputs_apart(
     changes: list[Adaptation] = []
     taken = names_taken(flat)
 
-    def write(node: NodeProto, place: int, kept: dict[str, str]) -> Iterator[NodeProto]:
-        name = node.input[place]
-        if name not in kept:
-            kept[name] = unused(f"{name}{suffix}", taken)
-            where = f"{node.op_type} {node.name or node.output[0]!r}"
-            changes.append(Adaptation(pass_name, where, change, reason))
-            yield larger(name, kept[name], name=kept[name])
-        node.input[place] = kept[name]
+    def write(node: NodeProto, inputs: int | Sequence[int], kept: dict[str, str]) -> Iterator[NodeProto]:
+        for place in (inputs,) if isinstance(inputs, int) else inputs:
+            name = node.input[place]
+            if name not in kept:
+                kept[name] = unused(f"{name}{suffix}", taken)
+                where = f"{node.op_type} {node.name or node.output[0]!r}"
+                changes.append(Adaptation(pass_name, where, change, reason))
+                yield larger(name, kept[name], name=kept[name])
+            node.input[place] = kept[name]
         yield node
 
     return _written(flat, found, write, changes)

@@ -18,6 +18,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limits_apart
+from onnx_multi_backend.engines.across_nodes.quantized.other_axes import terms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pads import pads_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
@@ -53,6 +54,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         unsigned,
         kept_in_place,
         epsilons_kept,
+        terms_apart,
         reductions_apart,
         limits_apart,
         rows_apart,

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a constant that is added along another axis than the scales of quantized values.
+
+Its low-precision transformations move the scales, which are along the channels, behind the addition, and divide the constant by them. One that has
+as many elements as there are channels is taken for theirs, whatever its axis. No scale is moved behind the larger of a value and itself, which is
+that value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import typed_of
+from onnx_multi_backend.engines.across_nodes.apart import (
+    fixed_values,
+    flat_for,
+    inner_first,
+    inputs_apart,
+    tensor_types,
+)
+from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+
+_ADDING = frozenset({"Add", "Sub", "Sum"})
+_REASON = "OpenVINO would take the constant for one along the channels, as which it has as many elements"
+
+
+def terms_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these values are kept apart from scales before them; None where there are none."""
+    if not contents.has({"DequantizeLinear"}) or not contents.has(_ADDING) or (flat := flat_for(contents)) is None:
+        return None
+    graphs = inner_first(flat.graph)
+    constants = fixed_values(graphs)
+    if not (scales := _several_scales(graphs, constants)):
+        return None
+    terms = [
+        {
+            place: axes
+            for place, node in enumerate(graph.node)
+            if node.op_type in _ADDING and not canonical(node.domain)
+            if (axes := _axes(node, constants, scales))
+        }
+        for graph in graphs
+    ]
+    if not any(terms):
+        return None
+    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+    scaled = Scaled(graphs)
+
+    def inputs(node: NodeProto, axes: Sequence[tuple[int, int]]) -> list[int]:
+        read = [(i, name) for i, name in enumerate(node.input) if name not in constants and scaled(name)]
+        return [i for i, name in read if any(_is_taken(types.get(name), *axis) for axis in axes)]
+
+    found = [
+        {place: places for place, axes in own.items() if (places := inputs(graph.node[place], axes))}
+        for graph, own in zip(graphs, terms, strict=True)
+    ]
+    change = "kept apart from scales before it"
+    return inputs_apart(flat, found, f"{CAST}term", "terms_apart", change, _REASON)
+
+
+def _several_scales(graphs: Iterable[GraphProto], constants: Mapping[str, TensorProto | None]) -> set[int]:
+    """How many scales there are where there are several of one axis."""
+    held = [
+        constants.get(node.input[1])
+        for graph in graphs
+        for node in graph.node
+        if node.op_type == "DequantizeLinear" and not canonical(node.domain)
+    ]
+    return {t.dims[0] for t in held if t is not None and len(t.dims) == 1 and t.dims[0] > 1}
+
+
+def _axes(
+    node: NodeProto, constants: Mapping[str, TensorProto | None], sizes: Collection[int]
+) -> list[tuple[int, int]]:
+    """The axis, counted from the last one, and the size of each constant that has several elements along this axis alone."""
+    held = [t for t in map(constants.get, node.input) if t is not None]
+    several = [[(i, size) for i, size in enumerate(reversed(t.dims)) if size != 1] for t in held]
+    return [axes[0] for axes in several if len(axes) == 1 and axes[0][1] in sizes]
+
+
+def _is_taken(kind: TypeProto.Tensor | None, axis: int, size: int) -> bool:
+    """Whether a constant along an axis, counted from the last one, is taken for one along the channels of a value of a type."""
+    if kind is None or not kind.HasField("shape") or len(kind.shape.dim) < 2:
+        return True
+    channels = kind.shape.dim[1]
+    if axis == len(kind.shape.dim) - 2:
+        return False
+    return channels.dim_value == size or (len(kind.shape.dim) == 2 and not channels.HasField("dim_value"))
