@@ -18,10 +18,6 @@ from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 SMALL_BYTES = 4096
 
 #: Operators that engines compute together with what comes before them.
-_BY_ELEMENT = frozenset(
-    """Abs Add BatchNormalization Cast Ceil Celu Clip Div Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Mul Neg
-    PRelu Pow Reciprocal Relu Round Selu Sigmoid Softplus Softsign Sqrt Sub Sum Swish Tanh ThresholdedRelu""".split()
-)
 
 
 class Facts:
@@ -97,20 +93,6 @@ class Facts:
     def computed_of_constants(self) -> frozenset[str]:
         """The values that nodes compute from constants alone."""
         return frozenset(name for node in self.nodes_of_constants for name in node.output)
-
-    @functools.cached_property
-    def of_products(self) -> frozenset[str]:
-        """Products (MatMul, Gemm) by a second operand that is not stored, and what is computed of them element by element."""
-        stored = set(self.known)
-        for node in self.contents.of("Identity"):  # of weights that several layers share
-            if not stored.isdisjoint(node.input):
-                stored.update(node.output)
-        products = [node for node in self.contents.of("MatMul", "Gemm") if stored.isdisjoint(node.input[1:2])]
-        found = {name for node in products for name in node.output}
-        for node in self.contents.nodes if products else ():
-            if node.op_type in _BY_ELEMENT and not found.isdisjoint(node.input):
-                found.update(node.output)
-        return frozenset(found)
 
     @functools.cached_property
     def kinds(self) -> Mapping[str, frozenset[int]]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants with a value for each column of a product whose number of columns only a run tells."""
+"""Constants with a value for each of two columns of a product, or where only a run tells how many columns there are."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import onnx.parser
@@ -15,6 +17,8 @@ BODIES = {
     "Add": "t = MatMul (a, b) y = Add (t, c)",
     "Sub from the constant": "t = MatMul (a, b) y = Sub (c, t)",
     "Div": "t = MatMul (a, b) y = Div (t, c)",
+    "Sum": "t = MatMul (a, b) y = Sum (c, t)",
+    "Mean": "t = MatMul (a, b) y = Mean (t, c)",
     "one behind the other": "t = MatMul (a, b) u = Mul (t, c) v = Relu (u) y = Add (v, c)",
     "computed of constants": "d = Neg (c) t = MatMul (a, b) y = Add (t, d)",
     "a computed operand": "e = Exp (b) t = MatMul (a, e) y = Add (t, c)",
@@ -36,7 +40,7 @@ def model(body: str, opset: int) -> ModelProto:
 def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, opset: int) -> None:
     made = model(body, opset)
     prepared = openvino.prepare(made)
-    assert "column_constants" in {change.pass_name for change in prepared.adaptations}
+    assert {"column_constants", "columns_apart"} & {change.pass_name for change in prepared.adaptations}
     right = omb.OrtCpuBackend.prepare(made)
     rng = np.random.default_rng(0)
     for rows in (1, 2, 3):
@@ -50,13 +54,45 @@ def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, ops
     [
         "t = MatMul (a, b) y = Max (t, c)",
         "e = Exp (a) y = Add (e, c)",
+        "d = Constant <value = float[3] {1, 2, 3}> () t = MatMul (a, b) y = Add (t, d)",
         "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () t = MatMul (a, k) y = Add (t, c)",
         "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () l = Identity (k) t = MatMul (a, l) y = Add (t, c)",  # shared weights
     ],
 )
 def test_the_others_stay(openvino: type[omb.Preset], body: str) -> None:
     prepared = openvino.prepare(model(body, 17))
-    assert not [change for change in prepared.adaptations if change.pass_name == "column_constants"]
+    assert not [change for change in prepared.adaptations if change.pass_name in ("column_constants", "columns_apart")]
+
+
+@pytest.mark.parametrize(
+    "sizes", [("n, h, a, b", "n, h, b, c"), ("n, a, b", "n, b, c"), ("n, a, 2", "n, 2, c"), ("n, 2, 2", "n, 2, 2")]
+)
+@pytest.mark.parametrize("product", ["MatMul", 'Einsum <equation = "...ij,...jk->...ik">'])
+@pytest.mark.parametrize(
+    ("body", "right"),
+    [
+        ("z = Add (p, k)", lambda p, k: p + k),
+        ("r = Relu (p) z = Add (r, k)", lambda p, k: np.maximum(p, 0) + k),
+        ("r = Mul (p, k) z = Sub (k, r)", lambda p, k: k - p * k),
+    ],
+)
+def test_products_of_several_axes(
+    preset: type[omb.Preset],
+    sizes: tuple[str, str],
+    product: str,
+    body: str,
+    right: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> None:
+    results = ", ".join("stuv"[: sizes[0].count(",") + 1])
+    made = parsed(
+        f"(float[{sizes[0]}] x, float[{sizes[1]}] y) => (float[{results}] z) <float[2] k = {{-2.5, 0.7}}> {{ p = {product} (x, y) {body} }}"
+    )
+    x, y = (
+        np.random.default_rng(i).normal(size=[2] * (given.count(",") + 1)).astype(np.float32)
+        for i, given in enumerate(sizes)
+    )
+    got = preset.prepare(made, fallback="full").run([x, y])[0]
+    np.testing.assert_allclose(got, right(x @ y, np.float32([-2.5, 0.7])), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "a constant for each of two columns": parsed(
             19,
             """(float[2, 2] a, float[2, n] b) => (float[2, n] y) <float[2] c = {1, 2}> {
-            t = MatMul (a, b) y = Add (t, c) }""",
+            y = Gemm (a, b, c) }""",
         ),
         "Gemm with a C that counts for nothing": parsed(
             19,

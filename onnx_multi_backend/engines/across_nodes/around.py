@@ -30,6 +30,7 @@ from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
+from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.models.contents import Contents
 
@@ -65,6 +66,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         vector_products,
         means_apart,
         channels_apart,
+        columns_apart,
         factors_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),

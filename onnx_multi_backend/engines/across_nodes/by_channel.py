@@ -12,7 +12,6 @@ It computes both in one kernel, and takes elements of the constant that belong t
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
@@ -26,32 +25,25 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     outputs_apart,
     tensor_types,
 )
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, in_one_kernel, readers_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _AXES = 3
-#: ONNX Runtime's has products and activations too.
-_DOMAINS = ("", "com.microsoft")
 #: The reductions are called so.
 _REDUCING = ("Reduce", "Global")
 _PRODUCTS = frozenset({"Einsum", "FusedMatMul", "MatMul"})
-_ARITHMETIC = frozenset({"Add", "Div", "Mean", "Mul", "PRelu", "Sub", "Sum"})
 #: What may have a number for each channel in its other inputs, whatever they are.
 _BY_CHANNEL = frozenset({"BatchNormalization", "DequantizeLinear", "QuantizeLinear"})
-#: What may be computed in the same kernel.
-_PASSING = frozenset(
-    """Abs Cast Ceil Celu Clip Dropout Elu Erf Exp Flatten Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Neg Pow QuickGelu
-    Reciprocal Relu Reshape Round Selu Sigmoid Sign Softplus Softsign Sqrt Squeeze Swish Tanh ThresholdedRelu Unsqueeze""".split()
-)
 _REASON = "OpenVINO would take elements of a constant behind it for those of other channels"
 
 
 def channels_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such reductions and products are kept apart from what reads them; None where there are none."""
     meant = contents.has(_PRODUCTS) or any(map(_is_reduction, contents.by_operator))
-    if not meant or not contents.has(_ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
+    if not meant or not contents.has(ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
     graphs = inner_first(flat.graph)
@@ -96,14 +88,11 @@ class _Graph:
                 of_products.update(node.output)
         if not places:
             return []
-        readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
-        for node in self._nodes:
-            for name in node.input:
-                readers[name].append(node)
+        readers = readers_of(self._nodes)
         return [place for place in places if self._meets_channels(self._nodes[place], readers)]
 
     def _is_meant(self, node: NodeProto, of_products: Collection[str]) -> bool:
-        if canonical(node.domain) not in _DOMAINS or not node.input:
+        if canonical(node.domain) not in DOMAINS or not node.input:
             return False
         if node.op_type in _PRODUCTS and any(name in of_products for name in node.input):
             return True
@@ -111,30 +100,17 @@ class _Graph:
 
     def _is_of_a_product(self, node: NodeProto) -> bool:
         """Whether it is a product with a constant."""
-        product = node.op_type in _PRODUCTS and canonical(node.domain) in _DOMAINS
+        product = node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
         return product and not self._constants.keys().isdisjoint(node.input)
 
     def _meets_channels(self, first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
         """Whether what may be computed in the same kernel as a node has a constant for each channel."""
         of_product = first.op_type in _PRODUCTS
-        waiting, seen = [first.output[0]], {first.output[0]}
-        while waiting:
-            read = waiting.pop()
-            for node in readers.get(read, ()):
-                if canonical(node.domain) not in _DOMAINS:
-                    continue
-                others = [other for other in node.input if other and other != read]
-                operator = node.op_type
-                if operator in _BY_CHANNEL and any(self._is_long(other) for other in others):
-                    return True
-                if operator in _ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
-                    return True
-                # An activation may be written with several nodes.
-                follows = operator in _ARITHMETIC and all(o in self._constants or o in seen for o in others)
-                goes_on = operator in _PASSING or follows
-                if goes_on and node.output[0] not in seen:
-                    seen.add(node.output[0])
-                    waiting.append(node.output[0])
+        for node, others in in_one_kernel(first, readers, self._constants):
+            if node.op_type in _BY_CHANNEL and any(self._is_long(other) for other in others):
+                return True
+            if node.op_type in ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
+                return True
         return False
 
     def _is_long(self, name: str, *, as_column: bool = False) -> bool:

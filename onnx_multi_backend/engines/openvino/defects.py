@@ -189,7 +189,6 @@ _COLUMN = Only({"instruction_set": "avx512f"}, window_defects.column)
 _WITHOUT_AXES = (Only({"openvino": ">=2026"}, _without_axes), Only({"openvino": "<2026"}, _alone_without_axes))
 
 DEFECTS: Mapping[str, FindDefect] = {
-    **dict.fromkeys(("Add", "BatchNormalization", "Div", "Mul", "Sub"), form_defects.two_columns),
     "Attention": _attention,
     "AveragePool": Several(
         (
@@ -240,7 +239,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Mod": form_defects.remainder,
     "NonMaxSuppression": form_defects.non_max_suppression,
     "NonZero": form_defects.non_zero,
-    "PRelu": Several((form_defects.prelu, form_defects.two_columns)),
+    "PRelu": form_defects.prelu,
     "Pad": Several(
         (
             _pad,

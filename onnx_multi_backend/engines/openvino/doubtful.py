@@ -11,7 +11,6 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.operators.products import PRODUCTS
 from onnx_multi_backend.adapt.rules.channel_means import MEANS, RANKS
-from onnx_multi_backend.adapt.rules.column_constants import PLACES as COLUMNS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
 from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
@@ -55,12 +54,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return len(node.input) > 2 and (beta_is_0 or _may_have_two_columns(node, facts))
     if node.op_type == "Transpose":
         return facts.may_be_empty
-    if node.op_type in COLUMNS and _may_have_two_columns(node, facts):
-        return True
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
-    if node.op_type in COLUMNS:
-        return False
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
     if node.op_type in CONVOLUTIONS and node.input and node.input[0] in facts.known:
@@ -104,19 +99,11 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
-    """Whether a product, or what is made of it, meets a constant of two elements in a row."""
-    products = facts.of_products
-    if not products:
-        return False
-    inside = bool(facts.model.functions) or node.op_type == "Gemm"
-    for place in COLUMNS[node.op_type]:
-        if place < len(node.input) and (inside or node.input[1 - place] in products):
-            tensor = facts.constants.get(node.input[place])
-            if tensor is None and (facts.model.functions or node.input[place] in facts.computed_of_constants):
-                return True
-            if tensor is not None and list(tensor.dims)[-1:] == [2] and math.prod(tensor.dims) == 2:
-                return True
-    return False
+    """Whether a Gemm has a constant of two elements in a row."""
+    tensor = facts.constants.get(node.input[2])
+    if tensor is None:
+        return bool(facts.model.functions) or node.input[2] in facts.computed_of_constants
+    return list(tensor.dims)[-1:] == [2] and math.prod(tensor.dims) == 2
 
 
 def _may_make_a_column(node: NodeProto, facts: Facts) -> bool:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What OpenVINO may compute in the kernel of what stands before it: activations, and arithmetic with constants."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from onnx import NodeProto
+
+from onnx_multi_backend.models.graph_walk import canonical
+
+#: ONNX Runtime's has products and activations too.
+DOMAINS = ("", "com.microsoft")
+ARITHMETIC = frozenset({"Add", "Div", "Mean", "Mul", "PRelu", "Sub", "Sum"})
+_PASSING = frozenset(
+    """Abs Cast Ceil Celu Clip Dropout Elu Erf Exp Flatten Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Neg Pow QuickGelu
+    Reciprocal Relu Reshape Round Selu Sigmoid Sign Softplus Softsign Sqrt Squeeze Swish Tanh ThresholdedRelu Unsqueeze""".split()
+)
+
+
+def readers_of(nodes: Iterable[NodeProto]) -> Mapping[str, list[NodeProto]]:
+    """The nodes that read each value."""
+    readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
+    for node in nodes:
+        for name in node.input:
+            readers[name].append(node)
+    return readers
+
+
+def in_one_kernel(
+    first: NodeProto, readers: Mapping[str, list[NodeProto]], constants: Collection[str]
+) -> Iterator[tuple[NodeProto, list[str]]]:
+    """The nodes behind a first one that may end its kernel or be computed in it, each with its other inputs."""
+    waiting, seen = [first.output[0]], {first.output[0]}
+    while waiting:
+        read = waiting.pop()
+        for node in readers.get(read, ()):
+            if canonical(node.domain) not in DOMAINS:
+                continue
+            others = [other for other in node.input if other and other != read]
+            yield node, others
+            # An activation may be written with several nodes.
+            follows = node.op_type in ARITHMETIC and all(o in constants or o in seen for o in others)
+            if (node.op_type in _PASSING or follows) and node.output[0] not in seen:
+                seen.add(node.output[0])
+                waiting.append(node.output[0])

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a small product with a constant of two elements behind it, one for each column.
+
+Its kernel for products of at most two rows and columns of what only a run tells leaves out such a constant, which it should compute with. Which
+kernel computes a product is decided in a run. Nothing is computed in a product's kernel behind the larger of a value and itself, which is that
+value.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.engines.across_nodes.apart import (
+    fixed_values,
+    flat_for,
+    inner_first,
+    kept_types,
+    outputs_apart,
+    tensor_types,
+)
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, in_one_kernel, readers_of
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+
+_PRODUCTS = frozenset({"Einsum", "FusedMatMul", "Gemm", "MatMul"})
+_WITH_COLUMNS = ARITHMETIC | {"BatchNormalization"}
+_COLUMNS = 2
+_REASON = "OpenVINO would leave out a constant for each column behind it, where it has two rows and columns at most"
+
+
+def columns_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which such products are kept apart from what reads them; None where there are none."""
+    if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS) or (flat := flat_for(contents)) is None:
+        return None
+    graphs = inner_first(flat.graph)
+    constants = fixed_values(graphs)
+    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
+
+    def has_two(name: str) -> bool:
+        """Whether it is a constant, and may have two elements, along the last axis."""
+        if name not in constants:
+            return False
+        tensor = constants[name]
+        sizes = list(tensor.dims) if tensor is not None else _sizes(types().get(name))
+        return sizes is None or None in sizes or (math.prod(filter(None, sizes)) == _COLUMNS == sizes[-1])
+
+    found = [_found(graph, constants, has_two) for graph in graphs]
+    if not any(found):
+        return None
+    kinds = kept_types(opset_versions(flat).get("", 1))
+
+    def is_meant(node: NodeProto) -> bool:
+        made = types().get(node.output[0])
+        sizes = _sizes(made)
+        return (not sizes or sizes[-1] in (None, _COLUMNS)) and (
+            kinds is None or (made is not None and made.elem_type in kinds)
+        )
+
+    places = [
+        {place: (0,) for place in own if is_meant(graph.node[place])} for graph, own in zip(graphs, found, strict=True)
+    ]
+    return outputs_apart(flat, places, f"{CAST}columns", "columns_apart", _REASON)
+
+
+def _sizes(kind: TypeProto.Tensor | None) -> list[int | None] | None:
+    """The sizes of a tensor as far as they are known; None without a rank."""
+    if kind is None or not kind.HasField("shape"):
+        return None
+    return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+
+
+def _found(graph: GraphProto, constants: Mapping[str, TensorProto | None], has_two: Callable[[str], bool]) -> list[int]:
+    """The places of products by what only a run tells that meet a constant of two elements."""
+    places = [
+        place
+        for place, node in enumerate(graph.node)
+        if node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS and node.input[1] not in constants
+    ]
+    readers = readers_of(graph.node) if places else {}
+
+    def meets_two(first: NodeProto) -> bool:
+        return any(
+            node.op_type in _WITH_COLUMNS and any(map(has_two, others))
+            for node, others in in_one_kernel(first, readers, constants)
+        )
+
+    return [place for place in places if meets_two(graph.node[place])]
