@@ -10,6 +10,7 @@ from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
+from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apart
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.merged_means import means_apart
@@ -65,6 +66,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         states_apart,
         vector_products,
         means_apart,
+        insertions_apart,
         channels_apart,
         columns_apart,
         factors_apart,

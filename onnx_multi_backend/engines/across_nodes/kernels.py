@@ -13,7 +13,7 @@ from onnx_multi_backend.models.graph_walk import canonical
 #: ONNX Runtime's has products and activations too.
 DOMAINS = ("", "com.microsoft")
 ARITHMETIC = frozenset({"Add", "Div", "Mean", "Mul", "PRelu", "Sub", "Sum"})
-_PASSING = frozenset(
+PASSING = frozenset(
     """Abs Cast Ceil Celu Clip Dropout Elu Erf Exp Flatten Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Neg Pow QuickGelu
     Reciprocal Relu Reshape Round Selu Sigmoid Sign Softplus Softsign Sqrt Squeeze Swish Tanh ThresholdedRelu Unsqueeze""".split()
 )
@@ -42,6 +42,6 @@ def in_one_kernel(
             yield node, others
             # An activation may be written with several nodes.
             follows = node.op_type in ARITHMETIC and all(o in constants or o in seen for o in others)
-            if (node.op_type in _PASSING or follows) and node.output[0] not in seen:
+            if (node.op_type in PASSING or follows) and node.output[0] not in seen:
                 seen.add(node.output[0])
                 waiting.append(node.output[0])

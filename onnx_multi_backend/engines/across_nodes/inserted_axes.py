@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a reduction that keeps its axes, behind what inserts an axis of one element after them.
+
+In fixed shapes it reduces first, and inserts the axis where it belongs if the reduced ones were dropped: (1, 1, 3, 4) for (1, 3, 1, 4). Nothing
+is moved over the larger of a value and itself, which is that value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import typed_of
+from onnx_multi_backend.engines.across_nodes.apart import (
+    fixed_values,
+    flat_for,
+    has_fixed_inputs,
+    inner_first,
+    inputs_apart,
+    makers_of,
+    of_kept_types,
+    tensor_types,
+)
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+
+_INSERTING = frozenset({"Reshape", "Unsqueeze"})
+#: What it may be moved over.
+_PASSING = (PASSING | ARITHMETIC | {"Transpose"}) - _INSERTING
+_REASON = "OpenVINO would insert an axis before it where that belongs if it dropped its axes"
+
+
+def insertions_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these reductions are kept apart from what they read; None where there are none."""
+    if not contents.has(_INSERTING) or not any(map(_keeps_axes, contents.nodes)):
+        return None
+    if (flat := flat_for(contents)) is None:
+        return None
+    graphs = inner_first(flat.graph)
+    makers, constants = makers_of(graphs), fixed_values(graphs)
+    found = [_behind_insertions(graph, makers, constants) for graph in graphs]
+    if not any(found):
+        return None
+    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+    fixed = has_fixed_inputs(contents.model)
+    found = [
+        {place: name for place, name in own.items() if _has_one_behind(types.get(name), fixed=fixed)} for own in found
+    ]
+    places = of_kept_types(contents, flat, found)
+    change = "kept apart from what it reads"
+    return inputs_apart(flat, places, f"{CAST}inserted", "insertions_apart", change, _REASON)
+
+
+def _keeps_axes(node: NodeProto) -> bool:
+    reduces = isinstance(node.op_type, str) and node.op_type.startswith("Reduce") and not canonical(node.domain)
+    return reduces and all(a.i for a in node.attribute if a.name == "keepdims")
+
+
+def _behind_insertions(
+    graph: GraphProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto | None]
+) -> dict[int, str]:
+    """The places of reductions that keep axes behind what may insert some, with what they read."""
+
+    def is_behind(name: str) -> bool:
+        while (maker := makers.get(name)) is not None and not canonical(maker.domain):
+            if maker.op_type in _INSERTING:
+                return True
+            read = [other for other in maker.input if other and other not in constants]
+            if maker.op_type not in _PASSING or len(set(read)) != 1:
+                return False
+            name = read[0]
+        return False
+
+    return {
+        place: node.input[0] for place, node in enumerate(graph.node) if _keeps_axes(node) and is_behind(node.input[0])
+    }
+
+
+def _has_one_behind(kind: TypeProto.Tensor | None, *, fixed: bool) -> bool:
+    """Whether there may be an axis of one element behind the first; `fixed`: all shapes are known to OpenVINO."""
+    if kind is None or not kind.HasField("shape"):
+        return fixed
+    dims = kind.shape.dim
+    if not all(dim.HasField("dim_value") for dim in dims):
+        return fixed
+    return any(dim.dim_value == 1 for dim in dims[1:])
