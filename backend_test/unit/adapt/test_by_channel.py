@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
@@ -135,3 +136,39 @@ def test_products_of_what_a_run_gives_are_left_alone() -> None:
         )
     )
     assert channels_apart(Contents(run_alone)) is None
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean", "ReduceSum"])
+@pytest.mark.parametrize("behind", ["Add (v, k)", "Mul (v, k)"])
+@pytest.mark.parametrize(
+    ("sizes", "axes", "constant"),
+    [
+        ((4, 6, 4, 2), [0], [4, 1]),
+        ((4, 6, 4, 2), [0, 1], [2]),
+        ((3, 6, 4, 2, 2), [1, 3], [4, 1]),
+        ((4, 6, 4, 2, 1), [1, 2, 4], [2]),
+        ((2, 3, 4, 2, 3, 2), [0], [3, 1, 1, 1, 1]),
+    ],
+)
+@pytest.mark.parametrize("fixed", [True, False])
+def test_what_drops_axes_and_is_quantized(
+    preset: type[omb.Preset],
+    operator: str,
+    behind: str,
+    sizes: tuple[int, ...],
+    axes: list[int],
+    constant: list[int],
+    fixed: bool,
+) -> None:
+    declared, results = sizes if fixed else "abcdef"[: len(sizes)], "uvwxyz"[: len(sizes) - len(axes)]
+    k = np.arange(1, 1 + max(constant), dtype=np.float32).reshape(constant)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{", ".join(map(str, declared))}] x) => (uint8[{", ".join(results)}] y)
+        <int64[{len(axes)}] a = {{{", ".join(map(str, axes))}}}, float s = {{0.5}}, uint8 z = {{128}},
+        float[{", ".join(map(str, constant))}] k = {{{", ".join(map(str, k.ravel()))}}}> {{
+        v = {operator} <keepdims = 0> (x, a) w = {behind} y = QuantizeLinear (w, s, z) }}"""
+    )
+    x = np.random.default_rng(0).normal(size=sizes).astype(np.float32)
+    reduced = {"ReduceMax": np.max, "ReduceMean": np.mean, "ReduceSum": np.sum}[operator](x, axis=tuple(axes))
+    right = np.clip(np.round((reduced + k if "Add" in behind else reduced * k) / 0.5) + 128, 0, 255)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], right, atol=1)

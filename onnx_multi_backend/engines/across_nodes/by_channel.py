@@ -4,7 +4,7 @@
 It computes both in one kernel, and takes elements of the constant that belong to other channels. Seen behind
 
 - every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
-  between; never of two, four or five axes;
+  between; never of two, four or five axes, but where the reduction drops axes and the result is quantized;
 - a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other; it may be an
   operand of the product that is scaled, as the values of an attention are.
 """
@@ -52,18 +52,25 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     if not any(found):
         return None
     typed = inner_first(typed_of(contents.model).model.graph)
+    quantized = contents.has({"QuantizeLinear"})
     places = [
-        {place: (0,) for place in known if _has_such_axes(graph.node[place], tensor_types([inferred]))}
+        {
+            place: (0,)
+            for place in known
+            if _has_such_axes(graph.node[place], tensor_types([inferred]), quantized=quantized)
+        }
         for graph, known, inferred in zip(graphs, found, typed, strict=True)
     ]
     return outputs_apart(flat, places, f"{CAST}channels", "channels_apart", _REASON)
 
 
-def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor]) -> bool:
+def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor], *, quantized: bool) -> bool:
     """Whether a node may have as many axes as it is wrong of; those of constants are not told."""
     ranks = [len(types[name].shape.dim) for name in node.input if name in types and types[name].HasField("shape")]
     if node.op_type in _PRODUCTS:
         return not ranks or max(ranks) > _AXES
+    if quantized and any(a.name == "keepdims" and not a.i for a in node.attribute):
+        return True
     return node.input[0] not in types or not types[node.input[0]].HasField("shape") or ranks[0] == _AXES
 
 
