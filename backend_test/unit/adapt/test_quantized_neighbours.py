@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnx.parser
 import onnxruntime
 import pytest
 from onnx import ModelProto
@@ -478,20 +477,3 @@ def test_a_product_by_constants_on_the_left(preset: type[omb.Preset], behind: st
         x = 2 * rng.normal(size=(4, 4)).astype(np.float32)
         made, right = prepared.run(x)[0], unoptimized(model, x)[0]
         np.testing.assert_allclose(made.astype(float), right.astype(float), atol=1.01)
-
-
-@pytest.mark.parametrize("sizes", ["n, 3, 3, 3", "2, 3, 3, 3"])
-def test_squares_of_a_quantized_convolution(preset: type[omb.Preset], sizes: str) -> None:
-    """OpenVINO writes ReduceSumSquare with a product of its input and itself."""
-    model = onnx.parser.parse_model(
-        f"""<ir_version: 8, opset_import: ["": 13]> g (float[{sizes}] x) => (float[r] y)
-            <float s = {{0.05}}, uint8 z = {{128}}, float t = {{0.04}}, int8 o = {{0}}, int8[3, 3, 1, 1] w = {{18, 9, -2, 13, -7, -8, 8, -2, -11}}> {{
-            q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) f = DequantizeLinear (w, t, o)
-            c = Conv (d, f) y = ReduceSumSquare <axes = [1, 2, 3], keepdims = 0> (c) }}"""
-    )
-    x = np.random.default_rng(1).normal(size=(2, 3, 3, 3)).astype(np.float32)
-    filters = np.float32([[18, 9, -2], [13, -7, -8], [8, -2, -11]]) * 0.04
-    right = (np.einsum("nchw,fc->nfhw", np.rint(x / 0.05) * 0.05, filters) ** 2).sum((1, 2, 3))
-    prepared = preset.prepare(model, fallback="full")
-    for _ in range(2):
-        np.testing.assert_allclose(prepared.run([x])[0], right, rtol=1e-2)

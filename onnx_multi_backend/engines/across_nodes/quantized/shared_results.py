@@ -29,8 +29,8 @@ from onnx_multi_backend.models.graph_walk import canonical, names_read
 _SHARED = frozenset({"Conv", "Gemm", "MatMul"})
 #: What joins the scale of the weights, by a number.
 _SCALING = frozenset({"Cast", "Div", "Identity", "Mul"})
-#: What OpenVINO writes with a product of its input and itself.
-_SQUARES = frozenset({"ReduceSumSquare"})
+#: What is written with several nodes that read its input, by OpenVINO or around it.
+_READING_TWICE = frozenset({"DynamicQuantizeLinear", "ReduceMax", "ReduceMin", "ReduceSumSquare"})
 _REASON = "OpenVINO would compute one of those that read the result in place of it"
 
 
@@ -56,8 +56,8 @@ def _found(
     if not meant:
         return []
     times: defaultdict[str, int] = defaultdict(int)
-    squared = [node.input[0] for node in graph.node if node.op_type in _SQUARES and not canonical(node.domain)]
-    for name in (*names_read(graph), *squared):
+    again = [node.input[0] for node in graph.node if node.op_type in _READING_TWICE and not canonical(node.domain)]
+    for name in (*names_read(graph), *again):
         times[name] += 1
     scaled = {
         name: node.output[0]
