@@ -54,6 +54,7 @@ def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, ops
     [
         "t = MatMul (a, b) y = Max (t, c)",
         "e = Exp (a) y = Add (e, c)",
+        'e = Einsum <equation = "ij->ij"> (a) y = Add (e, c)',
         "d = Constant <value = float[3] {1, 2, 3}> () t = MatMul (a, b) y = Add (t, d)",
         "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () t = MatMul (a, k) y = Add (t, c)",
         "k = Constant <value = float[2, 2] {1, 2, 3, 4}> () l = Identity (k) t = MatMul (a, l) y = Add (t, c)",  # shared weights

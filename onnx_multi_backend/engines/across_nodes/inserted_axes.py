@@ -57,7 +57,7 @@ def insertions_apart(contents: Contents) -> Rewritten | None:
 
 def _keeps_axes(node: NodeProto) -> bool:
     reduces = isinstance(node.op_type, str) and node.op_type.startswith("Reduce") and not canonical(node.domain)
-    return reduces and all(a.i for a in node.attribute if a.name == "keepdims")
+    return reduces and bool(node.input) and all(a.i for a in node.attribute if a.name == "keepdims")
 
 
 def _behind_insertions(

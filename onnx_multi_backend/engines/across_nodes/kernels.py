@@ -32,7 +32,7 @@ def in_one_kernel(
     first: NodeProto, readers: Mapping[str, list[NodeProto]], constants: Collection[str]
 ) -> Iterator[tuple[NodeProto, list[str]]]:
     """The nodes behind a first one that may end its kernel or be computed in it, each with its other inputs."""
-    waiting, seen = [first.output[0]], {first.output[0]}
+    waiting, seen = list(first.output[:1]), set(first.output[:1])
     while waiting:
         read = waiting.pop()
         for node in readers.get(read, ()):

@@ -81,7 +81,8 @@ def _found(graph: GraphProto, constants: Mapping[str, TensorProto | None], has_t
     places = [
         place
         for place, node in enumerate(graph.node)
-        if node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS and node.input[1] not in constants
+        if node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
+        if len(node.input) > 1 and node.input[1] not in constants
     ]
     readers = readers_of(graph.node) if places else {}
 

@@ -70,7 +70,7 @@ def _several_scales(graphs: Iterable[GraphProto], constants: Mapping[str, Tensor
         constants.get(node.input[1])
         for graph in graphs
         for node in graph.node
-        if node.op_type == "DequantizeLinear" and not canonical(node.domain)
+        if node.op_type == "DequantizeLinear" and len(node.input) > 1 and not canonical(node.domain)
     ]
     return {t.dims[0] for t in held if t is not None and len(t.dims) == 1 and t.dims[0] > 1}
 
