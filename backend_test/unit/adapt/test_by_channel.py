@@ -172,3 +172,23 @@ def test_what_drops_axes_and_is_quantized(
     reduced = {"ReduceMax": np.max, "ReduceMean": np.mean, "ReduceSum": np.sum}[operator](x, axis=tuple(axes))
     right = np.clip(np.round((reduced + k if "Add" in behind else reduced * k) / 0.5) + 128, 0, 255)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], right, atol=1)
+
+
+@pytest.mark.parametrize("sizes", ["n, 3, 4, 4", "n, c, h, w", "2, 3, 4, 4"])
+@pytest.mark.parametrize("behind", ["v", "Relu (v)"])
+def test_a_product_before_a_convolution_whose_weights_have_zero_points(
+    preset: type[omb.Preset], sizes: str, behind: str
+) -> None:
+    made = "u = Relu (v)" if "Relu" in behind else "u = Identity (v)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{sizes}] x) => (float[a, b, e, f] y)
+        <float s = {{0.125}}, uint8 z = {{128}}, float[4, 4] m = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}}, float t = {{0.25}},
+        uint8[3, 3, 1, 1] w = {{138, 108, 158, 88, 178, 68, 198, 48, 218}}, uint8 p = {{128}}> {{
+        v = MatMul (x, m) {made} q = QuantizeLinear (u, s, z) d = DequantizeLinear (q, s, z) f = DequantizeLinear (w, t, p) y = Conv (d, f) }}"""
+    )
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 4)).astype(np.float32)
+    product = x @ np.float32([[1, 2, 3, 4], [5, 6, 7, 8], [9, 1, 2, 3], [4, 5, 6, 7]])
+    rounded = np.clip(np.round((np.maximum(product, 0) if "Relu" in behind else product) * 8), -128, 127) / 8
+    weights = np.float32([[10, -20, 30], [-40, 50, -60], [70, -80, 90]]) * 0.25
+    right = np.einsum("oc,nchw->nohw", weights, rounded)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], right, rtol=1e-4, atol=1)

@@ -6,7 +6,8 @@ It computes both in one kernel, and takes elements of the constant that belong t
 - every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
   between; never of two, four or five axes, but where the reduction drops axes and the result is quantized;
 - a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other; it may be an
-  operand of the product that is scaled, as the values of an attention are.
+  operand of the product that is scaled, as the values of an attention are. Where a convolution whose weights have zero points reads it, the
+  zero point of its input is such a constant, and a model of open shapes is refused.
 """
 
 from __future__ import annotations
@@ -118,6 +119,8 @@ class _Graph:
                 return True
             if node.op_type in ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
                 return True
+            if of_product and node.op_type == "QuantizeLinear" and _is_convolved(node, readers):
+                return True
         return False
 
     def _is_long(self, name: str, *, as_column: bool = False) -> bool:
@@ -129,6 +132,12 @@ class _Graph:
             return self._kinds is None
         shaped = math.prod(tensor.dims) > 1 and (not as_column or tensor.dims[-1] == 1)
         return shaped and (self._kinds is None or tensor.data_type in self._kinds)
+
+
+def _is_convolved(node: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
+    """Whether what a QuantizeLinear makes is read by a Conv: of weights that have zero points, it is given one for each channel."""
+    read = [reader for name in node.output[:1] for reader in readers.get(name, ())]
+    return any(reader.op_type == "Conv" for one in read for name in one.output for reader in readers.get(name, ()))
 
 
 def _is_reduction(operator: str | bytes) -> bool:
