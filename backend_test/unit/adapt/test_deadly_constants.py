@@ -89,6 +89,23 @@ def unpooled(shape: list[int] | None) -> ModelProto:
     return models.one_node("MaxUnpool", inputs, [models.tensor("y", None)], kernel_shape=[2, 2], strides=[2, 2])
 
 
+def convolved(body: str) -> ModelProto:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 19]> g (float[2, 3, 4] x, uint8[2, 3, 4] u) => (float[a, b, c, d] y)
+        <float[3, 3, 1, 1] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, uint8[3, 3, 1, 1] v = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float s = {{1}}, uint8 z = {{1}}> {{ {body} }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+SHORT = {
+    f"a short image of {body}": convolved(body)
+    for body in (
+        "y = Conv (x, w)",
+        "r = Relu (x) y = Conv (r, w)",
+        "i = ConvInteger (u, v) y = Cast <to = 1> (i)",
+    )
+}
 UNPOOLED = {
     "MaxUnpool of a scalar as indices": unpooled([]),
     "MaxUnpool of indices in a row": unpooled([4]),
@@ -111,7 +128,7 @@ OF_ORT = {
     **QUOTIENTS,
     **(REMAINDERS if applies({"onnxruntime": "<1.32"}) else {}),
     **(DRAWN if applies({"onnxruntime": ">=1.31"}) else {}),
-    **(UNPOOLED if applies({"onnxruntime": "<1.28"}) else {}),
+    **({**UNPOOLED, **SHORT} if applies({"onnxruntime": "<1.28"}) else {}),
     "in a branch": within_a_branch(),
     "LSTM without a batch": layer("LSTM", (3, 0, 2)),
     "GRU without steps": layer("GRU", (0, 3, 2)),
@@ -158,7 +175,8 @@ def test_the_execution_provider_refuses_them_all(openvino_ep: type[omb.Preset]) 
     pool = models.one_node(
         "MaxPool", [models.tensor("x", (1, 1, 2, 2))], [models.tensor("y", None)], kernel_shape=[1, 1], strides=[0, 0]
     )
-    for made in (*OF_ORT.values(), ranged(0), pool):
+    short = convolved("q = QLinearConv (u, s, z, v, s, z, s, z) y = Cast <to = 1> (q)")
+    for made in (*OF_ORT.values(), ranged(0), pool, short):
         with pytest.raises((omb.UnsupportedModelError, omb.InvalidModelError)):
             openvino_ep.prepare(made)
 

@@ -13,6 +13,8 @@ import numpy as np
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend import option_words
+from onnx_multi_backend.adapt.single_node import typed_of
+from onnx_multi_backend.engines.across_nodes.apart import inner_first, tensor_types
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
@@ -27,7 +29,7 @@ from onnx_multi_backend.engines.deadly import (
 from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import loop_in_branch, outer_reads
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, constants_of
 from onnx_multi_backend.models.inlining import inlined
 
 
@@ -83,6 +85,8 @@ _READ = {"LayerNormalization": 2, "DFT": 2}
 
 _RECURRENT = ("LSTM", "GRU")
 _UNPOOLING = ("MaxUnpool",)
+#: By operator, the place of its weights.
+_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "DeformConv": 1, "QLinearConv": 3}
 
 #: Operators that write each output, named or not.
 _WRITE_ALL = frozenset({"Loop", "Split"})
@@ -130,6 +134,25 @@ def flat_indices(contents: Contents) -> list[tuple[NodeProto, str]]:
         if not canonical(node.domain) and len(list(filter(None, node.input))) == 2
     ]
     return [(node, "its indices have fewer than two known axes") for node in nodes if ranks.get(node.input[1], 2) < 2]
+
+
+def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
+    """Convolutions of images with fewer axes than their weights. Newer releases say so in words."""
+    nodes = [node for node in contents.of(*_WEIGHTS) if not canonical(node.domain)]
+    if not nodes or not applies({"onnxruntime": "<1.28"}):
+        return []
+    graphs = inner_first(typed_of(contents.model).model.graph)
+    ranks = {name: len(t.shape.dim) for name, t in tensor_types(graphs).items() if t.HasField("shape")}
+    ranks.update((t.name, len(t.dims)) for graph in graphs for t in constants_of(graph).values())
+
+    def is_short(node: NodeProto) -> bool:
+        place = _WEIGHTS[node.op_type]
+        if len(node.input) <= place:
+            return False
+        image, weights = ranks.get(node.input[0]), ranks.get(node.input[place])
+        return image is not None and weights is not None and image < weights
+
+    return [(node, "its input has fewer axes than its weights") for node in nodes if is_short(node)]
 
 
 def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:

@@ -22,7 +22,7 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
-from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded
+from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded, short_images
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
@@ -223,7 +223,8 @@ class OrtEngine(Target):
         found = deadly.find(facts.contents, {**EVER, **of_providers})
         if found:  # the release is asked for where it matters alone
             found = deadly.find(facts.contents, {**folded(), **of_providers})
-        return [*found, *empty_layers(facts.contents), *flat_indices(facts.contents)]
+        contents = facts.contents
+        return [*found, *empty_layers(contents), *flat_indices(contents), *short_images(contents)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
