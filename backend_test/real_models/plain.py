@@ -7,21 +7,58 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import onnx
+
+from onnx_multi_backend.engines.byte_sums import byte_products
+from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.presets.registry import get_preset
 
 Run = Callable[[Mapping[str, Any]], list[Any]]
 
+#: What adds up products of bytes without optimizations too.
+_OF_BYTES = frozenset(
+    {"ConvInteger", "DynamicQuantizeLSTM", "MatMulInteger", "QAttention", "QLinearConv", "QLinearMatMul"}
+)
+
 
 def ort(path: Path, provider: str = "CPUExecutionProvider", optimized: bool = True) -> Run:
+    options = _options()
+    if not optimized:
+        options.graph_optimization_level = _levels().ORT_DISABLE_ALL
+    providers: list[Any] = [provider]
+    if "OpenVINO" in provider:
+        providers = [(provider, {"device_type": "CPU", "precision": "FP32"}), "CPUExecutionProvider"]
+    return _session(path, options, providers)
+
+
+def reference(path: Path) -> Run:
+    """ONNX Runtime without optimizations; or, of models that are added up in bytes where these saturate, with those that make weights unsigned."""
+    operators = {node.op_type for node in all_nodes(onnx.load(path, load_external_data=False))}
+    if byte_products.are_exact() or operators.isdisjoint(_OF_BYTES):
+        return ort(path, optimized=False)
+    options = _options()
+    options.graph_optimization_level = _levels().ORT_ENABLE_EXTENDED
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    return _session(path, options, ["CPUExecutionProvider"])
+
+
+def _options() -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    if not optimized:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    providers: list[Any] = [provider]
-    if "OpenVINO" in provider:
-        providers = [(provider, {"device_type": "CPU", "precision": "FP32"}), "CPUExecutionProvider"]
+    return options
+
+
+def _levels() -> Any:
+    import onnxruntime
+
+    return onnxruntime.GraphOptimizationLevel
+
+
+def _session(path: Path, options: Any, providers: list[Any]) -> Run:
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(path, options, providers=providers)
     return lambda feeds: list(session.run(None, feeds))
 

@@ -65,7 +65,7 @@ def trial(model: Model, preset: str, fates: dict[str, str], timing: bool) -> Cel
     engines: dict[str, Callable[[], plain.Run]] = {
         "plain": lambda: plain.PLAIN[preset](model.path),
         "ours": lambda: plain.ours(preset, model.path),
-        "reference": lambda: plain.ort(model.path, optimized=False),
+        "reference": lambda: plain.reference(model.path),
     }
     for name, prepare in engines.items():
         if name in fates:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 
 import onnx_multi_backend as omb
+from backend_test.real_models import plain
 from backend_test.unit import models
 
 
@@ -38,3 +40,16 @@ def test_a_model_is_tried_once_and_its_cell_written(ort_cpu: type[omb.Preset], t
     assert (entry["verdict"], entry["machine"]["packages"]["onnx"]) == ("ok", onnx.__version__)
     assert entry["machine"]["cpu"] in (out / "table.md").read_text()
     assert "tiny" not in _tried(made, out).stdout  # it was tried with these versions
+
+
+def test_the_reference_adds_up_products_of_bytes_exactly(ort_cpu: type[omb.Preset], tmp_path: Path) -> None:
+    """On a processor without VNNI sums of two products are limited to 16 bits, without optimizations too."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[4, 64] x) => (float[4, 8] y) {
+        q, scale, zero = DynamicQuantizeLinear (x) i = MatMulInteger (q, w, zero) y = Cast <to = 1> (i) }"""
+    )
+    weights = np.full((64, 8), 127, np.int8)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "model.onnx")
+    x = np.ones((4, 64), np.float32)  # quantized to 255, with a zero point of 0
+    assert np.array_equal(plain.reference(tmp_path / "model.onnx")({"x": x})[0], np.full((4, 8), 64 * 255 * 127))
