@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from onnx_multi_backend.engines.byte_sums import byte_products
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.presets.registry import get_preset
 
@@ -19,6 +20,8 @@ Run = Callable[[Mapping[str, Any]], list[Any]]
 _OF_BYTES = frozenset(
     {"ConvInteger", "DynamicQuantizeLSTM", "MatMulInteger", "QAttention", "QLinearConv", "QLinearMatMul"}
 )
+#: Since this release they can be made so.
+_UNSIGNED = {"onnxruntime": ">=1.31"}
 
 
 def ort(path: Path, provider: str = "CPUExecutionProvider", optimized: bool = True) -> Run:
@@ -32,9 +35,12 @@ def ort(path: Path, provider: str = "CPUExecutionProvider", optimized: bool = Tr
 
 
 def reference(path: Path) -> Run:
-    """ONNX Runtime without optimizations; or, of models that are added up in bytes where these saturate, with those that make weights unsigned."""
+    """ONNX Runtime without optimizations; or, of models that are added up in bytes where these saturate, with those that make weights unsigned.
+
+    That ends the process of ONNX Runtime 1.24.
+    """
     operators = {node.op_type for node in all_nodes(onnx.load(path, load_external_data=False))}
-    if byte_products.are_exact() or operators.isdisjoint(_OF_BYTES):
+    if byte_products.are_exact() or operators.isdisjoint(_OF_BYTES) or not applies(_UNSIGNED):
         return ort(path, optimized=False)
     options = _options()
     options.graph_optimization_level = _levels().ORT_ENABLE_EXTENDED
