@@ -17,8 +17,6 @@ from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 #: A tensor above this many bytes is not a constant that a model of one node carries along.
 SMALL_BYTES = 4096
 
-#: Operators that engines compute together with what comes before them.
-
 
 class Facts:
     """What a model says without inference.

@@ -36,7 +36,7 @@ def model(body: str, opset: int) -> ModelProto:
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-@pytest.mark.parametrize("opset", [11, 17, 22])
+@pytest.mark.parametrize("opset", [8, 11, 17, 22])
 def test_each_column_has_its_constant(openvino: type[omb.Preset], body: str, opset: int) -> None:
     made = model(body, opset)
     prepared = openvino.prepare(made)
@@ -134,3 +134,61 @@ def test_constants_of_two_known_columns_behind_a_cast(
         x @ y, np.float32([-2.5, 0.75])
     )
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x, y])[0], right, rtol=1e-2, atol=2e-2)
+
+
+BETWEEN = {
+    "CastLike": "v = CastLike (p, x)",
+    "Slice": "v = Slice (p, zero, most, one)",
+    "Pad": "v = Pad (p, none)",
+    "Tile": "v = Tile (p, ones)",
+    "Transpose": "v = Transpose <perm = [0, 1]> (p)",
+    "two Transposes": "t = Transpose (p) u = Relu (t) v = Transpose (u)",
+    "Concat": "v = Concat <axis = 0> (p)",
+    "ReduceSum": "v = ReduceSum <noop_with_empty_axes = 1> (p)",
+    "Einsum": 'v = Einsum <equation = "ij->ij"> (p)',
+}
+
+
+def _of_two(head: str, body: str) -> ModelProto:
+    return onnx.parser.parse_model(
+        f"""{head} g (float[n, m] x, float[m, k] w) => (float[n, k] y)
+        <float[2] c = {{-3, 14}}, int64[1] zero = {{0}}, int64[1] most = {{100}}, int64[1] one = {{1}}, int64[4] none = {{0, 0, 0, 0}}, int64[2] ones = {{1, 1}}>
+        {{ {body} }}"""
+    )
+
+
+def _check(preset: type[omb.Preset], made: ModelProto) -> None:
+    x, w = (np.random.default_rng(i).uniform(0, 1, (2, 2)).astype(np.float32) for i in range(2))
+    right = omb.OrtCpuBackend.prepare(made).run([x, w])[0]
+    np.testing.assert_allclose(preset.prepare(made, fallback="full").run([x, w])[0], right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_behind_what_changes_nothing(preset: type[omb.Preset], between: str) -> None:
+    head = '<ir_version: 8, opset_import: ["": 17]>'
+    _check(preset, _of_two(head, f"p = MatMul (x, w) {BETWEEN[between]} y = Add (v, c)"))
+
+
+@pytest.mark.parametrize(
+    ("opset", "body"),
+    [
+        (7, "p = MatMul (x, w) y = Add (p, c)"),
+        (17, "s = Shape (w) k = ConstantOfShape (s) p = MatMul (x, k) y = Add (p, c)"),
+        (17, "p = MatMul (x, w) y = com.microsoft.BiasGelu (p, c)"),
+        (17, "p = MatMul (x, w) y = com.microsoft.FastGelu (p, c)"),
+        (11, "p = com.microsoft.FusedMatMul (x, w) r = Relu (p) y = Mul (r, c)"),
+    ],
+)
+def test_older_opsets_and_other_operators(preset: type[omb.Preset], opset: int, body: str) -> None:
+    _check(preset, _of_two(f'<ir_version: 8, opset_import: ["": {opset}, "com.microsoft": 1]>', body))
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_branches_whose_constants_have_one_name(preset: type[omb.Preset], condition: bool) -> None:
+    branch = "{name} () => (float[n, k] {name}_y) {{ cc = Constant <value = {constant}> () {name}_p = MatMul (x, w) {name}_y = Mul ({name}_p, cc) }}"
+    then = branch.format(name="then", constant="float {5}")
+    other = branch.format(name="other", constant="float[2] {-3, 14}")
+    body = (
+        f"b = Constant <value = bool {{{int(condition)}}}> () y = If (b) <then_branch = {then}, else_branch = {other}>"
+    )
+    _check(preset, _of_two('<ir_version: 8, opset_import: ["": 17]>', body))

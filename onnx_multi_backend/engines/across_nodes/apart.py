@@ -158,15 +158,17 @@ def _written(
     return Rewritten(copy, tuple(changes), frozenset(added))
 
 
-def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
+def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[str, TensorProto | None]:
     """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
 
-    It makes constants of the defaults of inputs, too, and of the shapes that are declared, which count as numbers here.
+    It makes constants of the defaults of inputs, too.
 
     Parameters
     ----------
     graphs : sequence of onnx.GraphProto
         As `inner_first` has them.
+    shapes : bool
+        Whether the shapes count, as numbers. It knows those that are declared, and a run tells the others.
     """
     fixed: dict[str, TensorProto | None] = {t.name: t for graph in graphs for t in graph.initializer}
     for graph in reversed(graphs):  # the outer ones first
@@ -175,7 +177,8 @@ def fixed_values(graphs: Sequence[GraphProto]) -> dict[str, TensorProto | None]:
                 held = node.attribute[0] if len(node.attribute) == 1 else None
                 fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
             elif node.op_type in ("Shape", "Size"):
-                fixed[node.output[0]] = _NUMBER
+                if shapes:
+                    fixed[node.output[0]] = _NUMBER
             elif node.op_type in _ALIKE and node.input[0] in fixed:
                 fixed[node.output[0]] = fixed[node.input[0]]
             elif node.input and all(name in fixed for name in node.input if name):
@@ -196,6 +199,18 @@ def makers_of(graphs: Iterable[GraphProto]) -> dict[str, NodeProto]:
         several |= makers.keys() & made.keys()
         makers |= made
     return {name: node for name, node in makers.items() if name not in several}
+
+
+def names_of_several(graphs: Iterable[GraphProto]) -> set[str]:
+    """The names that mean several values, in graphs beside each other or in one inside another."""
+    seen: set[str] = set()
+    several: set[str] = set()
+    for graph in graphs:
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own.update(name for node in graph.node for name in node.output if name)
+        several |= seen & own
+        seen |= own
+    return several
 
 
 def maker_before(name: str, makers: Mapping[str, NodeProto], over: Collection[str]) -> NodeProto | None:

@@ -29,9 +29,15 @@ def readers_of(nodes: Iterable[NodeProto]) -> Mapping[str, list[NodeProto]]:
 
 
 def in_one_kernel(
-    first: NodeProto, readers: Mapping[str, list[NodeProto]], constants: Collection[str]
+    first: NodeProto,
+    readers: Mapping[str, list[NodeProto]],
+    constants: Collection[str],
+    over: Collection[str] = PASSING,
 ) -> Iterator[tuple[NodeProto, list[str]]]:
-    """The nodes behind a first one that may end its kernel or be computed in it, each with its other inputs."""
+    """The nodes behind a first one that may end its kernel or be computed in it, each with its other inputs.
+
+    `over`: what may be computed in it, or is left out since it changes nothing.
+    """
     waiting, seen = list(first.output[:1]), set(first.output[:1])
     while waiting:
         read = waiting.pop()
@@ -42,6 +48,6 @@ def in_one_kernel(
             yield node, others
             # An activation may be written with several nodes.
             follows = node.op_type in ARITHMETIC and all(o in constants or o in seen for o in others)
-            if (node.op_type in PASSING or follows) and node.output[0] not in seen:
+            if (node.op_type in over or follows) and node.output[0] not in seen:
                 seen.add(node.output[0])
                 waiting.append(node.output[0])

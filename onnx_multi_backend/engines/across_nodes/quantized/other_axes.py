@@ -8,9 +8,10 @@ that value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import typed_of
@@ -26,7 +27,8 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
-_ADDING = frozenset({"Add", "Sub", "Sum"})
+_ADDING = frozenset({"Add", "Mean", "Sub", "Sum"})
+_SCALING = frozenset({"Div", "Mul"})
 _REASON = "OpenVINO would take the constant for one along the channels, as which it has as many elements"
 
 
@@ -36,25 +38,38 @@ def terms_apart(contents: Contents) -> Rewritten | None:
         return None
     graphs = inner_first(flat.graph)
     constants = fixed_values(graphs)
-    if not (scales := _several_scales(graphs, constants)):
+    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
+
+    def vector(name: str) -> tuple[int, int] | None:
+        """The axis, counted from the last one, and the size of a constant that has several elements along this axis alone."""
+        if name not in constants:
+            return None
+        tensor = constants[name]
+        if tensor is None and (kind := types().get(name)) is not None:
+            sizes = [dim.dim_value for dim in kind.shape.dim]
+        else:
+            sizes = list(tensor.dims) if tensor is not None else []
+        several = [(i, size) for i, size in enumerate(reversed(sizes)) if size != 1]
+        return several[0] if len(several) == 1 else None
+
+    if not (scales := _several_scales(graphs, vector)):
         return None
     terms = [
         {
             place: axes
             for place, node in enumerate(graph.node)
             if node.op_type in _ADDING and not canonical(node.domain)
-            if (axes := _axes(node, constants, scales))
+            if (axes := [axis for axis in map(vector, node.input) if axis is not None and axis[1] in scales])
         }
         for graph in graphs
     ]
     if not any(terms):
         return None
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
     scaled = Scaled(graphs)
 
     def inputs(node: NodeProto, axes: Sequence[tuple[int, int]]) -> list[int]:
         read = [(i, name) for i, name in enumerate(node.input) if name not in constants and scaled(name)]
-        return [i for i, name in read if any(_is_taken(types.get(name), *axis) for axis in axes)]
+        return [i for i, name in read if any(_is_taken(types().get(name), *axis) for axis in axes)]
 
     found = [
         {place: places for place, axes in own.items() if (places := inputs(graph.node[place], axes))}
@@ -64,24 +79,17 @@ def terms_apart(contents: Contents) -> Rewritten | None:
     return inputs_apart(flat, found, f"{CAST}term", "terms_apart", change, _REASON)
 
 
-def _several_scales(graphs: Iterable[GraphProto], constants: Mapping[str, TensorProto | None]) -> set[int]:
-    """How many scales there are where there are several of one axis."""
+def _several_scales(graphs: Iterable[GraphProto], vector: Callable[[str], tuple[int, int] | None]) -> set[int]:
+    """How many scales there are where there are several of one axis, those included that are multiplied by or divided by."""
     held = [
-        constants.get(node.input[1])
+        name
         for graph in graphs
         for node in graph.node
-        if node.op_type == "DequantizeLinear" and len(node.input) > 1 and not canonical(node.domain)
+        if not canonical(node.domain)
+        for name in (node.input[1:2] if node.op_type == "DequantizeLinear" else node.input)
+        if node.op_type == "DequantizeLinear" or node.op_type in _SCALING
     ]
-    return {t.dims[0] for t in held if t is not None and len(t.dims) == 1 and t.dims[0] > 1}
-
-
-def _axes(
-    node: NodeProto, constants: Mapping[str, TensorProto | None], sizes: Collection[int]
-) -> list[tuple[int, int]]:
-    """The axis, counted from the last one, and the size of each constant that has several elements along this axis alone."""
-    held = [t for t in map(constants.get, node.input) if t is not None]
-    several = [[(i, size) for i, size in enumerate(reversed(t.dims)) if size != 1] for t in held]
-    return [axes[0] for axes in several if len(axes) == 1 and axes[0][1] in sizes]
+    return {axis[1] for axis in map(vector, held) if axis is not None}
 
 
 def _is_taken(kind: TypeProto.Tensor | None, axis: int, size: int) -> bool:
