@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO 2026.4 makes of reductions of quantized values of three axes.
+"""Around what OpenVINO 2026.4 makes of reductions of quantized values of three axes, and 2025.4 too of their sums.
 
 Its kernels read integers of three axes in an order that they are not in: elements of other rows are added up or compared, as over the second axis, or
 behind a Transpose, or, of open shapes, zeros are where a batch is larger than that before. Behind the larger of a value and itself, which is
 that value, they are computed in floating point.
+
+A sum is taken of the integers, from which the zero point is subtracted as often as there are elements: that is written into the zero point, and where
+other nodes read the same constant, theirs is another one too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from onnx import NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import typed_of
@@ -30,11 +33,13 @@ from onnx_multi_backend.models.graph_walk import canonical
 #: The reductions that scales are moved behind.
 _REDUCING = frozenset({"GlobalAveragePool", "GlobalMaxPool", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"})
 _AXES = 3
+#: The place of a zero point.
+_ZERO = 2
 _WINDOWS = frozenset({"AveragePool", "Conv", "ConvTranspose", "MaxPool"})
 #: Their attributes with a number for each of these axes.
 _EACH = frozenset({"dilations", "kernel_shape", "strides"})
 _KEEPING = frozenset({"Add", "Clip", "DequantizeLinear", "HardSwish", "Mul", "QuantizeLinear", "Relu", "Sub"})
-_REASON = "OpenVINO would reduce integers of other rows"
+_REASON = "OpenVINO would reduce integers of other rows, or subtract a zero point that other nodes share too often"
 
 
 def reductions_apart(contents: Contents) -> Rewritten | None:
@@ -46,6 +51,7 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
         return None
     graphs = inner_first(flat.graph)
     constants, scaled = fixed_values(graphs), Scaled(graphs)
+    summed = frozenset({"ReduceSum"}) if _shares_zero_points(graphs) else frozenset[str]()
     makers = makers_of(graphs)
     found = [
         [
@@ -54,8 +60,7 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
             if node.op_type in _REDUCING
             and not canonical(node.domain)
             and scaled(name := node.input[0])
-            and not _is_image(name, makers)
-            and not _is_product(name, makers, constants)
+            and (node.op_type in summed or not (_is_image(name, makers) or _is_product(name, makers, constants)))
         ]
         for graph in graphs
     ]
@@ -68,11 +73,21 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
         return known is None or not known.HasField("shape") or len(known.shape.dim) == _AXES
 
     places = [
-        {i: 0 for i in own if may_have_three_axes(graph.node[i].input[0])}
+        {i: 0 for i in own if graph.node[i].op_type in summed or may_have_three_axes(graph.node[i].input[0])}
         for graph, own in zip(graphs, found, strict=True)
     ]
     change = "kept apart from scales before it"
     return inputs_apart(flat, places, f"{CAST}reduced", "reductions_apart", change, _REASON)
+
+
+def _shares_zero_points(graphs: Iterable[GraphProto]) -> bool:
+    """Whether a zero point is read by more than one pair of QuantizeLinear and DequantizeLinear."""
+    readers: dict[str, set[str]] = {}
+    for graph in graphs:
+        for node in graph.node:
+            if node.op_type == "DequantizeLinear" and len(node.input) > _ZERO and not canonical(node.domain):
+                readers.setdefault(node.input[_ZERO], set()).update(node.output)
+    return any(len(made) > 1 for made in readers.values())
 
 
 def _is_image(name: str, makers: Mapping[str, NodeProto]) -> bool:
