@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import typed_of
@@ -27,6 +27,7 @@ from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import is_whole
 
 _INSERTING = frozenset({"Reshape", "Unsqueeze"})
 #: What it may be moved over.
@@ -47,8 +48,13 @@ def insertions_apart(contents: Contents) -> Rewritten | None:
         return None
     types = tensor_types(inner_first(typed_of(contents.model).model.graph))
     fixed = has_fixed_inputs(contents.model)
+
+    def is_meant(node: NodeProto) -> bool:
+        return _has_one_behind(types.get(node.input[0]), _axes(node, constants), fixed=fixed)
+
     found = [
-        {place: name for place, name in own.items() if _has_one_behind(types.get(name), fixed=fixed)} for own in found
+        {place: name for place, name in own.items() if is_meant(graph.node[place])}
+        for graph, own in zip(graphs, found, strict=True)
     ]
     places = of_kept_types(contents, flat, found)
     change = "kept apart from what it reads"
@@ -80,11 +86,23 @@ def _behind_insertions(
     }
 
 
-def _has_one_behind(kind: TypeProto.Tensor | None, *, fixed: bool) -> bool:
-    """Whether there may be an axis of one element behind the first; `fixed`: all shapes are known to OpenVINO."""
+def _axes(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> list[int]:
+    """The axes of a reduction, where they are known; the first one where they are not, or all are reduced."""
+    for attribute in node.attribute:
+        if attribute.name == "axes":
+            return list(attribute.ints)
+    tensor = constants.get(node.input[1]) if len(node.input) > 1 else None
+    if tensor is None or not tensor.dims or not is_whole(tensor):
+        return [0]
+    return [int(axis) for axis in numpy_helper.to_array(tensor).ravel()] or [0]
+
+
+def _has_one_behind(kind: TypeProto.Tensor | None, axes: list[int], *, fixed: bool) -> bool:
+    """Whether there may be an axis of one element behind one of these; `fixed`: all shapes are known to OpenVINO."""
     if kind is None or not kind.HasField("shape"):
         return fixed
-    dims = kind.shape.dim
-    if not all(dim.HasField("dim_value") for dim in dims):
-        return fixed
-    return any(dim.dim_value == 1 for dim in dims[1:])
+    rank = len(kind.shape.dim)
+    behind = kind.shape.dim[min(axis + rank if axis < 0 else axis for axis in axes) + 1 :]
+    if not all(dim.HasField("dim_value") for dim in kind.shape.dim):
+        return fixed and bool(behind)
+    return any(dim.dim_value == 1 for dim in behind)
