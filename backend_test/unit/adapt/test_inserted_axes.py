@@ -58,6 +58,16 @@ def test_older_opsets(preset: type[omb.Preset]) -> None:
     _check(preset, 11, "v = Unsqueeze <axes = [2]> (x) y = ReduceMean <axes = [0]> (v)", "ReduceMean")
 
 
+def test_no_axes_as_an_attribute_are_all(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 11]> g (float[2, 3, 4] x) => (float[a, b, c, d] y) {
+        v = Unsqueeze <axes = [2]> (x) y = ReduceMax (v) }"""
+    )
+    model.graph.node[1].attribute.append(onnx.AttributeProto(name="axes", type=onnx.AttributeProto.INTS))
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(preset.prepare(model, fallback="full").run([x])[0], [[[[23]]]])
+
+
 @pytest.mark.parametrize(
     "body", ["v = Unsqueeze (x, zero) y = ReduceSum (v, two)", "v = Unsqueeze (x, two) y = ReduceSum (v, back)"]
 )

@@ -188,17 +188,13 @@ def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[s
     return fixed
 
 
-def makers_of(graphs: Iterable[GraphProto]) -> dict[str, NodeProto]:
+def makers_of(graphs: Sequence[GraphProto]) -> dict[str, NodeProto]:
     """The node that makes each value, but for names that mean several: following them from graph to graph could go round in a circle."""
-    makers: dict[str, NodeProto] = {}
-    several: set[str] = set()
-    for graph in graphs:
-        several.update(value.name for value in graph.input)
-        several.update(tensor.name for tensor in graph.initializer)
-        made = {name: node for node in graph.node for name in node.output if name}
-        several |= makers.keys() & made.keys()
-        makers |= made
-    return {name: node for name, node in makers.items() if name not in several}
+    left_out = names_of_several(graphs)
+    left_out.update(given.name for graph in graphs for given in graph.input)
+    left_out.update(given.name for graph in graphs for given in graph.initializer)
+    made = {name: node for graph in graphs for node in graph.node for name in node.output if name}
+    return {name: node for name, node in made.items() if name not in left_out}
 
 
 def names_of_several(graphs: Iterable[GraphProto]) -> set[str]:

@@ -7,10 +7,11 @@ is moved over the larger of a value and itself, which is that value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
+from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.engines.across_nodes.apart import (
@@ -50,7 +51,9 @@ def insertions_apart(contents: Contents) -> Rewritten | None:
     fixed = has_fixed_inputs(contents.model)
 
     def is_meant(node: NodeProto) -> bool:
-        return _has_one_behind(types.get(node.input[0]), _axes(node, constants), fixed=fixed)
+        held = {name: tensor for name in node.input[1:2] if (tensor := constants.get(name)) is not None}
+        known = {name: tensor for name, tensor in held.items() if tensor.data_type and is_whole(tensor)}
+        return _has_one_behind(types.get(node.input[0]), axes_given(node, known) or (0,), fixed=fixed)
 
     found = [
         {place: name for place, name in own.items() if is_meant(graph.node[place])}
@@ -86,18 +89,7 @@ def _behind_insertions(
     }
 
 
-def _axes(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> list[int]:
-    """The axes of a reduction, where they are known; the first one where they are not, or all are reduced."""
-    for attribute in node.attribute:
-        if attribute.name == "axes":
-            return list(attribute.ints)
-    tensor = constants.get(node.input[1]) if len(node.input) > 1 else None
-    if tensor is None or not tensor.dims or not is_whole(tensor):
-        return [0]
-    return [int(axis) for axis in numpy_helper.to_array(tensor).ravel()] or [0]
-
-
-def _has_one_behind(kind: TypeProto.Tensor | None, axes: list[int], *, fixed: bool) -> bool:
+def _has_one_behind(kind: TypeProto.Tensor | None, axes: Sequence[int], *, fixed: bool) -> bool:
     """Whether there may be an axis of one element behind one of these; `fixed`: all shapes are known to OpenVINO."""
     if kind is None or not kind.HasField("shape"):
         return fixed
