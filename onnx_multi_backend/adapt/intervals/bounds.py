@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -13,7 +14,7 @@ from onnx_multi_backend.adapt.intervals.leaving import Leaving
 from onnx_multi_backend.adapt.intervals.ranges import ranges
 from onnx_multi_backend.adapt.intervals.sum_sizes import counter
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value, of_type
-from onnx_multi_backend.adapt.operation import Counts
+from onnx_multi_backend.adapt.operation import Counts, Made
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -107,6 +108,10 @@ def find_bounds(model: ModelProto, wide: Mapping[str, int], leaving: Leaving) ->
     return Bounds(search.bounds(), [node for node, _ in none.found], wrapped)
 
 
+class _EnoughError(Exception):
+    """Ends a look at a model."""
+
+
 class _Search:
     """The limits of inputs, while they are searched for.
 
@@ -128,10 +133,20 @@ class _Search:
         """The inputs that are not given all that their type holds."""
         return {name for name, kind in self._wide.items() if self.limits[name] != largest(kind)}
 
-    def look(self) -> Leaving:
-        """What leaves int32 within the limits."""
-        look = Leaving(assuming=self.assuming)
-        ranges(self._model.graph, inputs=as_inputs(self._model.graph, self.limits), visit=look, count=self._count)
+    def look(self, enough: Collection[str] = ()) -> Leaving:
+        """What leaves int32 within the limits; no further than the node that tells it of each of the inputs that are `enough`."""
+        graph, look, left = self._model.graph, Leaving(assuming=self.assuming), set(enough)
+
+        def visit(node: NodeProto, operands: list[Value], made: Made) -> None:
+            seen = len(look.found)
+            look(node, operands, made)
+            if left and len(look.found) > seen:
+                left.difference_update(*(sources for _, sources in look.found[seen:]))
+                if not left:
+                    raise _EnoughError
+
+        with suppress(_EnoughError):
+            ranges(graph, inputs=as_inputs(graph, self.limits), visit=visit, count=self._count)
         return look
 
     def _count(self, node: NodeProto) -> int | None:
@@ -145,11 +160,12 @@ class _Search:
                 self._counts = counter(self._model)
                 leaving = self.look()
             if not leaving.found:
-                break
-            for name in leaving.sources:
+                return leaving
+            sources = leaving.sources
+            for name in sources:
                 self._lower(name, 2**bits - 1)
-            leaving = self.look()
-        return leaving
+            leaving = self.look(sources)
+        return self.look() if leaving.found else leaving
 
     def _lower(self, name: str, most: int) -> None:
         value = self.limits[name]
@@ -183,7 +199,7 @@ class _Search:
         """Whether a limit may be so wide, and then it is."""
         before = self.limits[name]
         self.limits[name] = before._replace(high=tried) if end == "high" else before._replace(low=tried)
-        if name in self.look().sources:
+        if name in self.look({name}).sources:
             self.limits[name] = before
             return False
         return True
