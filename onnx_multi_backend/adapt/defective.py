@@ -85,7 +85,8 @@ def defective_nodes(
         return may_have_defect(node, facts) and (before is None or not may_have_defect(node, before))
 
     nodes = contents.nodes if operators is None else contents.of(*operators)
-    if not integers and not any(is_doubtful(node) for node in nodes):
+    doubtful = [node for node in nodes if is_doubtful(node)]
+    if not integers and not doubtful:
         return []
     if expands_too_far(model) or nests_too_far(contents):
         nodes = [node for node in contents.nodes if may_have_defect(node, facts)]
@@ -94,9 +95,17 @@ def defective_nodes(
         return _one_by_one(model, engine, nodes)
     flat = (typed or Typed(model)).flat
 
+    def by_itself(node: NodeProto) -> bool:
+        return (operators is None or node.op_type in operators) and is_doubtful(node)
+
     def is_meant(node: NodeProto, read: list[Value]) -> bool:
-        by_itself = (operators is None or node.op_type in operators) and is_doubtful(node)
-        return by_itself or (integers and engine.may_have_integer_defect(node, read))
+        return by_itself(node) or (integers and engine.may_have_integer_defect(node, read))
+
+    known = {id(node) for node in doubtful}
+
+    def is_known(node: NodeProto, read: list[Value]) -> bool:
+        """The same, of a node of the model itself."""
+        return id(node) in known or (integers and engine.may_have_integer_defect(node, read))
 
     search = _Search(engine, is_meant, integers=integers)
     nested = any(bodies(node) for node in Contents(flat).holding)
@@ -104,7 +113,7 @@ def defective_nodes(
         return search.through(_typed(typed, flat))
     if integers and values is None:
         values = ranges(flat.graph)
-    meant = _meant(flat.graph, is_meant, values if integers and values else {})
+    meant = _meant(flat.graph, is_known if flat is model else is_meant, values if integers and values else {})
     declared = Declared(flat.graph) if meant and not nested else None
     told = [node for node in meant if declared is not None and declared.tells(node)]
     names = frozenset(name for node in told for name in node.output if name)

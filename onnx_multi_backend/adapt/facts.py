@@ -40,16 +40,31 @@ class Facts:
     @functools.cached_property
     def constants(self) -> Mapping[str, TensorProto]:
         """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
-        return {name: tensor for name, tensor in self._named() if _is_small(tensor)}
+        return dict(self.small)
 
-    def small(self) -> Iterator[tuple[str, TensorProto]]:
+    @functools.cached_property
+    def small(self) -> list[tuple[str, TensorProto]]:
         """The same, each of those that share a name."""
-        return ((name, tensor) for name, tensor in self._named() if _is_small(tensor))
+        return [(name, tensor) for name, tensor in self._named() if _is_small(tensor)]
 
     def may_know(self, node: NodeProto, place: int) -> bool:
         """Whether an input of a node may be a small constant; what a local function is given may be anything."""
         given = len(node.input) > place and node.input[place] != ""
         return given and (bool(self.model.functions) or node.input[place] in self.constants)
+
+    def before_identities(self, name: str) -> str:
+        """The value that Identity nodes make this one of: exporters write them for weights that layers share. Itself with functions."""
+        seen: set[str] = set()
+        while name in self._identities and name not in seen:
+            seen.add(name)  # names in several graphs may go round in a circle
+            name = self._identities[name]
+        return name
+
+    @functools.cached_property
+    def _identities(self) -> Mapping[str, str]:
+        if self.model.functions:  # a name means something else in each
+            return {}
+        return {node.output[0]: node.input[0] for node in self.contents.of("Identity") if not canonical(node.domain)}
 
     @functools.cached_property
     def certain(self) -> Mapping[str, TensorProto]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
@@ -22,12 +23,15 @@ from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import (
     FREE_INITIALIZERS,
     canonical,
+    may_hold_graphs,
     put_back,
     subgraphs,
     tensors_of,
 )
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.tensors import constant_tensor, is_whole
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,14 @@ class Typed:
 
     def __init__(self, model: ModelProto) -> None:
         self._given = model
+        self._made: dict[object, Any] = {}
+
+    def once(self, make: Callable[[Typed], _Made]) -> _Made:
+        """What is made of it, once for all who ask."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: _Made = self._made[make]
+        return made
 
     @functools.cached_property
     def flat(self) -> ModelProto:
@@ -152,7 +164,8 @@ def captures(node: NodeProto) -> list[str]:
 
 def reads(node: NodeProto) -> list[str]:
     """The values that a node reads, each once: its inputs, then what its subgraphs read from outside."""
-    return list(dict.fromkeys([*filter(None, node.input), *captures(node)]))
+    inside = captures(node) if node.domain or may_hold_graphs(node.op_type) else ()
+    return list(dict.fromkeys([*filter(None, node.input), *inside]))
 
 
 def needed_in(graph: GraphProto) -> set[str]:

@@ -73,6 +73,11 @@ class Contents:
         return frozenset(tensor.data_type for tensor in self.tensors)
 
     @functools.cached_property
+    def constant_forms(self) -> frozenset[str]:
+        """The names of the attributes that its Constants hold their values in."""
+        return frozenset(attribute.name for node in self.of("Constant") for attribute in node.attribute)
+
+    @functools.cached_property
     def computing(self) -> list[NodeProto]:
         """Its nodes of every operator but Constant, one operator after the other; exporters write as many Constants."""
         if "Constant" not in self.by_operator:

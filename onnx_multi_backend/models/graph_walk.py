@@ -171,7 +171,7 @@ def names_read(graph: GraphProto) -> Iterator[str]:
     """The values that a graph reads, its subgraphs included, and those that it returns."""
     for node in graph.node:
         yield from node.input
-        for inner in subgraphs(node):
+        for inner in bodies(node):
             yield from names_read(inner)
     yield from (value.name for value in graph.output)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import onnx
@@ -28,7 +28,10 @@ def follows_integers(graph: GraphProto) -> bool:
 
 def too_long(graph: GraphProto) -> list[int]:
     """The numbers of the nodes that would follow values which are too long, or may be."""
-    return list(_too_long(graph, {}, {}, _Budget()))
+    asked = {
+        name for each in _graphs(graph) for node in each.node if node.op_type in _following() for name in node.input
+    }
+    return list(_too_long(graph, asked, {}, {}, _Budget()))
 
 
 class _Budget:
@@ -52,18 +55,26 @@ class _Budget:
 
 
 def _too_long(
-    graph: GraphProto, types: Mapping[str, TypeProto], constants: Mapping[str, TensorProto], budget: _Budget
+    graph: GraphProto,
+    asked: Collection[str],
+    types: Mapping[str, TypeProto],
+    constants: Mapping[str, TensorProto],
+    budget: _Budget,
 ) -> Iterator[int]:
-    """The numbers of the nodes, in the order of `_graphs`, that would follow values which are too long, or may be."""
+    """The numbers of the nodes, in the order of `_graphs`, that would follow values which are too long, or may be.
+
+    `asked`: the values that such nodes read.
+    """
     following, lengths = _following(), dict[str, int | None]()
     nodes = graph.node[:]
     inner = [body for node in nodes if node.domain or may_hold_graphs(node.op_type) for body in _inner(node)]
-    asked = None if inner else {name for node in nodes if node.op_type in following for name in node.input}
     values = (*graph.value_info, *graph.input, *graph.output)
-    types = {**types, **{v.name: v.type for v in values if asked is None or v.name in asked}}
-    constants = {**constants, **{t.name: t for t in graph.initializer}}
+    types = {**types, **{name: v.type for v in values if (name := v.name) in asked}}
+    constants = {**constants, **{name: t for t in graph.initializer if (name := t.name) in asked}}
     for node in nodes:
-        if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t"):
+        if node.op_type != "Constant" or node.output[0] not in asked:
+            continue
+        if len(node.attribute) == 1 and node.attribute[0].HasField("t"):
             constants[node.output[0]] = node.attribute[0].t
     for node in nodes:
         budget.node += 1
@@ -78,7 +89,7 @@ def _too_long(
         if not takes:
             yield budget.node
     for subgraph in inner:
-        yield from _too_long(subgraph, types, constants, budget)
+        yield from _too_long(subgraph, asked, types, constants, budget)
 
 
 def _length(name: str, types: Mapping[str, TypeProto], constants: Mapping[str, TensorProto]) -> int | None:

@@ -64,8 +64,9 @@ def _result_rank(node: NodeProto, types: dict[str, TypeProto.Tensor]) -> int | N
 
 def _keeps_axes(node: NodeProto) -> bool:
     """Whether it is a reduction along axes that a run may tell, and that are kept."""
-    kept = all(a.i for a in node.attribute if a.name == "keepdims")
-    return node.op_type.startswith("Reduce") and len(node.input) > 1 and kept
+    if not node.op_type.startswith("Reduce") or len(node.input) < 2:
+        return False
+    return all(a.i for a in node.attribute if a.name == "keepdims")
 
 
 def _rank(kind: TypeProto.Tensor | None) -> int | None:

@@ -29,31 +29,49 @@ class Chosen:
     ----------
     graph : onnx.GraphProto
         Its nodes and those of its subgraphs are told in order, those of a subgraph before the node that holds it.
-
-    Attributes
-    ----------
-    leaving : list of NodeProto
     """
 
     def __init__(self, graph: GraphProto) -> None:
-        self.leaving: list[NodeProto] = []
+        self._graph = graph
+        self._told: list[tuple[NodeProto, list[Value], bool]] = []
+        self._any_large = False
+
+    def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
+        """Be told of a node of any domain."""
+        whole = made.whole
+        large = whole is not None and whole.elem_type in _LONG and whole.low is not None and not whole.in_int32
+        self._told.append((node, operands, large))
+        self._any_large = self._any_large or large
+
+    def leaving(self) -> list[NodeProto]:
+        """The nodes, once all are told."""
+        if not self._any_large:
+            return []
+        search = _Search(self._graph)
+        return [node for node, operands, large in self._told if search.is_chosen(node, operands) and large]
+
+
+class _Search:
+    """Goes through the nodes in order."""
+
+    def __init__(self, graph: GraphProto) -> None:
         graphs = [graph, *(inner for node in nodes_in(graph.node, functions=False) for inner in bodies(node))]
         self._fixed = {
             tensor.name for each in graphs for tensor in each.initializer
         }  # OpenVINO makes constants of defaults too
         self._chosen: set[str] = set()
 
-    def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
-        """Look at a node of any domain."""
+    def is_chosen(self, node: NodeProto, operands: list[Value]) -> bool:
+        """Whether a run chooses the node's results from constants."""
         self._fixed.difference_update(node.output)  # another branch may have the name
         self._chosen.difference_update(node.output)
         if node.op_type not in WITH_GRAPHS and all(name in self._fixed for name in node.input if name):
             self._fixed.update(node.output)
-        elif not canonical(node.domain) and self._chooses(node, operands):
-            self._chosen.update(node.output)
-            whole = made.whole
-            if whole is not None and whole.elem_type in _LONG and whole.low is not None and not whole.in_int32:
-                self.leaving.append(node)
+            return False
+        if canonical(node.domain) or not self._chooses(node, operands):
+            return False
+        self._chosen.update(node.output)
+        return True
 
     def _chooses(self, node: NodeProto, operands: list[Value]) -> bool:
         if node.op_type == "If":

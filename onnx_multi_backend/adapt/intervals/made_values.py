@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from onnx import TensorProto
 
-from onnx_multi_backend.adapt.intervals.constant_values import of_constant, of_tensor
+from onnx_multi_backend.adapt.intervals.constant_values import of_tensor
 from onnx_multi_backend.adapt.intervals.values import (
     BOOL,
     INDEX,
@@ -71,10 +71,6 @@ def made_by(done: Operation) -> Made:
     rule = _RULES.get(done.kind)
     made = rule(done) if rule is not None else None
     return made if made is not None else Made(by_schema(done))
-
-
-def _constant(done: Operation) -> Made:
-    return Made([of_constant(done.node)])
 
 
 def _indices(done: Operation) -> Made:
@@ -304,7 +300,6 @@ _RULES: Mapping[str, _Rule] = {
     "CastLike": _cast,
     "Clip": _clipped,
     "Concat": _joined,
-    "Constant": _constant,
     "ConstantOfShape": _filled,
     **dict.fromkeys(("Einsum", "Gemm"), _products),
     "If": _branches,

@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import GraphProto, NodeProto
 
-from onnx_multi_backend.adapt.intervals.constant_values import of_tensor
+from onnx_multi_backend.adapt.intervals.constant_values import of_constant, of_tensor
 from onnx_multi_backend.adapt.intervals.differences import Differences
 from onnx_multi_backend.adapt.intervals.hints import read_hint
 from onnx_multi_backend.adapt.intervals.made_values import made_by
@@ -74,7 +74,14 @@ def ranges(
             values[name] = of_tensor(tensor)
     get, declared, differences = values.get, None, None
     for node in graph.node:
-        operator, names, domain = node.op_type, list(node.input), canonical(node.domain)
+        operator, domain = node.op_type, canonical(node.domain)
+        if operator == "Constant" and not domain:  # exporters write as many of them as other nodes
+            constant = of_constant(node)
+            values.update((name, constant) for name in node.output[:1] if name)
+            if visit is not None:
+                visit(node, [], Made([constant]))
+            continue
+        names = list(node.input)
         read = [get(name, _NOTHING) if name else _NOTHING for name in names]
         operands = [get(name, _NOTHING) for name in names if name] if "" in names else read
         bodies = []

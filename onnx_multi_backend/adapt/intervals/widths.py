@@ -83,6 +83,7 @@ def study(
     products: list[NodeProto] = []
 
     def look(node: NodeProto, operands: list[Value], made: Made) -> None:
+        chosen(node, operands, made)
         if not found.uncertain and may_have_defect(node, operands):
             found.uncertain = True
         if may_leave_int32(node, operands, made):
@@ -94,7 +95,6 @@ def study(
             wrapped = wrapped or may_have_wrapped(value)
         if wrapped and not computed:
             leaving(node, operands, made)
-        chosen(node, operands, made)
         if computed:
             if is_shift(node, operands):
                 shifts.append((node, operands))
@@ -127,7 +127,7 @@ def study(
         wrapped += [node for node in bounds.wrapped if node not in wrapped]
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows if node not in wrapped]
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
-    found.chosen = [Concern(node, _MAY_LEAVE) for node in chosen.leaving]
+    found.chosen = [Concern(node, _MAY_LEAVE) for node in chosen.leaving()]
     constants = constants_of(graph) if computed_ahead else {}
     given_names = {value.name for value in graph.input}  # ONNX Runtime computes nothing ahead of a default
     large = [node for node in computed_ahead if leaves_int32(node, constants)]

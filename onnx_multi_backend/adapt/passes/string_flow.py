@@ -13,6 +13,8 @@ from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical, subgrap
 from onnx_multi_backend.models.tensors import innermost
 
 _STRING = TensorProto.STRING
+#: Attributes of a Constant that are text.
+_TEXTS = frozenset({"value_string", "value_strings"})
 
 #: Operators that hand strings on, whatever they are. An element that none of their inputs gives is the empty string (Pad).
 _MOVE = frozenset(
@@ -50,12 +52,12 @@ def is_string(kind: TypeProto) -> bool:
 
 def has_string_constants(contents: Contents) -> bool:
     """Whether a model holds strings, in initializers, attributes or Constants."""
-    return _STRING in contents.tensor_types or any(text_of(node) is not None for node in contents.of("Constant"))
+    return _STRING in contents.tensor_types or not _TEXTS.isdisjoint(contents.constant_forms)
 
 
 def text_of(node: NodeProto) -> AttributeProto | None:
     """The attribute of a Constant that is text without being a tensor."""
-    return next((a for a in node.attribute if a.name in ("value_string", "value_strings")), None)
+    return next((a for a in node.attribute if a.name in _TEXTS), None)
 
 
 def string_outputs(graph: GraphProto) -> tuple[int, ...] | None:

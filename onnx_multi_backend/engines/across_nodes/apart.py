@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_nodes, bodies, canonical, put_back
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _Place = TypeVar("_Place")
@@ -21,15 +21,6 @@ _Place = TypeVar("_Place")
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
-
-#: Of one element.
-_NUMBER = TensorProto()
-#: What has the shape of what it reads.
-_ALIKE = frozenset({"Cast", "Identity"})
-#: What may make several elements of one.
-_GROWING = frozenset(
-    {"Concat", "ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample"}
-)
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:
@@ -82,6 +73,8 @@ def outputs_apart(
     pass_name, reason : str
         Of the adaptations.
     """
+    if not any(found):
+        return None
     changes: list[Adaptation] = []
     taken = names_taken(flat)
 
@@ -116,6 +109,8 @@ def inputs_apart(
     pass_name, change, reason : str
         Of the adaptations.
     """
+    if not any(found):
+        return None
     changes: list[Adaptation] = []
     taken = names_taken(flat)
 
@@ -138,10 +133,8 @@ def _written(
     found: Sequence[Mapping[int, _Place]],
     write: Callable[[NodeProto, _Place, dict[str, str]], Iterator[NodeProto]],
     changes: Sequence[Adaptation],
-) -> Rewritten | None:
+) -> Rewritten:
     """A copy of a model in which `write` gives the nodes for each that is found; it fills `changes`, and a memory of each graph."""
-    if not any(found):
-        return None
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: set[str] = set()
@@ -156,57 +149,6 @@ def _written(
             nodes += written
         put_back(graph, nodes)
     return Rewritten(copy, tuple(changes), frozenset(added))
-
-
-def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[str, TensorProto | None]:
-    """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
-
-    It makes constants of the defaults of inputs, too.
-
-    Parameters
-    ----------
-    graphs : sequence of onnx.GraphProto
-        As `inner_first` has them.
-    shapes : bool
-        Whether the shapes count, as numbers. It knows those that are declared, and a run tells the others.
-    """
-    fixed: dict[str, TensorProto | None] = {t.name: t for graph in graphs for t in graph.initializer}
-    for graph in reversed(graphs):  # the outer ones first
-        for node in graph.node:
-            if node.op_type == "Constant":
-                held = node.attribute[0] if len(node.attribute) == 1 else None
-                fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
-            elif node.op_type in ("Shape", "Size"):
-                if shapes:
-                    fixed[node.output[0]] = _NUMBER
-            elif node.op_type in _ALIKE and node.input[0] in fixed:
-                fixed[node.output[0]] = fixed[node.input[0]]
-            elif node.input and all(name in fixed for name in node.input if name):
-                read = [fixed[name] for name in node.input if name]
-                one = node.op_type not in _GROWING and all(t is not None and math.prod(t.dims) == 1 for t in read)
-                fixed.update(dict.fromkeys(filter(None, node.output), _NUMBER if one else None))
-    return fixed
-
-
-def makers_of(graphs: Sequence[GraphProto]) -> dict[str, NodeProto]:
-    """The node that makes each value, but for names that mean several: following them from graph to graph could go round in a circle."""
-    left_out = names_of_several(graphs)
-    left_out.update(given.name for graph in graphs for given in graph.input)
-    left_out.update(given.name for graph in graphs for given in graph.initializer)
-    made = {name: node for graph in graphs for node in graph.node for name in node.output if name}
-    return {name: node for name, node in made.items() if name not in left_out}
-
-
-def names_of_several(graphs: Iterable[GraphProto]) -> set[str]:
-    """The names that mean several values, in graphs beside each other or in one inside another."""
-    seen: set[str] = set()
-    several: set[str] = set()
-    for graph in graphs:
-        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-        own.update(name for node in graph.node for name in node.output if name)
-        several |= seen & own
-        seen |= own
-    return several
 
 
 def maker_before(name: str, makers: Mapping[str, NodeProto], over: Collection[str]) -> NodeProto | None:
@@ -226,9 +168,9 @@ def kept_types(opset: int) -> frozenset[int] | None:
 def of_kept_types(contents: Contents, flat: ModelProto, found: Sequence[Mapping[int, str]]) -> list[dict[int, int]]:
     """Of nodes' places, with what each reads first, those whose input has a type that can be kept apart; as `inputs_apart` has them."""
     kinds = kept_types(opset_versions(flat).get("", 1))
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
 
     def is_kept(name: str) -> bool:
+        types = walked_of(contents).types
         kind = types[name].elem_type if name in types else TensorProto.UNDEFINED
         return kind in kinds if kinds is not None else kind not in (TensorProto.UNDEFINED, TensorProto.BOOL)
 
@@ -270,14 +212,3 @@ def has_fixed_inputs(model: ModelProto) -> bool:
     """Whether all shapes are known before anything runs, but for what data decides about."""
     shapes = [value.type.tensor_type for value in model.graph.input]
     return all(t.HasField("shape") and all(dim.HasField("dim_value") for dim in t.shape.dim) for t in shapes)
-
-
-def inner_first(graph: GraphProto) -> list[GraphProto]:
-    """A graph of a model without local functions, and its subgraphs; the inner ones first, since a node is copied with them."""
-    return [*(g for node in graph.node for body in bodies(node) for g in inner_first(body)), graph]
-
-
-def tensor_types(graphs: Iterable[GraphProto]) -> dict[str, TypeProto.Tensor]:
-    """The types of values, as far as they are known; of those that share a name, any."""
-    values = (v for graph in graphs for v in (*graph.input, *graph.value_info, *graph.output))
-    return {v.name: v.type.tensor_type for v in values if v.type.HasField("tensor_type")}

@@ -12,15 +12,9 @@ from collections.abc import Collection, Iterator, Mapping
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    FLOATS,
-    flat_for,
-    has_fixed_inputs,
-    inner_first,
-    makers_of,
-    outputs_apart,
-)
+from onnx_multi_backend.engines.across_nodes.apart import FLOATS, flat_for, has_fixed_inputs, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 
 _PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
@@ -35,8 +29,8 @@ def attention_outputs(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    makers = makers_of(graphs)
+    walked = walked_of(contents)
+    graphs, makers = walked.graphs, walked.makers
 
     def is_found(value: ValueInfoProto) -> bool:
         return value.type.tensor_type.elem_type in FLOATS and any(

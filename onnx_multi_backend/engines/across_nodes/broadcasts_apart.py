@@ -14,15 +14,9 @@ from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    ANY_FLOAT,
-    ANY_NUMBER,
-    FLOATS,
-    inner_first,
-    outputs_apart,
-    tensor_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, ANY_NUMBER, FLOATS, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -48,7 +42,7 @@ def broadcasts_apart(contents: Contents) -> Rewritten | None:
     if not any(found):
         return None
     if opset < ANY_NUMBER:
-        types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+        types = walked_of(contents).types
         found = [_of_floats(graph, places, types) for graph, places in zip(inner_first(flat.graph), found, strict=True)]
     outputs = [dict.fromkeys(places, (0,)) for places in found]
     return outputs_apart(flat, outputs, f"{CAST}broadcast", "broadcasts_apart", _REASON)

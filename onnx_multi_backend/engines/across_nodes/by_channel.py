@@ -18,16 +18,11 @@ from collections.abc import Collection, Mapping
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    inner_first,
-    kept_types,
-    outputs_apart,
-    tensor_types,
-)
-from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, in_one_kernel, readers_of
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -46,23 +41,21 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     meant = contents.has(_PRODUCTS) or any(map(_is_reduction, contents.by_operator))
     if not meant or not contents.has(ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
         return None
-    flat = typed_of(contents.model).flat
-    graphs = inner_first(flat.graph)
-    constants, kinds = fixed_values(graphs), kept_types(opset_versions(flat).get("", 1))
-    found = [_Graph(graph, constants, kinds).found() for graph in graphs]
+    walked = walked_of(contents)
+    kinds = kept_types(opset_versions(walked.flat).get("", 1))
+    found = [
+        _Graph(graph, walked.fixed, readers, kinds).found()
+        for graph, readers in zip(walked.graphs, walked.readers, strict=True)
+    ]
     if not any(found):
         return None
-    typed = inner_first(typed_of(contents.model).model.graph)
     quantized = contents.has({"QuantizeLinear"})
-    places = [
-        {
-            place: (0,)
-            for place in known
-            if _has_such_axes(graph.node[place], tensor_types([inferred]), quantized=quantized)
-        }
-        for graph, known, inferred in zip(graphs, found, typed, strict=True)
-    ]
-    return outputs_apart(flat, places, f"{CAST}channels", "channels_apart", _REASON)
+    places = []
+    for graph, known, typed in zip(walked.graphs, found, walked.typed_graphs, strict=True):
+        types = tensor_types([typed])
+        own = (place for place in known if _has_such_axes(graph.node[place], types, quantized=quantized))
+        places.append(dict.fromkeys(own, (0,)))
+    return outputs_apart(walked.flat, places, f"{CAST}channels", "channels_apart", _REASON)
 
 
 def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor], *, quantized: bool) -> bool:
@@ -79,10 +72,15 @@ class _Graph:
     """Looks through one graph."""
 
     def __init__(
-        self, graph: GraphProto, constants: Mapping[str, TensorProto | None], kinds: Collection[int] | None
+        self,
+        graph: GraphProto,
+        constants: Mapping[str, TensorProto | None],
+        readers: Mapping[str, list[NodeProto]],
+        kinds: Collection[int] | None,
     ) -> None:
         self._nodes = graph.node[:]
         self._constants = constants
+        self._readers = readers
         self._kinds = kinds
 
     def found(self) -> list[int]:
@@ -90,36 +88,26 @@ class _Graph:
         of_products: set[str] = set()
         places = []
         for place, node in enumerate(self._nodes):
-            if self._is_meant(node, of_products):
-                places.append(place)
-            if self._is_of_a_product(node) or not of_products.isdisjoint(node.input):
+            is_product = node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
+            computed = not of_products.isdisjoint(node.input)
+            if computed or (is_product and not self._constants.keys().isdisjoint(node.input)):
                 of_products.update(node.output)
-        if not places:
-            return []
-        readers = readers_of(self._nodes)
-        return [place for place in places if self._meets_channels(self._nodes[place], readers)]
+                meant = is_product or _reduces(node)
+            else:
+                meant = _reduces(node)
+            if meant:
+                places.append(place)
+        return [place for place in places if self._meets_channels(self._nodes[place])]
 
-    def _is_meant(self, node: NodeProto, of_products: Collection[str]) -> bool:
-        if canonical(node.domain) not in DOMAINS or not node.input:
-            return False
-        if node.op_type in _PRODUCTS and any(name in of_products for name in node.input):
-            return True
-        return self._is_of_a_product(node) or _is_reduction(node.op_type)
-
-    def _is_of_a_product(self, node: NodeProto) -> bool:
-        """Whether it is a product with a constant."""
-        product = node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
-        return product and not self._constants.keys().isdisjoint(node.input)
-
-    def _meets_channels(self, first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
+    def _meets_channels(self, first: NodeProto) -> bool:
         """Whether what may be computed in the same kernel as a node has a constant for each channel."""
         of_product = first.op_type in _PRODUCTS
-        for node, others in in_one_kernel(first, readers, self._constants):
+        for node, others in in_one_kernel(first, self._readers, self._constants):
             if node.op_type in _BY_CHANNEL and any(self._is_long(other) for other in others):
                 return True
             if node.op_type in ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
                 return True
-            if of_product and node.op_type == "QuantizeLinear" and _is_convolved(node, readers):
+            if of_product and node.op_type == "QuantizeLinear" and _is_convolved(node, self._readers):
                 return True
         return False
 
@@ -138,6 +126,10 @@ def _is_convolved(node: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bo
     """Whether what a QuantizeLinear makes is read by a Conv: of weights that have zero points, it is given one for each channel."""
     read = [reader for name in node.output[:1] for reader in readers.get(name, ())]
     return any(reader.op_type == "Conv" for one in read for name in one.output for reader in readers.get(name, ()))
+
+
+def _reduces(node: NodeProto) -> bool:
+    return _is_reduction(node.op_type) and canonical(node.domain) in DOMAINS and bool(node.input)
 
 
 def _is_reduction(operator: str | bytes) -> bool:

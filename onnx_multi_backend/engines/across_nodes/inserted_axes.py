@@ -13,19 +13,10 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    has_fixed_inputs,
-    inner_first,
-    inputs_apart,
-    makers_of,
-    of_kept_types,
-    tensor_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, inputs_apart, of_kept_types
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import is_whole
@@ -42,18 +33,19 @@ def insertions_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    makers, constants = makers_of(graphs), fixed_values(graphs)
+    walked = walked_of(contents)
+    graphs = walked.graphs
+    makers, constants = walked.makers, walked.fixed
     found = [_behind_insertions(graph, makers, constants) for graph in graphs]
     if not any(found):
         return None
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
     fixed = has_fixed_inputs(contents.model)
 
     def is_meant(node: NodeProto) -> bool:
         held = {name: tensor for name in node.input[1:2] if (tensor := constants.get(name)) is not None}
         known = {name: tensor for name, tensor in held.items() if tensor.data_type and is_whole(tensor)}
-        return _has_one_behind(types.get(node.input[0]), axes_given(node, known) or (0,), fixed=fixed)
+        axes = axes_given(node, known) or (0,)
+        return set(axes) != {-1} and _has_one_behind(walked.types.get(node.input[0]), axes, fixed=fixed)
 
     found = [
         {place: name for place, name in own.items() if is_meant(graph.node[place])}

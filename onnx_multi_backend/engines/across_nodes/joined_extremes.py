@@ -12,14 +12,9 @@ from collections.abc import Mapping
 from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    flat_for,
-    inner_first,
-    inputs_apart,
-    makers_of,
-    of_kept_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, of_kept_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -34,8 +29,8 @@ def joined_extremes(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    makers = makers_of(graphs)
+    walked = walked_of(contents)
+    graphs, makers = walked.graphs, walked.makers
     found = [_found(graph, makers) for graph in graphs]
     if not any(found):
         return None

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from onnx import NodeProto
 
@@ -17,15 +16,6 @@ PASSING = frozenset(
     """Abs Cast Ceil Celu Clip Dropout Elu Erf Exp Flatten Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mish Neg Pow QuickGelu
     Reciprocal Relu Reshape Round Selu Sigmoid Sign Softplus Softsign Sqrt Squeeze Swish Tanh ThresholdedRelu Unsqueeze""".split()
 )
-
-
-def readers_of(nodes: Iterable[NodeProto]) -> Mapping[str, list[NodeProto]]:
-    """The nodes that read each value."""
-    readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
-    for node in nodes:
-        for name in node.input:
-            readers[name].append(node)
-    return readers
 
 
 def in_one_kernel(

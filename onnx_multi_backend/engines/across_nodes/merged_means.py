@@ -12,15 +12,9 @@ from collections.abc import Mapping
 from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    flat_for,
-    inner_first,
-    inputs_apart,
-    maker_before,
-    makers_of,
-    of_kept_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, of_kept_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -34,8 +28,8 @@ def means_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which a mean is kept apart from that of which it is taken; None where there are none."""
     if not contents.has({"ReduceMean"}) or (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    makers = makers_of(graphs)
+    walked = walked_of(contents)
+    graphs, makers = walked.graphs, walked.makers
     found = [_of_means(graph, makers) for graph in graphs]
     if not any(found):
         return None

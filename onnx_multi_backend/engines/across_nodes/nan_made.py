@@ -17,8 +17,8 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import inner_first, tensor_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.engines.special_values.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
@@ -60,7 +60,7 @@ def nan_kept(contents: Contents, *, compared: bool = False) -> Rewritten | None:
     losing = contents.of(*guarded) if is_plain else None
     if not any(_lossy(scope, guarded, floats, losing) for scope in looked_at):
         return None
-    known = tensor_types(inner_first(typed_of(contents.model).model.graph)) if opset < _OF_ONE_AXIS else {}
+    known = walked_of(contents).types if opset < _OF_ONE_AXIS else {}
     copy = ModelProto()
     copy.CopyFrom(flat)
     added: dict[str, str] = {}

@@ -10,10 +10,11 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, names_read, subgraphs
+from onnx_multi_backend.models.graph_walk import bodies, canonical, names_read
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -32,7 +33,7 @@ def states_apart(contents: Contents) -> Rewritten | None:
 
 def _read(graph: GraphProto) -> set[str]:
     """What nodes of a graph read, in their subgraphs too."""
-    inside = (name for node in graph.node for inner in subgraphs(node) for name in names_read(inner))
+    inside = (name for node in graph.node for inner in bodies(node) for name in names_read(inner))
     return {*(name for node in graph.node for name in node.input), *inside}
 
 

@@ -16,8 +16,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import inner_first, kept_apart, names_taken, tensor_types
+from onnx_multi_backend.engines.across_nodes.apart import kept_apart, names_taken
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -54,7 +55,7 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
         return None
     copy = ModelProto()
     copy.CopyFrom(flat)
-    typed = inner_first(typed_of(contents.model).model.graph)
+    typed = walked_of(contents).typed_graphs
     everywhere = tensor_types(typed)
     taken = names_taken(flat)
     opset = opset_versions(flat).get("", 1)

@@ -13,9 +13,10 @@ from collections.abc import Collection, Mapping
 from onnx import GraphProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import fixed_values, inner_first, kept_types, outputs_apart
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -40,11 +41,10 @@ def factors_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such factors are kept apart from the convolution; None where there are none."""
     if not contents.has({"Conv"}) or not contents.has(_SCALING) or expands_too_far(contents.model):
         return None
-    flat = typed_of(contents.model).flat
-    graphs = inner_first(flat.graph)
-    constants, kinds = fixed_values(graphs), kept_types(opset_versions(flat).get("", 1))
-    found = [dict.fromkeys(_found(graph, constants, kinds), (0,)) for graph in graphs]
-    return outputs_apart(flat, found, f"{CAST}scaled", "factors_apart", _REASON)
+    walked = walked_of(contents)
+    kinds = kept_types(opset_versions(walked.flat).get("", 1))
+    found = [dict.fromkeys(_found(graph, walked.fixed, kinds), (0,)) for graph in walked.graphs]
+    return outputs_apart(walked.flat, found, f"{CAST}scaled", "factors_apart", _REASON)
 
 
 def _found(graph: GraphProto, constants: Mapping[str, TensorProto | None], kinds: Collection[int] | None) -> list[int]:

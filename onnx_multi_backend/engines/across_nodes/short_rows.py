@@ -10,9 +10,9 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inner_first, inputs_apart, tensor_types
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -31,7 +31,7 @@ def short_rows_apart(contents: Contents) -> Rewritten | None:
     found = [_found(graph) for graph in inner_first(flat.graph)]
     if not any(found):
         return None
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+    types = walked_of(contents).types
 
     def is_short(name: str) -> bool:
         known = types.get(name)

@@ -8,24 +8,17 @@ value.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 
 from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    inner_first,
-    kept_types,
-    names_of_several,
-    outputs_apart,
-    tensor_types,
-)
-from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel, readers_of
+from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import fixed_values, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -43,27 +36,37 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
-    graphs = inner_first(flat.graph)
-    constants = fixed_values(graphs)
-    several = names_of_several(graphs)
+    walked = walked_of(contents)
+    graphs, constants, several = walked.graphs, walked.fixed, walked.several
     stored = fixed_values(graphs, shapes=False).keys() - several
-    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
 
     def has_two(name: str) -> bool:
         """Whether it is a constant, and may have two elements, along the last axis."""
         if name not in constants or name in several:
             return name in several
         tensor = constants[name]
-        sizes = list(tensor.dims) if tensor is not None else _sizes(types().get(name))
+        sizes = list(tensor.dims) if tensor is not None else _sizes(walked.types.get(name))
         return sizes is None or None in sizes or (math.prod(filter(None, sizes)) == _COLUMNS == sizes[-1])
 
-    found = [_found(graph, stored, constants, has_two) for graph in graphs]
+    def meets_two(first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
+        return any(
+            node.op_type in _WITH_COLUMNS and any(map(has_two, others))
+            for node, others in in_one_kernel(first, readers, constants, _OVER)
+        )
+
+    products = [_products(graph, stored) for graph in graphs]
+    if not any(products):
+        return None
+    found = [
+        [place for place in own if meets_two(graph.node[place], readers)]
+        for graph, own, readers in zip(graphs, products, walked.readers, strict=True)
+    ]
     if not any(found):
         return None
     kinds = kept_types(opset_versions(flat).get("", 1))
 
     def is_meant(node: NodeProto) -> bool:
-        made = types().get(node.output[0])
+        made = walked.types.get(node.output[0])
         sizes = None if node.output[0] in several else _sizes(made)
         is_kept = kinds is None or node.op_type == "FusedMatMul" or (made is not None and made.elem_type in kinds)
         return is_kept and (not sizes or sizes[-1] in (None, _COLUMNS))
@@ -81,25 +84,11 @@ def _sizes(kind: TypeProto.Tensor | None) -> list[int | None] | None:
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
 
 
-def _found(
-    graph: GraphProto,
-    stored: Collection[str],
-    constants: Collection[str],
-    has_two: Callable[[str], bool],
-) -> list[int]:
-    """The places of products by what only a run tells that meet a constant of two elements."""
-    places = [
+def _products(graph: GraphProto, stored: Collection[str]) -> list[int]:
+    """The places of products by what only a run tells."""
+    return [
         place
         for place, node in enumerate(graph.node)
         if node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
         if len(node.input) > 1 and node.input[1] not in stored
     ]
-    readers = readers_of(graph.node) if places else {}
-
-    def meets_two(first: NodeProto) -> bool:
-        return any(
-            node.op_type in _WITH_COLUMNS and any(map(has_two, others))
-            for node, others in in_one_kernel(first, readers, constants, _OVER)
-        )
-
-    return [place for place in places if meets_two(graph.node[place])]

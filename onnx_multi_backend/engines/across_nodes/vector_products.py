@@ -13,11 +13,11 @@ from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, ANY_NUMBER, FLOATS, inner_first, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, ANY_NUMBER, FLOATS, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, constants_of
-from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _SCALING = frozenset({"Div", "Mul"})
@@ -28,30 +28,28 @@ def vector_products(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what scales them; None where there are none."""
     if not contents.has({"MatMul"}) or not contents.has(_SCALING) or expands_too_far(contents.model):
         return None
-    flat = inlined(contents.model)
-    if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:
+    walked = walked_of(contents)
+    if (opset := opset_versions(walked.flat).get("", 1)) < ANY_FLOAT:
         return None
-    graphs = inner_first(flat.graph)
     vectors = {
         name
-        for graph in graphs
-        for name, tensor in constants_of(graph).items()
-        if len(tensor.dims) == 1 and (opset >= ANY_NUMBER or tensor.data_type in FLOATS)
+        for name, tensor in walked.fixed.items()
+        if tensor is not None and len(tensor.dims) == 1 and (opset >= ANY_NUMBER or tensor.data_type in FLOATS)
     }
-    found = [dict.fromkeys(_scaled(graph, vectors), (0,)) for graph in graphs]
-    return outputs_apart(flat, found, f"{CAST}product", "vector_products", _REASON)
+    found = [dict.fromkeys(_scaled(graph, vectors), (0,)) for graph in walked.graphs]
+    return outputs_apart(walked.flat, found, f"{CAST}product", "vector_products", _REASON)
 
 
 def _scaled(graph: GraphProto, vectors: Collection[str]) -> list[int]:
     """The places of products with one of these vectors that are multiplied or divided."""
+    products = [
+        place
+        for place, node in enumerate(graph.node)
+        if node.op_type == "MatMul" and not canonical(node.domain) and node.input[1] in vectors
+    ]
+    if not products:
+        return []
     read = {
         name for node in graph.node if node.op_type in _SCALING and not canonical(node.domain) for name in node.input
     }
-    return [
-        place
-        for place, node in enumerate(graph.node)
-        if node.op_type == "MatMul"
-        and not canonical(node.domain)
-        and node.input[1] in vectors
-        and node.output[0] in read
-    ]
+    return [place for place in products if graph.node[place].output[0] in read]

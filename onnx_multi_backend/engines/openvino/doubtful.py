@@ -100,9 +100,10 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
 
 def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
     """Whether a Gemm has a constant of two elements in a row."""
-    tensor = facts.constants.get(node.input[2])
+    name = facts.before_identities(node.input[2])
+    tensor = facts.constants.get(name)
     if tensor is None:
-        return bool(facts.model.functions) or node.input[2] in facts.computed_of_constants
+        return bool(facts.model.functions) or name in facts.computed_of_constants
     return list(tensor.dims)[-1:] == [2] and math.prod(tensor.dims) == 2
 
 

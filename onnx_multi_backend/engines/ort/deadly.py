@@ -13,8 +13,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import inner_first, tensor_types
+from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
@@ -141,7 +140,7 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
     nodes = [node for node in contents.of(*_WEIGHTS) if not canonical(node.domain)]
     if not nodes or not applies({"onnxruntime": "<1.28"}):
         return []
-    graphs = inner_first(typed_of(contents.model).model.graph)
+    graphs = walked_of(contents).typed_graphs
     ranks = {name: len(t.shape.dim) for name, t in tensor_types(graphs).items() if t.HasField("shape")}
     ranks.update((t.name, len(t.dims)) for graph in graphs for t in constants_of(graph).values())
 

@@ -13,16 +13,9 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    inner_first,
-    inputs_apart,
-    maker_before,
-    makers_of,
-    outputs_apart,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import fixed_values, inner_first, makers_of, walked_of
 from onnx_multi_backend.engines.ort.scales_apart import MOVING
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
@@ -41,7 +34,8 @@ def biases_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
+    walked = walked_of(contents)
+    graphs = walked.graphs
     scales = _Scales(graphs)
     misfits = scales.misfits()
     factors = [{i: 0 for i, node in enumerate(graph.node) if scales.has_a_factor(node)} for graph in graphs]

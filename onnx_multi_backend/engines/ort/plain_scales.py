@@ -14,8 +14,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inner_first, names_taken, unused
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, names_taken, unused
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
@@ -40,7 +41,8 @@ def plain_scales(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
+    walked = walked_of(contents)
+    graphs = walked.graphs
     constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items() if is_whole(tensor)}
     if not any(_Graph(graph, constants, shaped=shaped, unshifted=unshifted).is_meant for graph in graphs):
         return None

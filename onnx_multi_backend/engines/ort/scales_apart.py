@@ -10,24 +10,18 @@ Gemm by weights with several scales and no zero point. Nothing is fused with the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    inner_first,
-    maker_before,
-    makers_of,
-    outputs_apart,
-)
+from onnx_multi_backend.engines.across_nodes.apart import maker_before, outputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import Weights
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What Max takes.
@@ -45,18 +39,17 @@ def scales_apart(contents: Contents) -> Rewritten | None:
         or expands_too_far(contents.model)
     ):
         return None
-    flat = inlined(contents.model)
-    graphs = inner_first(flat.graph)
-    constants = fixed_values(graphs)
+    walked = walked_of(contents)
+    graphs, constants = walked.graphs, walked.fixed
     found = [[place for place, node in enumerate(g.node) if _has_several_scales(node, constants)] for g in graphs]
     if not any(found):
         return None
-    misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(graphs) | _operands(graphs)
+    misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(walked) | _operands(walked)
     places = [
         {i: (0,) for i in own if graph.node[i].input[0] not in constants or graph.node[i].output[0] in misread}
         for graph, own in zip(graphs, found, strict=True)
     ]
-    return outputs_apart(flat, places, f"{CAST}scales", "scales_apart", _REASON)
+    return outputs_apart(walked.flat, places, f"{CAST}scales", "scales_apart", _REASON)
 
 
 def _has_several_scales(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
@@ -69,32 +62,30 @@ def _has_several_scales(node: NodeProto, constants: Mapping[str, TensorProto | N
     return not any(a.name == "block_size" and a.i for a in node.attribute)
 
 
-def _operands(graphs: Sequence[GraphProto]) -> set[str]:
+def _operands(walked: Walked) -> set[str]:
     """What is the first operand of a product, or, before 1.28, the second one of a Gemm and has no zero point, before it was moved."""
-    makers = makers_of(graphs)
     unshifted = applies({"onnxruntime": "<1.28"})
     found = set[str]()
-    for node in (node for graph in graphs for node in graph.node if not canonical(node.domain)):
+    for node in (node for graph in walked.graphs for node in graph.node if not canonical(node.domain)):
         if node.op_type not in ("Gemm", "MatMul"):
             continue
         for place, name in enumerate(node.input[:2]):
-            maker = maker_before(name, makers, MOVING)
+            maker = maker_before(name, walked.makers, MOVING)
             if maker is not None and (not place or (unshifted and node.op_type == "Gemm" and not any(maker.input[2:]))):
                 found.update(maker.output)
     return found
 
 
-def _across_filters(graphs: Sequence[GraphProto]) -> set[str]:
+def _across_filters(walked: Walked) -> set[str]:
     """The weights of convolutions that a DequantizeLinear scales along another axis than the first, or before they are moved."""
-    makers = makers_of(graphs)
     found = set[str]()
     for node in (
-        node for graph in graphs for node in graph.node if node.op_type == "Conv" and not canonical(node.domain)
+        node for graph in walked.graphs for node in graph.node if node.op_type == "Conv" and not canonical(node.domain)
     ):
-        maker = maker_before(node.input[1], makers, MOVING)
+        maker = maker_before(node.input[1], walked.makers, MOVING)
         if maker is None or maker.op_type != "DequantizeLinear":
             continue
-        moved = maker is not maker_before(node.input[1], makers, {"Identity"})
+        moved = maker is not maker_before(node.input[1], walked.makers, {"Identity"})
         if moved or next((a.i for a in maker.attribute if a.name == "axis"), 1):
             found.update(maker.output)
     return found

@@ -14,16 +14,10 @@ import math
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    FLOATS,
-    fixed_values,
-    flat_for,
-    inner_first,
-    outputs_apart,
-    tensor_types,
-)
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import FLOATS, flat_for, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.engines.ort.transposed_outputs import MOVING
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
@@ -40,17 +34,18 @@ def signed_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
+    walked = walked_of(contents)
+    graphs = walked.graphs
     found = [_moved(graph) for graph in graphs]
     if not any(found):
         return None
-    constants = fixed_values(graphs)
+    constants = walked.fixed
     has_type = opset_versions(flat).get("", 1) >= _OUTPUT_DTYPE
     named = has_type and applies({"onnxruntime": ">=1.27"})
     guessed = not has_type or applies({"onnxruntime": "<1.28"})
     turns_wrongly = applies({"onnxruntime": "<1.32"})
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
-    types |= {t.name: TypeProto.Tensor(elem_type=t.data_type) for graph in graphs for t in graph.initializer}
+    stored = {t.name: TypeProto.Tensor(elem_type=t.data_type) for graph in graphs for t in graph.initializer}
+    types = {**walked.types, **stored}
 
     def is_wrong(node: NodeProto, *, turned: bool) -> bool:
         if node.output[0] in types and types[node.output[0]].elem_type not in (0, *FLOATS):

@@ -26,13 +26,14 @@ def special_constants(facts: Facts, lost: Lost) -> Mapping[str, str]:
     """By what is lost, one of `Lost`, the first small constant by name that holds it and comes to one of its operators."""
     if not lost:
         return {}
-    constants = [(n, t) for n, t in facts.small() if t.data_type in FLOATS]
+    constants = [(n, t) for n, t in facts.small if t.data_type in FLOATS]
     if _are_ordinary(tensor for _, tensor in constants):
         return {}
+    special = [(n, t) for n, t in constants if not _within(_numbers(t), t.data_type)]
     found: dict[str, str] = {}
     for value in ("NaN", "inf", LARGE_NUMBERS):
-        comes = _coming(facts.contents, lost, value)
-        if first := min((n for n, t in constants if n in comes and _holds(value, t)), default=""):
+        holders = {n for n, t in special if _holds(value, t)}
+        if holders and (first := min(holders & _coming(facts.contents, lost, value), default="")):
             found[value] = first
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from onnx import NodeProto
 
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs
+from onnx_multi_backend.models.graph_walk import bodies, nodes_in, subgraphs
 
 #: Operators whose results hold none of the numbers that they read: shapes, truth values and positions.
 _ENDS = frozenset("ArgMax ArgMin Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual NonZero Shape Size".split())
@@ -57,14 +57,14 @@ def _behind(
     return frozenset(found)
 
 
-def _followed(node: NodeProto) -> set[str]:
-    return set() if node.op_type in _ENDS else _read_by(node)
+def _followed(node: NodeProto) -> Iterable[str]:
+    return () if node.op_type in _ENDS else _read_by(node)
 
 
-def _read_by(node: NodeProto) -> set[str]:
+def _read_by(node: NodeProto) -> Iterable[str]:
     """What a node reads, and what the nodes of its subgraphs read and make."""
     names = set(node.input)
-    for body in subgraphs(node):
+    for body in bodies(node):
         names.update(value.name for value in body.output)
         names.update(name for inner in nodes_in(body.node) for name in inner.input)
     return names

@@ -11,15 +11,9 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    inner_first,
-    inputs_apart,
-    is_apart,
-    makers_of,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, is_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import fixed_values, makers_of, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -45,7 +39,8 @@ def epsilons_kept(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
+    walked = walked_of(contents)
+    graphs = walked.graphs
     scaled = Scaled(graphs)
     places = [
         {place: 0 for name, readers in _normalized(graph).items() if scaled(name) for place in readers}

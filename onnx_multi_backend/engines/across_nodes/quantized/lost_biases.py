@@ -7,7 +7,6 @@ lost on its way into the limits of the quantization. Written as an Add behind th
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -15,18 +14,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    flat_for,
-    has_fixed_inputs,
-    inner_first,
-    larger,
-    makers_of,
-    names_taken,
-    tensor_types,
-    unused,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, larger, names_taken, unused
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED, Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back
 
@@ -48,17 +38,17 @@ def biases_added(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
+    walked = walked_of(contents)
+    graphs = walked.graphs
     constants = {name: tensor for graph in graphs for name, tensor in constants_of(graph).items()}
-    makers = makers_of(graphs)
-    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
+    makers = walked.makers
 
     def rank(node: NodeProto) -> int | None:
         if node.op_type != "Conv" or canonical(node.domain) or len(node.input) < 3 or not node.input[2]:
             return None
         if (found := _rank(node, constants, makers)) is not None:
             return found
-        known = types().get(node.input[1])
+        known = walked.types.get(node.input[1])
         return len(known.shape.dim) if known is not None and known.HasField("shape") else None
 
     if not any(rank(node) for graph in graphs for node in graph.node):

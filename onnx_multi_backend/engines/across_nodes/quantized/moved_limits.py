@@ -16,23 +16,15 @@ Nothing is moved over the larger of a value and itself, which is that value.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    has_fixed_inputs,
-    inner_first,
-    inputs_apart,
-    tensor_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -58,14 +50,8 @@ def limits_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    constants, is_open = fixed_values(graphs), not has_fixed_inputs(flat)
-
-    @functools.cache
-    def types() -> Mapping[str, TypeProto.Tensor]:
-        return tensor_types(inner_first(typed_of(contents.model).model.graph))
-
-    found = [_Graph(graph, constants, types, is_open=is_open).found() for graph in graphs]
+    walked, is_open = walked_of(contents), not has_fixed_inputs(flat)
+    found = [_Graph(graph, walked.fixed, lambda: walked.types, is_open=is_open).found() for graph in walked.graphs]
     change = "kept apart from the constants before it"
     return inputs_apart(flat, found, f"{CAST}limits", "limits_apart", change, _REASON)
 

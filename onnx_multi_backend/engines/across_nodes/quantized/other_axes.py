@@ -8,22 +8,15 @@ that value.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    inner_first,
-    inputs_apart,
-    tensor_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -36,16 +29,15 @@ def terms_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these values are kept apart from scales before them; None where there are none."""
     if not contents.has({"DequantizeLinear"}) or not contents.has(_ADDING) or (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    constants = fixed_values(graphs)
-    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
+    walked = walked_of(contents)
+    graphs, constants = walked.graphs, walked.fixed
 
     def vector(name: str) -> tuple[int, int] | None:
         """The axis, counted from the last one, and the size of a constant that has several elements along this axis alone."""
         if name not in constants:
             return None
         tensor = constants[name]
-        if tensor is None and (kind := types().get(name)) is not None:
+        if tensor is None and (kind := walked.types.get(name)) is not None:
             sizes = [dim.dim_value for dim in kind.shape.dim]
         else:
             sizes = list(tensor.dims) if tensor is not None else []
@@ -69,7 +61,7 @@ def terms_apart(contents: Contents) -> Rewritten | None:
 
     def inputs(node: NodeProto, axes: Sequence[tuple[int, int]]) -> list[int]:
         read = [(i, name) for i, name in enumerate(node.input) if name not in constants and scaled(name)]
-        return [i for i, name in read if any(_is_taken(types().get(name), *axis) for axis in axes)]
+        return [i for i, name in read if any(_is_taken(walked.types.get(name), *axis) for axis in axes)]
 
     found = [
         {place: places for place, axes in own.items() if (places := inputs(graph.node[place], axes))}

@@ -7,23 +7,16 @@ point. Behind the larger of a value and itself, which is that value, it is compu
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto, TypeProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    inner_first,
-    inputs_apart,
-    tensor_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import is_whole
@@ -37,9 +30,9 @@ def pads_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    constants, scaled = fixed_values(graphs), Scaled(graphs)
-    types = functools.cache(lambda: tensor_types(inner_first(typed_of(contents.model).model.graph)))
+    walked = walked_of(contents)
+    graphs = walked.graphs
+    constants, scaled = walked.fixed, Scaled(graphs)
 
     def is_wrong(node: NodeProto) -> bool:
         if node.op_type != "Pad" or canonical(node.domain) or not scaled(node.input[0]):
@@ -49,7 +42,7 @@ def pads_apart(contents: Contents) -> Rewritten | None:
         axis = _axis(node, constants)
         if axis is None:  # several
             return False
-        return _may_be_more(node, constants) or _may_be_one(types().get(node.input[0]), axis)
+        return _may_be_more(node, constants) or _may_be_one(walked.types.get(node.input[0]), axis)
 
     places = [{i: 0 for i, node in enumerate(graph.node) if is_wrong(node)} for graph in graphs]
     return inputs_apart(flat, places, f"{CAST}padded", "pads_apart", "kept apart from scales before it", _REASON)

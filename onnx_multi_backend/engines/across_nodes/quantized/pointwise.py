@@ -14,16 +14,10 @@ from collections.abc import Mapping, Sequence
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    inner_first,
-    inputs_apart,
-    makers_of,
-    outputs_apart,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, outputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import may_scale_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import fixed_values, inner_first, makers_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import fixed_values, flat_for, inner_first, makers_of, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import makers_of, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -40,8 +41,9 @@ def rows_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    names = Weights(graphs, fixed_values(graphs)).scaled_along_rows()
+    walked = walked_of(contents)
+    graphs = walked.graphs
+    names = Weights(graphs, walked.fixed).scaled_along_rows()
     places = [
         {place: (0,) for place, node in enumerate(graph.node) if names.intersection(node.output)} for graph in graphs
     ]

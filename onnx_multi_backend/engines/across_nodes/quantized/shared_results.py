@@ -14,15 +14,9 @@ from collections.abc import Mapping
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    has_fixed_inputs,
-    inner_first,
-    makers_of,
-    outputs_apart,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, names_read
 
@@ -41,9 +35,8 @@ def results_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    constants = fixed_values(graphs)
-    makers = makers_of(graphs)
+    walked = walked_of(contents)
+    graphs, constants, makers = walked.graphs, walked.fixed, walked.makers
     found = [dict.fromkeys(_found(graph, constants, makers), (0,)) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}shared", "results_apart", _REASON)
 

@@ -16,17 +16,10 @@ from collections.abc import Iterable, Mapping
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.engines.across_nodes.apart import (
-    fixed_values,
-    flat_for,
-    inner_first,
-    inputs_apart,
-    makers_of,
-    tensor_types,
-)
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -49,10 +42,11 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
         return None
     if (flat := flat_for(contents)) is None:
         return None
-    graphs = inner_first(flat.graph)
-    constants, scaled = fixed_values(graphs), Scaled(graphs)
+    walked = walked_of(contents)
+    graphs = walked.graphs
+    constants, scaled = walked.fixed, Scaled(graphs)
     summed = frozenset({"ReduceSum"}) if _shares_zero_points(graphs) else frozenset[str]()
-    makers = makers_of(graphs)
+    makers = walked.makers
     found = [
         [
             i
@@ -66,7 +60,7 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
     ]
     if not any(found):
         return None
-    types = tensor_types(inner_first(typed_of(contents.model).model.graph))
+    types = walked.types
 
     def may_have_three_axes(name: str) -> bool:
         known = types.get(name)
