@@ -146,5 +146,6 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "terms_apart",
             "columns_apart",
             "insertions_apart",
+            "axes_given_before",
         ),
     }

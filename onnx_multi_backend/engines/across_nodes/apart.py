@@ -85,7 +85,7 @@ def outputs_apart(
             changes.append(Adaptation(pass_name, where, "kept apart from what reads it", reason))
             yield kept_apart(node, output, suffix, taken)
 
-    return _written(flat, found, write, changes)
+    return written(flat, found, write, changes)
 
 
 def inputs_apart(
@@ -125,10 +125,10 @@ def inputs_apart(
             node.input[place] = kept[name]
         yield node
 
-    return _written(flat, found, write, changes)
+    return written(flat, found, write, changes)
 
 
-def _written(
+def written(
     flat: ModelProto,
     found: Sequence[Mapping[int, _Place]],
     write: Callable[[NodeProto, _Place, dict[str, str]], Iterator[NodeProto]],

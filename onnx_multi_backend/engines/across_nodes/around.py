@@ -14,6 +14,7 @@ from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apa
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.merged_means import means_apart
+from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
@@ -65,6 +66,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         results_apart,
         states_apart,
         vector_products,
+        axes_given_before,
         means_apart,
         insertions_apart,
         channels_apart,

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic with a constant of one element that has more axes than what it is computed with: OpenVINO took the constant for a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import onnx_multi_backend as omb
+
+Array = np.ndarray[Any, Any]
+
+COMPUTED = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Pow": np.power,
+    "Sum": np.add,
+    "Mean": lambda x, k: (x + k) / 2,
+}
+#: What is before it, and the same of numpy.
+BEFORE = {
+    "v = Reshape (x, flat)": lambda x: x.reshape(6, 4),
+    "v = Flatten <axis = 2> (x)": lambda x: x.reshape(6, 4),
+    "u = Reshape (x, flat) v = Relu (u)": lambda x: x.reshape(6, 4),
+    "v = Transpose <perm = [2, 0, 1]> (x)": lambda x: x.transpose(2, 0, 1),
+    "u = ReduceMax <keepdims = 1> (x, one) v = Squeeze (u, one)": lambda x: x.max(1),
+    "v = Gather <axis = 1> (x, number)": lambda x: x[:, 1],
+    "v = LayerNormalization (x, scale)": lambda x: (
+        (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    ),
+}
+
+
+def _check(
+    preset: type[omb.Preset], before: str, arithmetic: str, right: Array, sizes: str = "2, 3, 4", opset: int = 18
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{sizes}] x) => (float[{", ".join("abcdef"[: right.ndim])}] y)
+        <int64[2] flat = {{6, 4}}, int64[1] one = {{1}}, int64[1] last = {{-1}}, int64 number = {{1}}, float[4] scale = {{1, 1, 1, 1}},
+        float[1, 1, 1, 1] k = {{1.5}}, float[1, 1] less = {{1.5}}, float[1] short = {{1.5}}> {{ {before} {arithmetic} }}"""
+    )
+    got = preset.prepare(model, fallback="full").run([_x()])[0]
+    assert got.shape == right.shape
+    np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
+
+
+def _x() -> Array:
+    return np.random.default_rng(0).uniform(0.5, 2, (2, 3, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("operator", COMPUTED)
+@pytest.mark.parametrize("sizes", ["2, 3, 4", "n, 3, 4", "a, b, c"])
+def test_arithmetic(preset: type[omb.Preset], operator: str, sizes: str) -> None:
+    k = np.full((1, 1, 1, 1), 1.5, np.float32)
+    _check(preset, "v = Reshape (x, flat)", f"y = {operator} (v, k)", COMPUTED[operator](_x().reshape(6, 4), k), sizes)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("operator", ["Add", "Div"])
+def test_what_is_before_it(preset: type[omb.Preset], before: str, operator: str) -> None:
+    k = np.full((1, 1, 1, 1), 1.5, np.float32)
+    _check(preset, before, f"y = {operator} (v, k)", COMPUTED[operator](BEFORE[before](_x()), k), "n, 3, 4")
+
+
+def test_of_two_constants_the_one_with_more_axes_counts(preset: type[omb.Preset]) -> None:
+    _check(preset, "v = Reshape (x, flat)", "y = Sum (v, less, k)", _x().reshape(1, 1, 6, 4) + 3)
+
+
+@pytest.mark.parametrize("constant", ["Identity (k)", "Unsqueeze (less, one)"])
+def test_computed_constants(preset: type[omb.Preset], constant: str) -> None:
+    axes = 4 if "Identity" in constant else 3
+    right = _x().reshape((1,) * (axes - 2) + (6, 4)) - 1.5
+    _check(preset, f"c = {constant} v = Reshape (x, flat)", "y = Sub (v, c)", right)
+
+
+def test_a_value_without_axes(preset: type[omb.Preset]) -> None:
+    _check(
+        preset,
+        "w = ReduceSum <keepdims = 1> (x) v = Squeeze (w)",
+        "y = Add (v, short)",
+        np.atleast_1d(_x().sum() + np.float32(1.5)),
+    )
+
+
+def test_an_older_opset(preset: type[omb.Preset]) -> None:
+    _check(preset, "v = Reshape (x, flat)", "y = Mul (v, k)", _x().reshape(1, 1, 6, 4) * 1.5, opset=11)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "v = Reshape (x, flat) y = Add (k, v)",
+        "v = Reshape (x, flat) y = Add (v, less)",
+        "v = Neg (x) y = Add (v, short)",
+        "y = Add (x, k)",
+    ],
+)
+def test_others_are_not_touched(openvino: type[omb.Preset], body: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2, 3, 4] x) => (float y)
+        <int64[2] flat = {{6, 4}}, float[1, 1, 1, 1] k = {{1}}, float[1, 1] less = {{1}}, float[1] short = {{1}}> {{ {body} }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert "axes_given_before" not in {made.pass_name for made in openvino.prepare(model).adaptations}
