@@ -42,6 +42,31 @@ DECOMPOSED = """m = ReduceMean <axes = [2]> (d) v = Sub (d, m) p = Mul (v, v) g 
 
 #: The declared sizes, the constants, the nodes, and how far a result may be off: a step of a scale, or rounding.
 FORMS: dict[str, tuple[str, str, str, float]] = {
+    **{
+        f"{nodes}, quantized with several scales": (
+            "n, 4, 4, 4",
+            f"{FILTERS}, {WEIGHTS.replace('w =', 'u =')}",
+            f"""{QUANTIZED} f = DequantizeLinear (w, t, i) g = DequantizeLinear (u, t, i) {nodes}
+            o = QuantizeLinear <axis = 1> (r, each, zeros) y = DequantizeLinear <axis = 1> (o, each, zeros)""",
+            0.07,
+        )
+        for nodes in (
+            *(
+                "r = Conv (d, f)",
+                "r = Softmax (d)",
+                "r = Sigmoid (d)",
+                "r = MatMul (d, g)",
+                "r = Add (d, d)",
+                "r = LeakyRelu (d)",
+            ),
+            *(
+                "r = GlobalAveragePool (d)",
+                "r = AveragePool <kernel_shape = [2, 2]> (d)",
+                "r = Concat <axis = 2> (d, d)",
+            ),
+            *("v = Conv (d, f) r = Relu (v)", "v = Softmax (d) r = Identity (v)"),
+        )
+    },
     # Weights that are scaled along the axis that is added up.
     "rows of a product": ("n, 4", WEIGHTS, "w0 = DequantizeLinear <axis = 0> (w, each) y = MatMul (x, w0)", 1e-3),
     "rows of a product of three axes": (

@@ -3,7 +3,8 @@
 
 Its fusions do not look at the axis. Weights of a product that are scaled along the axis that is added up, and weights of a convolution that are
 scaled along another axis than the first, are scaled as if it were the columns or filters; so are those that are the first operand; of other sizes
-a run fails. Activations with several scales are given to kernels that know one: the model is refused, or a run fails. So it does before 1.28 of a
+a run fails. Activations and results with several scales are given to kernels that know one: the model is refused, or a run fails; Softmax takes
+the first scale. So it does before 1.28 of a
 Gemm by weights with several scales and no zero point. Nothing is fused with the larger of a value and itself, which is that value.
 """
 
@@ -28,6 +29,13 @@ from onnx_multi_backend.models.plausible import expands_too_far
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
 #: What moves elements between the scales and a product.
 MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+#: What may be left out, or moved, between a node and the QuantizeLinear behind it.
+_LEFT_OUT = MOVING | {"Clip", "Dropout", "Relu"}
+_QUANTIZE = "QuantizeLinear"
+#: What has kernels for quantized values that know one scale of the result.
+_FUSED = frozenset(
+    """Add AveragePool Concat Conv Gemm GlobalAveragePool LeakyRelu MatMul Mul ReduceMean Sigmoid Softmax Where""".split()
+)
 _REASON = "ONNX Runtime would take its scales for those of another axis, or for one"
 
 
@@ -41,25 +49,43 @@ def scales_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs, constants = walked.graphs, walked.fixed
-    found = [[place for place, node in enumerate(g.node) if _has_several_scales(node, constants)] for g in graphs]
-    if not any(found):
+    scaled = {
+        name
+        for graph in graphs
+        for node in graph.node
+        if _has_several_scales(node, constants)
+        for name in (node.input[:1] if node.op_type == _QUANTIZE else node.output)
+    }
+    if not scaled:
         return None
     misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(walked) | _operands(walked)
-    places = [
-        {i: (0,) for i in own if graph.node[i].input[0] not in constants or graph.node[i].output[0] in misread}
-        for graph, own in zip(graphs, found, strict=True)
-    ]
+
+    def is_meant(node: NodeProto) -> bool:
+        """Whether its result has several scales, and a fusion would take them for others."""
+        if scaled.isdisjoint(node.output):
+            return False
+        if node.op_type == "DequantizeLinear":
+            return node.input[0] not in constants or node.output[0] in misread
+        return _is_fused(node, walked)
+
+    places = [{i: (0,) for i, node in enumerate(graph.node) if is_meant(node)} for graph in graphs]
     return outputs_apart(walked.flat, places, f"{CAST}scales", "scales_apart", _REASON)
 
 
 def _has_several_scales(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
-    """Whether it is a DequantizeLinear with a scale for each element of an axis."""
-    if node.op_type != "DequantizeLinear" or canonical(node.domain):
+    """Whether it is a QuantizeLinear or a DequantizeLinear with a scale for each element of an axis."""
+    if node.op_type not in (_QUANTIZE, "DequantizeLinear") or canonical(node.domain) or len(node.input) < 2:
         return False
     scale = constants.get(node.input[1])
     if scale is None or math.prod(scale.dims) == 1 or scale.data_type not in _FLOATS:
         return False
     return not any(a.name == "block_size" and a.i for a in node.attribute)
+
+
+def _is_fused(node: NodeProto, walked: Walked) -> bool:
+    """Whether a node may be computed together with the QuantizeLinear behind it."""
+    maker = maker_before(node.output[0], walked.makers, _LEFT_OUT)
+    return maker is not None and maker.op_type in _FUSED and not canonical(maker.domain)
 
 
 def _operands(walked: Walked) -> set[str]:
