@@ -192,3 +192,28 @@ def test_a_product_before_a_convolution_whose_weights_have_zero_points(
     weights = np.float32([[10, -20, 30], [-40, 50, -60], [70, -80, 90]]) * 0.25
     right = np.einsum("oc,nchw->nohw", weights, rounded)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], right, rtol=1e-4, atol=1)
+
+
+@pytest.mark.parametrize("sizes", ["1, 2, 2, 2", "1, 3, 2, 2", "n, 2, 4, 4"])
+@pytest.mark.parametrize("product", ["MatMul (v, t)", 'Einsum <equation = "abcd,abde->abce"> (v, t)'])
+@pytest.mark.parametrize("behind", ["Identity (p)", "Relu (p)"])
+def test_products_of_quantized_values_that_are_quantized_by_channel(
+    preset: type[omb.Preset], sizes: str, product: str, behind: str
+) -> None:
+    """Both operands are told by a run: of fixed sizes, scales of other channels, or a model that was refused."""
+    shape = [int(size) for size in sizes.replace("n", "1").split(", ")]
+    scales, x = np.float32([0.02, 0.09, 0.05])[: shape[1]], np.random.default_rng(4).normal(size=shape)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{sizes}] x) => (float[a, b, c, d] y)
+        <float s = {{0.05}}, uint8 z = {{128}}, float[{shape[1]}] ss = {{{", ".join(map(str, scales))}}}, uint8[{shape[1]}] zz = {{{", ".join(["110", "140", "100"][: shape[1]])}}}> {{
+        q = QuantizeLinear (x, s, z) v = DequantizeLinear (q, s, z) t = Transpose <perm = [0, 1, 3, 2]> (v) p = {product} r = {behind}
+        o = QuantizeLinear <axis = 1> (r, ss, zz) y = DequantizeLinear <axis = 1> (o, ss, zz) }}"""
+    )
+    v = np.clip(np.rint(x / 0.05), -128, 127) * 0.05
+    right = v @ v.swapaxes(2, 3)
+    right = np.maximum(right, 0) if "Relu" in behind else right
+    scale = scales.reshape(1, -1, 1, 1)
+    zero = np.float32([110, 140, 100])[: shape[1]].reshape(1, -1, 1, 1)
+    right = (np.clip(np.rint(right / scale) + zero, 0, 255) - zero) * scale
+    got = preset.prepare(model, fallback="full").run([x.astype(np.float32)])[0]
+    np.testing.assert_array_less(np.abs(got - right), np.broadcast_to(scale * 1.5, right.shape))

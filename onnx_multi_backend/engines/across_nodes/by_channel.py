@@ -6,7 +6,7 @@ It computes both in one kernel, and takes elements of the constant that belong t
 - every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
   between; never of two, four or five axes, but where the reduction drops axes and the result is quantized;
 - a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other; it may be an
-  operand of the product that is scaled, as the values of an attention are. Where a convolution whose weights have zero points reads it, the
+  operand of the product that is scaled, as the values of an attention are. So does a product of two quantized values. Where a convolution whose weights have zero points reads it, the
   zero point of its input is such a constant, and a model of open shapes is refused.
 """
 
@@ -43,8 +43,9 @@ def channels_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     kinds = kept_types(opset_versions(walked.flat).get("", 1))
+    of_bytes = contents.has({"DequantizeLinear"})
     found = [
-        _Graph(graph, walked.fixed, readers, kinds).found()
+        _Graph(graph, walked.fixed, readers, kinds, of_bytes=of_bytes).found()
         for graph, readers in zip(walked.graphs, walked.readers, strict=True)
     ]
     if not any(found):
@@ -77,11 +78,14 @@ class _Graph:
         constants: Mapping[str, TensorProto | None],
         readers: Mapping[str, list[NodeProto]],
         kinds: Collection[int] | None,
+        *,
+        of_bytes: bool,
     ) -> None:
         self._nodes = graph.node[:]
         self._constants = constants
         self._readers = readers
         self._kinds = kinds
+        self._of_bytes = of_bytes
 
     def found(self) -> list[int]:
         """The places of the reductions and products in question."""
@@ -90,7 +94,7 @@ class _Graph:
         for place, node in enumerate(self._nodes):
             is_product = node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
             computed = not of_products.isdisjoint(node.input)
-            if computed or (is_product and not self._constants.keys().isdisjoint(node.input)):
+            if computed or (is_product and (self._of_bytes or not self._constants.keys().isdisjoint(node.input))):
                 of_products.update(node.output)
                 meant = is_product or _reduces(node)
             else:
