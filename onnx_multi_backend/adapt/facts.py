@@ -53,18 +53,19 @@ class Facts:
         return given and (bool(self.model.functions) or node.input[place] in self.constants)
 
     def before_identities(self, name: str) -> str:
-        """The value that Identity nodes make this one of: exporters write them for weights that layers share. Itself with functions."""
+        """The value that Identity nodes make this one of: exporters write them for weights that layers share. Itself beside functions and subgraphs."""
         seen: set[str] = set()
         while name in self._identities and name not in seen:
-            seen.add(name)  # names in several graphs may go round in a circle
+            seen.add(name)  # an invalid model may go round in a circle
             name = self._identities[name]
         return name
 
     @functools.cached_property
     def _identities(self) -> Mapping[str, str]:
-        if self.model.functions:  # a name means something else in each
+        if self.model.functions or self.contents.holding:  # a name may mean something else in each graph
             return {}
-        return {node.output[0]: node.input[0] for node in self.contents.of("Identity") if not canonical(node.domain)}
+        plain = (node for node in self.contents.of("Identity") if not canonical(node.domain))
+        return {node.output[0]: node.input[0] for node in plain if node.input and node.output}
 
     @functools.cached_property
     def certain(self) -> Mapping[str, TensorProto]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,17 @@ BEFORE = {
 
 
 def _check(
-    preset: type[omb.Preset], before: str, arithmetic: str, right: Array, sizes: str = "2, 3, 4", opset: int = 18
+    preset: type[omb.Preset],
+    before: str,
+    arithmetic: str,
+    right: Array,
+    sizes: str = "2, 3, 4",
+    opset: int = 18,
+    constants: str = "",
 ) -> None:
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{sizes}] x) => (float[{", ".join("abcdef"[: right.ndim])}] y)
-        <int64[2] flat = {{6, 4}}, int64[1] one = {{1}}, int64[1] last = {{-1}}, int64 number = {{1}}, float[4] scale = {{1, 1, 1, 1}},
+        <{constants}int64[2] flat = {{6, 4}}, int64[1] one = {{1}}, int64[1] last = {{-1}}, int64 number = {{1}}, float[4] scale = {{1, 1, 1, 1}},
         float[1, 1, 1, 1] k = {{1.5}}, float[1, 1] less = {{1.5}}, float[1] short = {{1.5}}> {{ {before} {arithmetic} }}"""
     )
     got = preset.prepare(model, fallback="full").run([_x()])[0]
@@ -73,6 +80,55 @@ def test_of_two_constants_the_one_with_more_axes_counts(preset: type[omb.Preset]
     _check(preset, "v = Reshape (x, flat)", "y = Sum (v, less, k)", _x().reshape(1, 1, 6, 4) + 3)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "right"),
+    [
+        ("v = Reshape (x, flat) y = Sum (less, v, k)", lambda x: x.reshape(1, 1, 6, 4) + 3),
+        (
+            "v = MatMul (x, square) y = Add (v, row)",
+            lambda x: (x @ np.diag(np.arange(1, 5)) + np.arange(4))[None].astype(np.float32),
+        ),
+        (
+            "v = MatMul (x, square) y = Sub (row, v)",
+            lambda x: (np.arange(4) - x @ np.diag(np.arange(1, 5)))[None].astype(np.float32),
+        ),
+        (
+            "q = QuantizeLinear (x, s, z) v = DequantizeLinear (q, s, z) y = Add (k, v)",
+            lambda x: np.rint(x / 0.25)[None] * 0.25 + 1.5,
+        ),
+    ],
+)
+def test_other_places_and_constants(preset: type[omb.Preset], nodes: str, right: Callable[[Array], Array]) -> None:
+    constants = f"""float[4, 4] square = {{{", ".join(str(v) for v in np.diag(np.arange(1, 5)).ravel())}}}, float[1, 1, 1, 4] row = {{0, 1, 2, 3}},
+        float s = {{0.25}}, uint8 z = {{0}}, """
+    _check(preset, "", nodes, right(_x()), "n, 3, 4", constants=constants)
+
+
+def test_sizes_that_a_run_tells(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[n, 3, 4] x) => (int64[a] y) <int64 i = {0}, int64[1] two = {2}> {
+        s = Shape (x) v = Gather (s, i) y = Mul (v, two) }"""
+    )
+    np.testing.assert_array_equal(preset.prepare(model, fallback="full").run([_x()])[0], [4])
+
+
+def test_a_wrong_declaration_is_not_believed(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[2, 3, 4] x) => (float[a, b] y) <int64[2] flat = {6, 4}, float[1, 1] k = {1}> {
+        v = Reshape (x, flat) y = Add (v, k) }"""
+    )
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("v", onnx.TensorProto.FLOAT, ["a"]))
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([_x()])[0], _x().reshape(6, 4) + 1)
+
+
+def test_nodes_of_another_domain_without_inputs(openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18, "cu": 1]> g (float[2, 3, 4] x) => (float[a, b] y) <int64[2] flat = {6, 4}, float[1, 1] k = {1}> {
+        w = cu.Identity () v = Reshape (x, flat) y = Add (v, k) }"""
+    )
+    np.testing.assert_allclose(openvino.prepare(model).run([_x()])[0], _x().reshape(6, 4) + 1)
+
+
 @pytest.mark.parametrize("constant", ["Identity (k)", "Unsqueeze (less, one)"])
 def test_computed_constants(preset: type[omb.Preset], constant: str) -> None:
     axes = 4 if "Identity" in constant else 3
@@ -89,14 +145,14 @@ def test_a_value_without_axes(preset: type[omb.Preset]) -> None:
     )
 
 
-def test_an_older_opset(preset: type[omb.Preset]) -> None:
-    _check(preset, "v = Reshape (x, flat)", "y = Mul (v, k)", _x().reshape(1, 1, 6, 4) * 1.5, opset=11)
+@pytest.mark.parametrize("opset", [7, 11])
+def test_older_opsets(preset: type[omb.Preset], opset: int) -> None:
+    _check(preset, "v = Reshape (x, flat)", "y = Mul (v, k)", _x().reshape(1, 1, 6, 4) * 1.5, opset=opset)
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        "v = Reshape (x, flat) y = Add (k, v)",
         "v = Reshape (x, flat) y = Add (v, less)",
         "v = Neg (x) y = Add (v, short)",
         "y = Add (x, k)",

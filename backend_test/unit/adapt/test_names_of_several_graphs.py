@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
@@ -90,3 +91,39 @@ def test_a_branch_that_reads_scales_from_outside(ort_cpu: type[omb.Preset]) -> N
     x = np.random.default_rng(0).uniform(0, 5, (1, 2, 4, 4)).astype(np.float32)
     (right,) = unoptimized(model, x, c=np.array(True))
     np.testing.assert_allclose(ort_cpu.prepare(model).run([x, np.array(True)])[0], right, atol=0.11)
+
+
+def test_two_branches_whose_biases_share_a_name(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        """(float[p, q] x, float[q, s] w, bool c) => (float[p, s] y) <float[2] b = {1, 2}, float[1] one = {5}> {
+        y = If (c) <then_branch = t () => (float[n, m] o) { k = Identity (b) o = Gemm (x, w, k) },
+            else_branch = e () => (float[n2, m2] o2) { k = Identity (one) o2 = Gemm (x, w, k) }> }""",
+        18,
+    )
+    x, w = np.float32([[2]]), np.float32([[3, 4]])
+    prepared = preset.prepare(model, fallback="full")
+    np.testing.assert_allclose(prepared.run([x, w, np.array(True)])[0], [[7, 10]])
+    np.testing.assert_allclose(prepared.run([x, w, np.array(False)])[0], [[11, 13]])
+
+
+def test_two_branches_whose_vectors_share_a_name(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        """(float[2, 2, 3] x) => (float[a, b] y) <float k = {3}, bool c = {0}> {
+        y = If (c) <then_branch = t () => (float[n, m, l] o) { w = Constant <value = float[3, 2] {1, 2, 3, 4, 5, 6}> () p = MatMul (x, w) o = Mul (p, k) },
+            else_branch = e () => (float[n2, m2] o2) { w = Constant <value = float[3] {1, 2, 3}> () p = MatMul (x, w) o2 = Mul (p, k) }> }""",
+        18,
+    )
+    x = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ np.float32([3, 6, 9]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("node", ["w = cu.Constant (x)", "w = cu.Identity ()", "w = cu.Shape (x)"])
+def test_nodes_of_another_domain_that_nothing_reads(openvino_ep: type[omb.Preset], node: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18, "cu": 1]> g (float[6] x) => (float[a, b] y) <int64[2] t = {{3, 2}}, float[1, 1] k = {{1}}> {{
+        {node} v = Reshape (x, t) y = Add (v, k) }}"""
+    )
+    if "Identity" not in node:
+        del model.graph.node[0].output[:]
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(openvino_ep.prepare(model, fallback="full").run([x])[0], x.reshape(3, 2) + 1)

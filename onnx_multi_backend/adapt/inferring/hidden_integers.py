@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import onnx
@@ -28,9 +28,8 @@ def follows_integers(graph: GraphProto) -> bool:
 
 def too_long(graph: GraphProto) -> list[int]:
     """The numbers of the nodes that would follow values which are too long, or may be."""
-    asked = {
-        name for each in _graphs(graph) for node in each.node if node.op_type in _following() for name in node.input
-    }
+    nodes = (node for each in _graphs(graph) for node in each.node if node.op_type in _following())
+    asked = frozenset(name for node in nodes for name in node.input)
     return list(_too_long(graph, asked, {}, {}, _Budget()))
 
 
@@ -56,7 +55,7 @@ class _Budget:
 
 def _too_long(
     graph: GraphProto,
-    asked: Collection[str],
+    asked: frozenset[str],
     types: Mapping[str, TypeProto],
     constants: Mapping[str, TensorProto],
     budget: _Budget,
@@ -72,7 +71,7 @@ def _too_long(
     types = {**types, **{name: v.type for v in values if (name := v.name) in asked}}
     constants = {**constants, **{name: t for t in graph.initializer if (name := t.name) in asked}}
     for node in nodes:
-        if node.op_type != "Constant" or node.output[0] not in asked:
+        if node.op_type != "Constant" or asked.isdisjoint(node.output):
             continue
         if len(node.attribute) == 1 and node.attribute[0].HasField("t"):
             constants[node.output[0]] = node.attribute[0].t

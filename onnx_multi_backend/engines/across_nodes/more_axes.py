@@ -1,61 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant of one element that has more axes than what it is computed with.
+"""Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant that has more axes than what it is computed with.
 
-Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, the constant is taken for a number, and the result lacks its axes: (6, 4)
-for (1, 6, 4). The value is given these axes beforehand.
+Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, a constant of one element is taken for a number, and the result lacks its
+axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in. The value is given these axes beforehand.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Mapping
 
-from onnx import GraphProto, NodeProto, TypeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, names_taken, unused, written
-from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
+from onnx_multi_backend.adapt.single_node import infer, opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, maker_before, names_taken, unused, written
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
+from onnx_multi_backend.engines.across_nodes.ranks import FIRST, axes_named, ranks_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import Walked, inner_first, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
 
 _COMPUTING = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
-#: What may make a value without axes of one that has some, or of several.
-_ENDING = frozenset(
-    """ArgMax ArgMin ConcatFromSequence Det Einsum Gather If Loop MatMul OptionalGetElement ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
-    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Reshape Scan SequenceAt Squeeze""".split()
-)
-_KEEPING = PASSING - _ENDING
 #: Since this opset Unsqueeze has its axes as an input.
 _AXES_AS_INPUT = 13
 _PASS, _CHANGE = "axes_given_before", "what it reads is given the axes of its constant"
-_REASON = "OpenVINO would take a constant of one element for a number, and the result would lack the constant's axes"
+_REASON = "OpenVINO would leave the axes out that its constant has more than the value before it"
+
+#: How many axes the inputs of nodes lack, by their places, by the nodes' places.
+_Lacking = dict[int, dict[int, int]]
 
 
 def axes_given_before(contents: Contents) -> Rewritten | None:
     """A copy of the model in which the value has as many axes as the constant; None where there is no such arithmetic."""
-    if not contents.has(_COMPUTING) or (flat := flat_for(contents)) is None:
+    if not contents.has(_COMPUTING) or expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
     search = _Search(walked)
+    if not any(list(map(search.places, walked.graphs))):
+        return None
+    search.believes = False
     found = [search.places(graph) for graph in walked.graphs]
     if not any(found):
         return None
-    opset = opset_versions(flat).get("", 1)
-    taken, changes = names_taken(flat), list[Adaptation]()
+    opset = opset_versions(walked.flat).get("", 1)
+    taken, changes = names_taken(walked.flat), list[Adaptation]()
 
-    def write(node: NodeProto, lacking: int, kept: dict[str, str]) -> Iterator[NodeProto]:
-        read, made = node.input[0], unused(f"{node.input[0]}{CAST}axes", taken)
+    def write(node: NodeProto, lacking: dict[int, int], kept: dict[str, str]) -> Iterator[NodeProto]:
         changes.append(Adaptation(_PASS, f"{node.op_type} {node.name or node.output[0]!r}", _CHANGE, _REASON))
-        yield from _with_axes(read, made, lacking, opset)
-        node.input[0] = made
+        for place, count in lacking.items():
+            read, made = node.input[place], unused(f"{node.input[place]}{CAST}axes", taken)
+            yield from _with_axes(read, made, count, opset)
+            node.input[place] = made
         yield node
 
-    return written(flat, found, write, changes)
+    return written(walked.flat, found, write, changes)
+
+
+def _without_declared(model: ModelProto) -> ModelProto:
+    """A copy of a model that declares the types of its inputs alone: others may be wrong, and an axis too many is worse than none."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for graph in inner_first(copy.graph):
+        del graph.value_info[:]
+        for value in graph.output:
+            value.type.tensor_type.ClearField("shape")
+    return copy
 
 
 def _with_axes(read: str, made: str, count: int, opset: int) -> list[NodeProto]:
@@ -71,72 +84,93 @@ def _with_axes(read: str, made: str, count: int, opset: int) -> list[NodeProto]:
 
 
 class _Search:
-    """Looks for such arithmetic."""
+    """Looks for such arithmetic.
+
+    Attributes
+    ----------
+    believes : bool
+        Whether what the model declares of other values than its inputs is believed, where the nodes alone do not tell: a first look, which costs less.
+    """
 
     def __init__(self, walked: Walked) -> None:
+        self.believes = True
         self._walked = walked
-        self._no_numbers: set[str] = set()
+        self._with_axes: set[str] = set()
+        self._ahead = walked.fixed if has_fixed_inputs(walked.flat) else walked.stored
+        self._told = ranks_of(walked.graphs, walked.fixed, walked.several)
 
-    def places(self, graph: GraphProto) -> dict[int, int]:
-        """The places of these nodes in a graph, with how many axes what each reads first lacks."""
+    def places(self, graph: GraphProto) -> _Lacking:
+        """These nodes of a graph, with how many axes their inputs lack."""
         nodes = ((place, node) for place, node in enumerate(graph.node) if node.op_type in _COMPUTING)
         found = ((place, self._lacking(node)) for place, node in nodes if not canonical(node.domain))
         return {place: lacking for place, lacking in found if lacking}
 
-    def _lacking(self, node: NodeProto) -> int:
-        """How many axes what a node reads first lacks, as far as is known. OpenVINO computes nothing of an unknown number of axes."""
-        fixed, makers = self._walked.fixed, self._walked.makers
-        if len(node.input) < 2 or node.input[0] in fixed or node.input[0] not in makers:
-            return 0
-        return max((self._more_axes(name, node.input[0]) for name in node.input[1:] if name in fixed), default=0)
+    def _lacking(self, node: NodeProto) -> dict[int, int]:
+        """How many axes the inputs of a node lack that are computed in a run, as far as is known."""
+        computed = {i: name for i, name in enumerate(node.input) if self._is_computed(name)}
+        constants = [name for name in node.input if name in self._walked.fixed] if computed else []
+        most = max((rank for name in constants if (rank := self._rank_of_constant(name)) is not None), default=0)
+        ranks = {
+            i: self._rank(name) for i, name in computed.items() if most > 1 or (most and self._may_be_a_number(name))
+        }
+        return {i: most - rank for i, rank in ranks.items() if rank is not None and rank < most}
 
-    def _more_axes(self, constant: str, read: str) -> int:
-        """How many axes a constant of one element has more than a value."""
-        shape = self._shape_of_constant(constant)
-        if not shape or math.prod(1 if size is None else size for size in shape) != 1:
-            return 0
-        if len(shape) == 1 and not self._may_be_a_number(read):
-            return 0
-        kind = self._known(read)
-        return max(len(shape) - len(kind.shape.dim), 0) if kind is not None else 0
+    def _is_computed(self, name: str) -> bool:
+        return name in self._walked.makers and name not in self._ahead
 
-    def _shape_of_constant(self, name: str) -> list[int | None] | None:
-        """The sizes of a constant as far as they are known; None without a rank."""
-        if name in self._walked.several:
-            return None
-        while (maker := self._walked.makers.get(name)) is not None and maker.op_type == "DequantizeLinear":
-            name = maker.input[0]
-        tensor = self._walked.fixed.get(name)
-        if tensor is not None and tensor.data_type:
-            return list(tensor.dims)
-        kind = self._known(name)
-        return None if kind is None else [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
+    def _rank_of_constant(self, name: str) -> int | None:
+        rank = self._told.get(name)
+        kind = self._declared.get(name) if rank is None and name not in self._walked.several else None
+        return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else rank
 
     def _may_be_a_number(self, name: str) -> bool:
         """Whether a value may have no axes, as far as the nodes tell."""
-        waiting, seen = [name], set[str]()
-        while waiting:
-            name = waiting.pop()
-            if name in seen or name in self._no_numbers or name in self._walked.fixed:
-                continue
-            seen.add(name)
+        seen: set[str] = set()
+        while not self._told.get(name) and name not in self._with_axes:
             maker = self._walked.makers.get(name)
-            if maker is None:
-                continue
-            if maker.op_type in _ENDING or canonical(maker.domain):
+            if maker is None or canonical(maker.domain) or name in seen or self._told.get(name) == 0:
                 return True
-            if maker.op_type in _KEEPING or maker.op_type in ARITHMETIC:
-                waiting += maker.input
-        self._no_numbers |= seen
+            seen.add(name)
+            if maker.op_type in ARITHMETIC or maker.op_type == "MatMul":
+                least = 1 if maker.op_type in ARITHMETIC else 2  # of two vectors comes a number
+                others = [read for read in maker.input if read not in self._told]
+                known = (read for read in maker.input if self._told.get(read, 0) >= least)
+                name = next(known, others[0] if others else name)
+            elif maker.op_type in FIRST and maker.input:
+                name = maker.input[0]
+            elif self._has_axes(maker):
+                break
+            else:
+                return True
+        self._with_axes |= seen
         return False
 
-    def _known(self, name: str) -> TypeProto.Tensor | None:
-        """The type of a value of known rank: as it is declared, or else inferred."""
-        kind = self._declared.get(name)
-        if kind is None or not kind.HasField("shape"):
-            kind = self._walked.types.get(name)
-        return kind if kind is not None and kind.HasField("shape") else None
+    def _has_axes(self, node: NodeProto) -> bool:
+        """Whether it is a Reshape to sizes that are put together, or a Squeeze of fewer of its axes."""
+        makers, taken = self._walked.makers, 0
+        if node.op_type == "Squeeze":
+            taken = axes_named(node, self._walked.fixed) or MOST_AXES
+            maker = maker_before(node.input[0], makers, FIRST)
+        else:
+            maker = node
+        if maker is None or maker.op_type != "Reshape" or len(maker.input) < 2:
+            return False
+        sizes = makers.get(maker.input[1])
+        return sizes is not None and sizes.op_type == "Concat" and len(sizes.input) > taken
+
+    def _rank(self, name: str) -> int | None:
+        rank = self._told.get(name)
+        if rank is not None or name in self._walked.several:
+            return rank
+        for types in (self._declared, self._walked.types) if self.believes else (self._inferred, self._declared):
+            if (kind := types.get(name)) is not None and kind.HasField("shape"):
+                return len(kind.shape.dim)
+        return None
 
     @functools.cached_property
     def _declared(self) -> Mapping[str, TypeProto.Tensor]:
         return tensor_types(self._walked.graphs)
+
+    @functools.cached_property
+    def _inferred(self) -> Mapping[str, TypeProto.Tensor]:
+        return tensor_types(inner_first(infer(_without_declared(self._walked.flat)).graph))

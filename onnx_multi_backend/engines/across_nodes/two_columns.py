@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import fixed_values, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -38,7 +38,7 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     flat = typed_of(contents.model).flat
     walked = walked_of(contents)
     graphs, constants, several = walked.graphs, walked.fixed, walked.several
-    stored = fixed_values(graphs, shapes=False).keys() - several
+    stored = walked.stored.keys() - several
 
     def has_two(name: str) -> bool:
         """Whether it is a constant, and may have two elements, along the last axis."""

@@ -31,7 +31,7 @@ def vector_products(contents: Contents) -> Rewritten | None:
     walked = walked_of(contents)
     if (opset := opset_versions(walked.flat).get("", 1)) < ANY_FLOAT:
         return None
-    vectors = {
+    vectors = walked.several | {  # another tensor may have the name
         name
         for name, tensor in walked.fixed.items()
         if tensor is not None and len(tensor.dims) == 1 and (opset >= ANY_NUMBER or tensor.data_type in FLOATS)

@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.single_node import Typed, typed_of
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import bodies
+from onnx_multi_backend.models.graph_walk import bodies, canonical
 
 #: Of one element.
 _NUMBER = TensorProto()
@@ -54,6 +54,11 @@ class Walked:
     def fixed(self) -> Mapping[str, TensorProto | None]:
         """`fixed_values`."""
         return fixed_values(self.graphs)
+
+    @functools.cached_property
+    def stored(self) -> Mapping[str, TensorProto | None]:
+        """The same without what is computed of shapes, which a run may tell."""
+        return fixed_values(self.graphs, shapes=False)
 
     @functools.cached_property
     def makers(self) -> Mapping[str, NodeProto]:
@@ -100,13 +105,16 @@ def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[s
     fixed: dict[str, TensorProto | None] = {t.name: t for graph in graphs for t in graph.initializer}
     for graph in reversed(graphs):  # the outer ones first
         for node in graph.node:
-            if node.op_type == "Constant":
+            if not node.output:
+                continue
+            operator = "" if canonical(node.domain) else node.op_type
+            if operator == "Constant":
                 held = node.attribute[0] if len(node.attribute) == 1 else None
                 fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
-            elif node.op_type in ("Shape", "Size"):
+            elif operator in ("Shape", "Size"):
                 if shapes:
                     fixed[node.output[0]] = _NUMBER
-            elif node.op_type in _ALIKE and node.input[0] in fixed:
+            elif operator in _ALIKE and node.input and node.input[0] in fixed:
                 fixed[node.output[0]] = fixed[node.input[0]]
             elif node.input and all(name in fixed for name in node.input if name):
                 read = [fixed[name] for name in node.input if name]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many axes the values of a model have, as far as the nodes alone tell: inference takes twenty times as long, and believes what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from onnx import GraphProto, NodeProto, TensorProto
+
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
+from onnx_multi_backend.models.graph_walk import canonical
+
+_CHANGING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+#: What has as many axes as what it reads first.
+FIRST = (PASSING - _CHANGING - {"Max", "Min", "Pow"}) | frozenset(
+    """Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot CastLike Concat Conv Cos Cosh ConvTranspose CumSum DepthToSpace DequantizeLinear GlobalAveragePool GlobalMaxPool
+    GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization LRN MaxPool Not Pad QuantizeLinear Resize Sin Sinh Slice Softmax
+    SpaceToDepth Split Tan Tile TopK Transpose Trilu Upsample""".split()
+)
+#: What has as many axes as what it reads that has most.
+_MOST = ARITHMETIC | frozenset("And Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mod Or Pow Where Xor".split())
+_FIXED: Mapping[str, int] = {"Flatten": 2, "Gemm": 2, "Range": 1, "Shape": 1, "Size": 0}
+
+
+def ranks_of(
+    graphs: Sequence[GraphProto], constants: Mapping[str, TensorProto | None], several: Collection[str]
+) -> dict[str, int]:
+    """The number of axes of each value that is known.
+
+    Parameters
+    ----------
+    graphs : sequence of onnx.GraphProto
+        As `inner_first` has them.
+    constants : mapping of str to TensorProto or None
+        `fixed_values` of these.
+    several : collection of str
+        The names that mean several values.
+    """
+    ranks: dict[str, int] = {}
+    for graph in reversed(graphs):  # the outer ones first
+        given = ((value.name, value.type.tensor_type) for value in graph.input)
+        ranks.update((name, len(kind.shape.dim)) for name, kind in given if kind.HasField("shape"))
+        ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
+        for node in graph.node:
+            if not canonical(node.domain) and node.output and (rank := _rank(node, ranks, constants)) is not None:
+                ranks.update(dict.fromkeys(node.output, rank))
+    for name in several:
+        ranks.pop(name, None)
+    return ranks
+
+
+def _rank(node: NodeProto, ranks: Mapping[str, int], constants: Mapping[str, TensorProto | None]) -> int | None:
+    """The number of axes of what a node makes."""
+    operator = node.op_type
+    if operator == "Constant":
+        tensor = constants.get(node.output[0])
+        return len(tensor.dims) if tensor is not None and tensor.data_type else None
+    if operator in _FIXED:
+        return _FIXED[operator]
+    read = [ranks.get(name) for name in node.input if name]
+    if not read:
+        return None
+    if operator in FIRST:
+        return read[0]
+    known = [rank for rank in read if rank is not None]
+    if operator in _MOST:
+        return max(known) if len(known) == len(read) else None
+    if operator == "MatMul":
+        return max(known) if len(known) == 2 and min(known) > 1 else None
+    if operator == "Gather":
+        return known[0] + known[1] - 1 if len(known) == 2 else None
+    if operator == "ConstantOfShape":
+        return _length(node.input[0], constants)
+    if operator == "Expand":
+        length = _length(node.input[1], constants) if len(node.input) > 1 else None
+        return None if read[0] is None or length is None else max(read[0], length)
+    if operator == "Reshape":
+        return _length(node.input[1], constants) if len(node.input) > 1 else None
+    if operator in ("Squeeze", "Unsqueeze"):
+        axes = axes_named(node, constants)
+        return None if read[0] is None or axes is None else read[0] + (axes if operator == "Unsqueeze" else -axes)
+    if operator.startswith("Reduce") and all(a.i for a in node.attribute if a.name == "keepdims"):
+        return read[0]
+    return None
+
+
+def axes_named(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> int | None:
+    """How many axes a node names."""
+    if len(node.input) > 1:
+        return _length(node.input[1], constants)
+    return next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
+
+
+def _length(name: str, constants: Mapping[str, TensorProto | None]) -> int | None:
+    """How many elements a stored list has."""
+    tensor = constants.get(name)
+    return tensor.dims[0] if tensor is not None and tensor.data_type and len(tensor.dims) == 1 else None
