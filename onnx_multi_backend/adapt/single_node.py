@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, helper
 
@@ -30,8 +30,6 @@ from onnx_multi_backend.models.graph_walk import (
 )
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.tensors import constant_tensor, is_whole
-
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -100,14 +98,6 @@ class Typed:
 
     def __init__(self, model: ModelProto) -> None:
         self._given = model
-        self._made: dict[object, Any] = {}
-
-    def once(self, make: Callable[[Typed], _Made]) -> _Made:
-        """What is made of it, once for all who ask."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        made: _Made = self._made[make]
-        return made
 
     @functools.cached_property
     def flat(self) -> ModelProto:
@@ -129,8 +119,15 @@ class Typed:
         return Scope({}, {}, nested={id(graph): (graph, self.values)})
 
 
+class _Shared(NamedTuple):
+    """What is known of a model, and what others keep beside it."""
+
+    typed: Typed
+    kept: dict[str, Any]
+
+
 #: What was made in this context, by the model that it is of.
-_shared: ContextVar[dict[int, Typed] | None] = ContextVar("shared", default=None)
+_shared: ContextVar[dict[int, _Shared] | None] = ContextVar("shared", default=None)
 
 
 @contextlib.contextmanager
@@ -145,13 +142,22 @@ def types_shared() -> Iterator[None]:
 
 def typed_of(model: ModelProto) -> Typed:
     """What is known of a model that is not to be changed meanwhile; see `types_shared`."""
+    return _shared_of(model).typed
+
+
+def kept_beside(model: ModelProto) -> dict[str, Any]:
+    """Where others keep what they make of a model, by their names for it, as long as `types_shared` lasts."""
+    return _shared_of(model).kept
+
+
+def _shared_of(model: ModelProto) -> _Shared:
     made = _shared.get()
-    typed = made.get(id(model)) if made is not None else None
-    if typed is None:
-        typed = Typed(model)  # which holds the model, so that no other one gets its number
+    shared = made.get(id(model)) if made is not None else None
+    if shared is None:
+        shared = _Shared(Typed(model), {})  # which holds the model, so that no other one gets its number
         if made is not None:
-            made[id(model)] = typed
-    return typed
+            made[id(model)] = shared
+    return shared
 
 
 def captures(node: NodeProto) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
-from onnx_multi_backend.adapt.single_node import Typed, typed_of
+from onnx_multi_backend.adapt.single_node import Typed, kept_beside, typed_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies, canonical
 
@@ -78,7 +78,11 @@ class Walked:
 
 def walked_of(contents: Contents) -> Walked:
     """What is known of a model that is not to be changed meanwhile."""
-    return typed_of(contents.model).once(Walked)
+    kept = kept_beside(contents.model)
+    if "walked" not in kept:
+        kept["walked"] = Walked(typed_of(contents.model))
+    walked: Walked = kept["walked"]
+    return walked
 
 
 def readers_of(nodes: Iterable[NodeProto]) -> Mapping[str, list[NodeProto]]:
