@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -35,7 +35,6 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what reads them; None where there are none."""
     if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS) or expands_too_far(contents.model):
         return None
-    flat = typed_of(contents.model).flat
     walked = walked_of(contents)
     graphs, constants, several = walked.graphs, walked.fixed, walked.several
     stored = walked.stored.keys() - several
@@ -63,7 +62,7 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     ]
     if not any(found):
         return None
-    kinds = kept_types(opset_versions(flat).get("", 1))
+    kinds = kept_types(opset_versions(walked.flat).get("", 1))
 
     def is_meant(node: NodeProto) -> bool:
         made = walked.types.get(node.output[0])
@@ -74,7 +73,7 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     places = [
         {place: (0,) for place in own if is_meant(graph.node[place])} for graph, own in zip(graphs, found, strict=True)
     ]
-    return outputs_apart(flat, places, f"{CAST}columns", "columns_apart", _REASON)
+    return outputs_apart(walked.flat, places, f"{CAST}columns", "columns_apart", _REASON)
 
 
 def _sizes(kind: TypeProto.Tensor | None) -> list[int | None] | None:
