@@ -11,20 +11,11 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_broadcasts import RIGHT
 
 Array = np.ndarray[Any, Any]
 
-COMPUTED = {
-    "Add": np.add,
-    "Sub": np.subtract,
-    "Mul": np.multiply,
-    "Div": np.divide,
-    "Max": np.maximum,
-    "Min": np.minimum,
-    "Pow": np.power,
-    "Sum": np.add,
-    "Mean": lambda x, k: (x + k) / 2,
-}
+COMPUTED = {**RIGHT, "Sum": np.add, "Mean": lambda x, k: (x + k) / 2}
 #: What is before it, and the same of numpy.
 BEFORE = {
     "v = Reshape (x, flat)": lambda x: x.reshape(6, 4),
@@ -119,6 +110,14 @@ def test_a_wrong_declaration_is_not_believed(preset: type[omb.Preset]) -> None:
     )
     model.graph.value_info.append(onnx.helper.make_tensor_value_info("v", onnx.TensorProto.FLOAT, ["a"]))
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([_x()])[0], _x().reshape(6, 4) + 1)
+
+
+def test_a_wrong_declaration_in_a_body_is_not_believed(openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[2, 3, 4] x) => (float[a, b, c] y) <int64 n = {2}, bool go = {1}, float[1, 1] k = {1}> {
+        y = Loop (n, go, x) <body = body (int64 i, bool c, float s) => (bool d, float t) { d = Identity (c) u = Neg (s) t = Add (u, k) }> }"""
+    )
+    np.testing.assert_allclose(openvino.prepare(model).run([_x()])[0], _x(), rtol=1e-6)
 
 
 def test_nodes_of_another_domain_without_inputs(openvino: type[omb.Preset]) -> None:

@@ -40,7 +40,7 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     search = _Search(walked)
-    if not any(list(map(search.places, walked.graphs))):
+    if not any(map(search.places, walked.graphs)):
         return None
     search.believes = False
     found = [search.places(graph) for graph in walked.graphs]
@@ -64,9 +64,11 @@ def _without_declared(model: ModelProto) -> ModelProto:
     """A copy of a model that declares the types of its inputs alone: others may be wrong, and an axis too many is worse than none."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    for graph in inner_first(copy.graph):
+    *bodies, main = inner_first(copy.graph)
+    for graph in (*bodies, main):
         del graph.value_info[:]
-        for value in graph.output:
+    for value in (*main.output, *(value for body in bodies for value in (*body.input, *body.output))):
+        if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
     return copy
 
@@ -89,7 +91,7 @@ class _Search:
     Attributes
     ----------
     believes : bool
-        Whether what the model declares of other values than its inputs is believed, where the nodes alone do not tell: a first look, which costs less.
+        Whether what the model declares of other values than its own inputs is believed, where the nodes alone do not tell: a first look, which costs less.
     """
 
     def __init__(self, walked: Walked) -> None:

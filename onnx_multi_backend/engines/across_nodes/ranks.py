@@ -13,9 +13,9 @@ from onnx_multi_backend.models.graph_walk import canonical
 _CHANGING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 #: What has as many axes as what it reads first.
 FIRST = (PASSING - _CHANGING - {"Max", "Min", "Pow"}) | frozenset(
-    """Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot CastLike Concat Conv Cos Cosh ConvTranspose CumSum DepthToSpace DequantizeLinear GlobalAveragePool GlobalMaxPool
-    GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization LRN MaxPool Not Pad QuantizeLinear Resize Sin Sinh Slice Softmax
-    SpaceToDepth Split Tan Tile TopK Transpose Trilu Upsample""".split()
+    """Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot CastLike Concat Conv ConvTranspose Cos Cosh CumSum DepthToSpace
+    DequantizeLinear GlobalAveragePool GlobalMaxPool GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization LRN
+    MaxPool Not Pad QuantizeLinear Resize Sin Sinh Slice Softmax SpaceToDepth Split Tan Tile TopK Transpose Trilu Upsample""".split()
 )
 #: What has as many axes as what it reads that has most.
 _MOST = ARITHMETIC | frozenset("And Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mod Or Pow Where Xor".split())
@@ -36,10 +36,11 @@ def ranks_of(
     several : collection of str
         The names that mean several values.
     """
-    ranks: dict[str, int] = {}
+    given = (
+        (value.name, value.type.tensor_type) for value in graphs[-1].input
+    )  # those of bodies may be declared wrongly
+    ranks = {name: len(kind.shape.dim) for name, kind in given if kind.HasField("shape")}
     for graph in reversed(graphs):  # the outer ones first
-        given = ((value.name, value.type.tensor_type) for value in graph.input)
-        ranks.update((name, len(kind.shape.dim)) for name, kind in given if kind.HasField("shape"))
         ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
         for node in graph.node:
             if not canonical(node.domain) and node.output and (rank := _rank(node, ranks, constants)) is not None:
