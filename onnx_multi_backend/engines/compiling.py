@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.single_node import Typed, typed_of, types_shared
 from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.engines import widths
 from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
+from onnx_multi_backend.engines.made_empty import with_empty_results
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.rewriting import build_rewritten
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
@@ -87,6 +88,9 @@ def _compile_model(target: Target, payload: Payload) -> Built:
     plain = _may_be_looked_at(payload)
     _refuse_made_readable(target, payload, plain=plain)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
+    if payload.lowering and plain:
+        payload, emptied = with_empty_results(target, payload)
+        changes = (*changes, *emptied)
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
     try:

@@ -214,6 +214,11 @@ class Target(Engine):
         return []
 
     @property
+    def wrong_when_empty(self) -> frozenset[str]:
+        """Operators that it computes wrongly, or refuses when it runs, where a tensor has no elements; some of them end its process."""
+        return frozenset()
+
+    @property
     def narrows(self) -> bool:
         """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
         return False

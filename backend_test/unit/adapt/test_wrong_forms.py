@@ -147,5 +147,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "columns_apart",
             "insertions_apart",
             "axes_given_before",
+            "empty_results",
+            "scales_of_zeros",
         ),
     }

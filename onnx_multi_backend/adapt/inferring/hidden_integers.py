@@ -19,11 +19,13 @@ _ALL = 1 << 20
 #: What is added to the operator of a node that onnx is not to know, or whose constant is left out.
 _HIDDEN, _LONG = "_omb_hidden", "_omb_long"
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
+#: What onnx follows integers from: these read a type alone.
+_TELLING = frozenset({"Shape", "Size"})
 
 
 def follows_integers(graph: GraphProto) -> bool:
-    """Whether onnx would follow integers through a node of a graph."""
-    return any(node.op_type in _following() for inner in _graphs(graph) for node in inner.node)
+    """Whether onnx would follow integers through a node of a graph, or from one that tells a shape."""
+    return any(node.op_type in _following() | _TELLING for inner in _graphs(graph) for node in inner.node)
 
 
 def too_long(graph: GraphProto) -> list[int]:
@@ -213,4 +215,4 @@ def _following() -> frozenset[str]:
         for s in schemas
         if s.has_data_propagation_function or (s.has_function and not s.has_type_and_shape_inference_function)
     }
-    return frozenset(found - {"Shape", "Size"})  # these read a type alone
+    return frozenset(found - _TELLING)

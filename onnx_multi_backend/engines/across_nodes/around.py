@@ -34,6 +34,7 @@ from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
+from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.
@@ -67,6 +68,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         states_apart,
         vector_products,
         axes_given_before,
+        scales_of_zeros,
         means_apart,
         insertions_apart,
         channels_apart,

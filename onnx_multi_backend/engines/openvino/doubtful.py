@@ -36,7 +36,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
 }
 
 #: The place of the input without which, known before anything runs, nodes are right.
-_ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1, "Expand": 1, "GatherND": 1}
+_ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1, "GatherND": 1}
 
 
 def may_be_meant(node: NodeProto, facts: Facts) -> bool:
@@ -68,6 +68,10 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return len(node.input) > 2 and node.input[2] not in facts.known
     if node.op_type == "Unsqueeze":
         return may_have_no_axes(node, facts)
+    if node.op_type == "Expand":
+        return (
+            facts.may_know(node, 1) or facts.may_be_empty or not facts.computed_of_constants.isdisjoint(node.input[1:])
+        )
     if node.op_type in _ONLY_WITH_CONSTANT:
         return facts.may_know(node, _ONLY_WITH_CONSTANT[node.op_type])
     if node.op_type in MEANS:

@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.empty_tensors import holds_empty_data, is_list, values_of
 from onnx_multi_backend.adapt.site import INTEGER_BITS
-from onnx_multi_backend.engines.openvino.empty_results import nothing, without_computing
+from onnx_multi_backend.engines.made_empty import nothing, without_computing
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, defaults_of, subgraphs
 
@@ -20,16 +20,38 @@ _FLOATS = frozenset(
     {_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.FLOAT8E4M3FN, _T.FLOAT8E5M2, _T.FLOAT8E8M0, _T.FLOAT4E2M1}
 )
 _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
+#: Operators that OpenVINO (2025.4, 2026.4) refuses of a tensor without elements, when it compiles or runs them, or gives another shape.
+WRONG_WHEN_EMPTY = frozenset(
+    {
+        *(
+            "AveragePool",
+            "BatchNormalization",
+            "Conv",
+            "ConvTranspose",
+            "DepthToSpace",
+            "Einsum",
+            "Flatten",
+            "GlobalMaxPool",
+        ),
+        *("InstanceNormalization", "MatMul", "LpPool", "MaxPool", "PRelu", "QLinearConv", "SpaceToDepth"),
+    }
+)
 
 
 def may_be_misread(contents: Contents) -> bool:
-    """Whether a tensor that a model holds has no elements, and its shape may matter; or what is given has none, and is flattened."""
-    return holds_empty_data(contents, _is_empty) or _flattens_nothing(contents)
+    """Whether a tensor that a model holds has no elements, and its shape may matter; or what is given has none, and is reshaped."""
+    return holds_empty_data(contents, _is_empty) or _reshapes_nothing(contents)
 
 
-def _flattens_nothing(contents: Contents) -> bool:
-    """Whether there is a Flatten, and an input that is known to have no elements: of the sizes that it makes, a 0 stands for another one."""
-    given = contents.model.graph.input if contents.has({"Flatten"}) else ()
+def _reshapes_nothing(contents: Contents) -> bool:
+    """Whether an input is known to have no elements, and there is a Flatten, or a Reshape with `allowzero`.
+
+    Of the sizes that a Flatten makes, and of those that a Reshape reads from a Shape, OpenVINO takes a 0 for a size of the input.
+    """
+    reshapes = contents.has({"Flatten"}) or any(
+        a.name == "allowzero" for n in contents.of("Reshape") for a in n.attribute
+    )
+    given = contents.model.graph.input if reshapes else ()
     shapes = (value.type.tensor_type.shape for value in given)
     return any(size.HasField("dim_value") and not size.dim_value for shape in shapes for size in shape.dim)
 
@@ -47,7 +69,7 @@ def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     reason = "its result has no elements"
     made += [
         Adaptation("empty_constants", name, "left out", reason)
-        for name in (without_computing(copy, _TYPES, opset) if changes or _flattens_nothing(Contents(model)) else ())
+        for name in (without_computing(copy, _TYPES, opset) if changes or _reshapes_nothing(Contents(model)) else ())
     ]
     return (copy, tuple(made)) if made else (model, ())
 

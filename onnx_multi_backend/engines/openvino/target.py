@@ -37,6 +37,7 @@ from onnx_multi_backend.engines.openvino import (
     tiny,
 )
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
+from onnx_multi_backend.engines.openvino.empty_constants import WRONG_WHEN_EMPTY
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
@@ -242,6 +243,11 @@ class OpenvinoTarget(Target):
     def values_lost(self) -> Lost:
         """Operators that may lose NaN."""
         return special_values.LOST
+
+    @property
+    def wrong_when_empty(self) -> frozenset[str]:
+        """Operators that it gets wrong of tensors without elements."""
+        return WRONG_WHEN_EMPTY
 
     def for_throughput(self) -> OpenvinoTarget:
         """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""

@@ -144,7 +144,7 @@ def _pool(site: Site) -> Defect | None:
 
 
 def _sums_nothing(site: Site) -> Defect | None:
-    """Source: measured with sizes that are known, and others; what is computed of floats is 0, but for Einsum in 1.24, which may end the process."""
+    """Source: measured with sizes that are known, and others; what is computed of floats is 0, but in 1.24 for ConvTranspose, and for Einsum, which may end the process."""
     if adds_nothing(site) and not makes_nothing(site):
         return Defect("of sums of nothing, memory that was never written is the result", wrong=True)
     return None
@@ -227,7 +227,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "AveragePool": Several((_pool, WITH_GAPS)),
     "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
-    "Einsum": Only(_BEFORE_1_31, _sums_nothing),
+    **dict.fromkeys(("ConvTranspose", "Einsum"), Only(_BEFORE_1_31, _sums_nothing)),
     "Gather": _gather,
     "GRU": _recurrent,
     "LSTM": _recurrent,
@@ -267,7 +267,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return node.input[1] not in facts.known
     if node.op_type in PRODUCTS and facts.may_be_empty:
         return True
-    if node.op_type in ("Einsum", "MatMulInteger", "QLinearConv", "QLinearMatMul"):
+    if node.op_type in ("ConvTranspose", "Einsum", "MatMulInteger", "QLinearConv", "QLinearMatMul"):
         return False
     if node.op_type == "ConvInteger":
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None

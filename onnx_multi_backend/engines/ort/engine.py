@@ -23,6 +23,7 @@ from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded, short_images
+from onnx_multi_backend.engines.ort.empty_values import WRONG, WRONG_BEFORE_1_31
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
@@ -36,6 +37,7 @@ from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.engines.vast_shapes import without_vast
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
@@ -243,6 +245,12 @@ class OrtEngine(Target):
     def narrows(self) -> bool:
         """Whether a requested provider computes wide types in narrower ones."""
         return any(known.narrows for known in self.records)
+
+    @property
+    def wrong_when_empty(self) -> frozenset[str]:
+        """Operators that a requested provider or the CPU provider gets wrong of tensors without elements."""
+        of_cpu = WRONG_BEFORE_1_31 if applies({"onnxruntime": "<1.31"}) else WRONG
+        return of_cpu.union(*(known.wrong_when_empty for known in self.records))
 
     @property
     def folds_exactly(self) -> bool:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators on int64 that ONNX Runtime's CPU kernels compute wrongly.
+"""Operators on integers that ONNX Runtime's CPU kernels compute wrongly.
 
-Before 1.32 they compare two numbers whose upper 32 bits are equal by their lower 32 bits, taken as signed: 2**31 counts as
+Before 1.32 they compare two numbers of int64 whose upper 32 bits are equal by their lower 32 bits, taken as signed: 2**31 counts as
 less than 0. ``Less``, ``Greater`` and ``Equal`` are right. Measured over the whole range; with numbers that int32 holds, all
 are right.
 
-Sums, products and powers are computed in float64, and limited to the type's range (1.24 to 1.32).
+Sums, products and powers are computed in float64, and limited to the type's range, and Shrink is computed in float32 (1.24 to 1.32).
 """
 
 from __future__ import annotations
@@ -31,14 +31,20 @@ _MOST_SUMMED = 2**22
 _REDUCTIONS = ("ReduceMax", "ReduceMin")
 #: What is computed in float64.
 IN_FLOAT64 = frozenset({"Pow", "ReduceL1", "ReduceProd", "ReduceSum", "ReduceSumSquare"})
+#: What is computed in float32, of types that hold more, and the numbers up to which that is exact.
+_IN_FLOAT32 = frozenset({"Shrink"})
+_WIDE = (_T.INT32, _T.UINT32, _T.INT64)
+_EXACT_IN_FLOAT32 = 2**24 - 1
 #: Of which `may_have_defect` may be true.
-OPERATORS = _OPERATORS | IN_FLOAT64
+OPERATORS = _OPERATORS | IN_FLOAT64 | _IN_FLOAT32
 
 
 def may_have_defect(node: NodeProto, read: list[Value]) -> bool:
     """Whether `find` may know something of a node that reads these values."""
     if node.op_type in IN_FLOAT64:
         return may_be_computed_in_float64(node, read)
+    if node.op_type in _IN_FLOAT32:
+        return any(map(_is_rounded, read))
     if node.op_type not in _OPERATORS or not any(v.elem_type == _T.INT64 and not v.in_int32 for v in read):
         return False
     return applies(_COMPARES)
@@ -60,9 +66,13 @@ def may_be_computed_in_float64(node: NodeProto, read: list[Value]) -> bool:
 
 
 def find(site: Site) -> Defect | None:
-    """What is wrong with a node on int64; None where nothing is known."""
+    """What is wrong with a node on integers; None where nothing is known."""
     if site.is_(*IN_FLOAT64):
         return computed_in_float64(site)
+    if site.is_(*_IN_FLOAT32):
+        return (
+            Defect("integers are computed in float32", wrong=True) if _is_rounded(site.value(site.input(0))) else None
+        )
     if site.domain or site.op_type not in _OPERATORS or GUARDED in site.node.name:
         return None
     read = [name for name in site.node.input if name]
@@ -75,6 +85,10 @@ def find(site: Site) -> Defect | None:
     if not applies(_COMPARES):
         return None
     return Defect("of two numbers whose upper halves are equal, the lower halves are compared as signed", wrong=True)
+
+
+def _is_rounded(x: Value) -> bool:
+    return x.elem_type in _WIDE and not x.assumed and not x.within(-_EXACT_IN_FLOAT32, _EXACT_IN_FLOAT32)
 
 
 def _is_lone(shape: Sequence[int | None] | None) -> bool:

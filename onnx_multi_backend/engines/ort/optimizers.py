@@ -27,6 +27,7 @@ from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
+from onnx_multi_backend.engines.ort.empty_values import of_empty_results
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
@@ -51,6 +52,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_quantized(contents),
         *_of_idle_transposes(contents),
         *of_branches(contents),
+        *of_empty_results(contents),
     ]
 
 

@@ -92,6 +92,8 @@ class Record:
         Whether it computes wide integers in int32, and float64 in float32.
     rules : tuple of callable
         What writes its wrong forms in others, and is of no use elsewhere.
+    wrong_when_empty : frozenset of str
+        See `Target.wrong_when_empty`.
     values_lost : mapping
         Operators that may lose NaN; see `Target.values_lost`.
     """
@@ -127,6 +129,7 @@ class Record:
     defects: Table = defects.NONE
     narrows: bool = False
     rules: tuple[Rule, ...] = ()
+    wrong_when_empty: frozenset[str] = frozenset()
     values_lost: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

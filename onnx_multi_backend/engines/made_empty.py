@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that are known to have no elements: nothing has to be computed, and OpenVINO (2026.4) may end the process over some of them.
+"""Results that are known to have no elements: nothing has to be computed, and engines compute some of them wrongly, or end the process.
 
-Seen with OneHot of no indices, which it computes while it loads a model.
+Seen with OneHot of no indices, which OpenVINO (2026.4) computes while it loads a model; see `Target.wrong_when_empty` for the others.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.engines.session import Payload
+from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -19,8 +23,24 @@ _MADE = frozenset({"Constant", "ConstantOfShape"})
 #: What gives the results of each step: one that every step makes alike comes out wrong, or ends the process.
 _STEPPING = frozenset({"Loop", "Scan"})
 _SUFFIX = "/omb_dims"
+_T = TensorProto
+#: What ConstantOfShape makes in every opset that has it.
+_PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
 #: The first opset with ConstantOfShape.
 _OLDEST = 9
+
+
+def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload in which nodes make the results that are known to have no elements, where the engine gets operators of them wrong."""
+    facts = payload.adapted.facts
+    if not facts.may_be_empty or not facts.contents.has(target.wrong_when_empty):
+        return payload, ()
+    model = ModelProto()
+    model.CopyFrom(payload.adapted.proto)
+    reason = "its result has no elements, and the engine may compute such wrongly"
+    names = without_computing(model, _PLAIN, facts.opset)
+    changes = tuple(Adaptation("empty_results", name, "left out", reason) for name in names)
+    return (payload.changed(model, *changes), changes) if changes else (payload, ())
 
 
 def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeProto]:

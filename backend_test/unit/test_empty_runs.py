@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors without elements that engines refused, gave another shape or died of: known before anything runs, and told by a run alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import onnx_multi_backend as omb
+from onnx_multi_backend.running import empty_runs
+
+Array = np.ndarray[Any, Any]
+
+#: What makes y of x, and the shape of y where x has the shape (n, 3, 4, 4).
+FORMS: dict[str, tuple[str, tuple[int | str, ...]]] = {
+    "AveragePool": ("y = AveragePool <kernel_shape = [2, 2]> (x)", ("n", 3, 3, 3)),
+    "Conv": ("y = Conv (x, w)", ("n", 3, 4, 4)),
+    "Einsum": ('y = Einsum <equation = "abcd,de->abce"> (x, m)', ("n", 3, 4, 4)),
+    "Flatten": ("y = Flatten <axis = 2> (x)", ("3n", 16)),
+    "LRN": ("y = LRN <size = 3> (x)", ("n", 3, 4, 4)),
+    "LpNormalization": ("y = LpNormalization <axis = 1> (x)", ("n", 3, 4, 4)),
+    "MatMul": ("y = MatMul (m, x)", ("n", 3, 4, 4)),
+    "MaxPool": ("y = MaxPool <kernel_shape = [2, 2]> (x)", ("n", 3, 3, 3)),
+    "PRelu": ("y = PRelu (x, slope)", ("n", 3, 4, 4)),
+    "ReduceSum": ("y = ReduceSum (x, last)", ("n", 3, 4, 1)),
+    "ReduceMean": ("y = ReduceMean <keepdims = 0> (x, last)", ("n", 3, 4)),
+    "ReduceLogSumExp": ("y = ReduceLogSumExp (x, last)", ("n", 3, 4, 1)),
+    "Split": ("y, z = Split <axis = 3, num_outputs = 2> (x)", ("n", 3, 4, 2)),
+    "TopK": ("y, i = TopK <axis = 3> (x, two)", ("n", 3, 4, 2)),
+}
+
+
+def _model(form: str, batch: int | str) -> ModelProto:
+    nodes, shape = FORMS[form]
+    return onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{batch}, 3, 4, 4] x) => (float[{", ".join("abcd"[: len(shape)])}] y)
+        <float[3, 3, 1, 1] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float[3, 1, 1] slope = {{0.5, 1, 2}}, int64[1] last = {{-1}}, int64[1] two = {{2}},
+        float[4, 4] m = {{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}}> {{ {nodes} }}"""
+    )
+
+
+def _shape(form: str, batch: int) -> tuple[int, ...]:
+    sizes = {"n": batch, "3n": 3 * batch}
+    return tuple(sizes[size] if isinstance(size, str) else size for size in FORMS[form][1])
+
+
+def _x(batch: int) -> Array:
+    return np.random.default_rng(0).uniform(size=(batch, 3, 4, 4)).astype(np.float32)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_of_0(preset: type[omb.Preset], form: str) -> None:
+    prepared = preset.prepare(_model(form, "n"), fallback="full")
+    before = prepared.run(_x(2))[0]
+    assert prepared.run(_x(0))[0].shape == _shape(form, 0)
+    np.testing.assert_array_equal(prepared.run(_x(2))[0], before)
+    assert before.shape == _shape(form, 2)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_that_is_declared_0(preset: type[omb.Preset], form: str) -> None:
+    prepared = preset.prepare(_model(form, 0), fallback="full")
+    assert prepared.run(_x(0))[0].shape == _shape(form, 0)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_bound_buffers_and_several_batches(preset: type[omb.Preset]) -> None:
+    prepared = preset.prepare(_model("MaxPool", "n"), fallback="full")
+    bound = prepared.bind(_x(0))
+    assert bound.run()[0].shape == (0, 3, 3, 3)
+    batches = [0, 2] * 30
+    assert [y.shape[0] for (y,) in prepared.run_many(_x(batch) for batch in batches)] == batches
+
+
+def test_the_model_is_looked_at_once_for_the_same_empty_inputs(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty cache of keys beside a longer or shorter prompt is such an input."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[1, p, 4] past, float[1, n, 4] x) => (float[1, q, 4] y, float[1, 4, n] z) {
+        y = Concat <axis = 1> (past, x) t = Transpose <perm = [0, 2, 1]> (x) z = AveragePool <kernel_shape = [1]> (t) }"""
+    )
+    asked = []
+
+    def counting(model: ModelProto) -> ModelProto:
+        asked.append(model)
+        return infer(model)
+
+    infer = empty_runs.infer
+    monkeypatch.setattr(empty_runs, "infer", counting)
+    prepared = openvino.prepare(model)
+    for length in (2, 3, 4):
+        x = np.ones((1, length, 4), np.float32)
+        np.testing.assert_array_equal(prepared.run({"past": np.ones((1, 0, 4), np.float32), "x": x})[0], x)
+    assert len(asked) == 1
+
+
+#: What makes the shape (2, 0, 3) or (0, 3) of constants, or of z, which has the shape (2, 0).
+SHAPES = {
+    "constant": ("", "s"),
+    "computed": ("c = Concat <axis = 0> (zero, three)", "c"),
+    "of a shape": ("h = Shape (z) c = Concat <axis = 0> (h, three)", "c"),
+    "of a difference": ("d = Sub (three, three) c = Concat <axis = 0> (d, three)", "c"),
+}
+
+
+@pytest.mark.parametrize("sizes", ["2, 1, 3", "n, 1, 3", "n, m, 3"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_expanding_to_nothing_between_nodes(preset: type[omb.Preset], sizes: str, shape: str) -> None:
+    """ONNX Runtime and OpenVINO left the Expand out."""
+    before, name = SHAPES[shape]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{sizes}] x, float[2, 0] z) => (float[a, b, c] y)
+        <int64[3] s = {{1, 0, 3}}, int64[1] zero = {{0}}, int64[1] three = {{3}}> {{ v = Abs (x) {before} e = Expand (v, {name}) y = Neg (e) }}"""
+    )
+    given = {"x": np.ones((2, 1, 3), np.float32), "z": np.ones((2, 0), np.float32)}
+    assert preset.prepare(model, fallback="full").run(given)[0].shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("sizes", ["2, 1", "n, 1", "n, m"])
+def test_arithmetic_with_a_constant_without_elements(preset: type[omb.Preset], operator: str, sizes: str) -> None:
+    """ONNX Runtime 1.24 left it out."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{sizes}] x) => (float[a, b] y)
+        <float[2, 0] k = {{}}> {{ v = Abs (x) w = {operator} (v, k) y = Neg (w) }}"""
+    )
+    assert preset.prepare(model, fallback="full").run(np.ones((2, 1), np.float32))[0].shape == (2, 0)
+
+
+@pytest.mark.parametrize("sizes", ["2, 0", "n, m"])
+@pytest.mark.parametrize("wanted", [(0,), (0, 2), (2, 3, 0)], ids=str)
+def test_reshaping_nothing_as_another_value(preset: type[omb.Preset], sizes: str, wanted: tuple[int, ...]) -> None:
+    """OpenVINO took a 0 of a Shape for a size of the input: memory that was never written."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{sizes}] x, float[{", ".join(map(str, wanted))}] z) =>
+        (float[{", ".join("abc"[: len(wanted)])}] y) {{ v = Abs (x) s = Shape (z) w = Reshape <allowzero = 1> (v, s) y = Neg (w) }}"""
+    )
+    given = {"x": np.ones((2, 0), np.float32), "z": np.ones(wanted, np.float32)}
+    assert preset.prepare(model, fallback="full").run(given)[0].shape == wanted
