@@ -13,10 +13,13 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import put_back, subgraphs
+from onnx_multi_backend.models.skeleton import skeleton_of
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
@@ -69,14 +72,13 @@ def without_computing(model: ModelProto, kinds: frozenset[int], opset: int) -> l
     kinds : frozenset of int
         The element types that it can make.
     """
-    undeclared = ModelProto()
-    undeclared.CopyFrom(model)
-    for value in undeclared.graph.output:  # a name that is declared for a size would be kept
-        value.type.tensor_type.ClearField("shape")
-    typed = infer(undeclared).graph
+    light = skeleton_of(Contents(model))
+    if len(light.graph.node) != len(model.graph.node):
+        light = model
+    typed = infer(without_declared(light)).graph
     for value, told in zip(typed.output, model.graph.output, strict=True):
-        if _is_empty(told.type, kinds):
-            value.type.CopyFrom(told.type)
+        if _is_empty(value.type, kinds):
+            told.type.CopyFrom(value.type)
     return list(_graph(model.graph, typed, {}, kinds, opset))
 
 

@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.defective import DefectiveNode
 from onnx_multi_backend.adapt.engine import Trusting, Unasked
 from onnx_multi_backend.adapt.pipeline import Adapted
 from onnx_multi_backend.adapt.single_node import Typed
+from onnx_multi_backend.engines.made_empty import with_empty_results
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, NoOtherWayError, Payload, RefusedError
 from onnx_multi_backend.engines.target import Target
@@ -117,7 +118,8 @@ def _built(
         return None
     built: Built | None
     try:
-        built = target.build(replace(payload, adapted=adapted))
+        written, emptied = with_empty_results(target, replace(payload, adapted=adapted))
+        built = target.build(written).after(emptied)
     except (NoOtherWayError, OptionError):
         raise
     except MisplacedError as error:

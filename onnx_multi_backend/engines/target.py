@@ -219,6 +219,11 @@ class Target(Engine):
         return frozenset()
 
     @property
+    def wrong_in_empty_runs(self) -> frozenset[str]:
+        """Those of `wrong_when_empty` that it gets wrong too where only the inputs of a run tell."""
+        return frozenset()
+
+    @property
     def narrows(self) -> bool:
         """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""
         return False

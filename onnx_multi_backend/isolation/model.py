@@ -137,6 +137,9 @@ class _Maker:
     def origin(self) -> Origin:
         return self._host.facts.origin
 
+    def for_nothing(self, target: Target, shapes: Any) -> None:
+        """The other process makes those."""
+
     def __call__(self, target: Target, shapes: Any = None) -> Built:
         return Built(_Session(self._host), self._host.facts.adaptations)
 

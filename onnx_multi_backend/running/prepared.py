@@ -27,9 +27,9 @@ from onnx_multi_backend.sessions.signature import ModelMetadata
 
 if TYPE_CHECKING:
     from onnx_multi_backend.running.bound import BoundRun
-    from onnx_multi_backend.running.empty_runs import EmptyRuns
     from onnx_multi_backend.running.verifying import Unchanged
     from onnx_multi_backend.sessions.by_shape import SessionsByShape
+    from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
 
 _ARRAYS = np.ndarray
 
@@ -93,7 +93,7 @@ class PreparedModel(BackendRep):
 
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
-        self._empty_runs = self._for_empty_runs()
+        self._for_empty = self._sessions_for_nothing(target)
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
@@ -154,9 +154,7 @@ class PreparedModel(BackendRep):
             options = {**(run_options or {}), **engine_run_options}
             return self._results.selected(names, self.run(feed, output_device=output_device, **options))
         feeds = self._feeds(inputs)
-        if self._empty_runs and _hold_nothing(feeds) and (other := self._for_nothing(feeds)) is not None:
-            return other.run(inputs, output_device=output_device, **engine_run_options)
-        session = self._session if self._by_shape is None else self._for_shapes(feeds)
+        session = self._session if self._by_shape is None and self._for_empty is None else self._for_shapes(feeds)
         if output_device is None:
             results = session.run(feeds, engine_run_options or None)
         else:
@@ -195,11 +193,9 @@ class PreparedModel(BackendRep):
         from onnx_multi_backend.running.binding import bind, output_buffers
 
         feeds = self._feeds(inputs)
-        if self._empty_runs and _hold_nothing(feeds) and (other := self._for_nothing(feeds)) is not None:
-            return other.bind(inputs, outputs, output_device=output_device)
         given, device = output_buffers(outputs, self._signature, self._target.from_device)
         output_device = output_device or device
-        session = self._session if self._by_shape is None else self._for_shapes(feeds)
+        session = self._session if self._by_shape is None and self._for_empty is None else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
         binder: Any = session
         if self._check is not None:
@@ -261,9 +257,8 @@ class PreparedModel(BackendRep):
             if self._closed:
                 return self.run(inputs)  # which says so
             feeds = self._feeds(inputs)
-            if self._empty_runs and _hold_nothing(feeds):
-                return self.run(inputs)
-            results = session.run(feeds, None)
+            apart = None if self._for_empty is None else self._for_nothing(feeds)
+            results = (apart or session).run(feeds, None)
             return self._make_outputs(self._results.narrowed(results) if self._narrows else results)
 
         return run, in_flight or session.in_flight
@@ -278,22 +273,26 @@ class PreparedModel(BackendRep):
     def _for_shapes(self, feeds: Feeds) -> Session:
         """The session compiled for these inputs' shapes: a new one where the shapes are new."""
         by_shape = self._by_shape
-        return self._session if by_shape is None else by_shape.get(_shapes(feeds)).session  # None: it was closed
+        if by_shape is None:  # it was closed, or empty inputs alone have a session of their own
+            return self._for_nothing(feeds) or self._session
+        return by_shape.get(_shapes(feeds)).session
 
-    def _for_empty_runs(self) -> EmptyRuns | None:
-        """What tells apart runs whose inputs have no elements; None where there are none, or each shape has its session anyway."""
-        if self._by_shape is not None or not self._signature.dynamic or not self._target.wrong_when_empty:
+    def _for_nothing(self, feeds: Feeds) -> Session | None:
+        """The session for inputs of which one has no elements; None where there is none, or it needs no other."""
+        sessions = self._for_empty
+        if sessions is None or not any(isinstance(v, _ARRAYS) and not v.size for v in feeds.values()):
             return None
-        from onnx_multi_backend.running.empty_runs import EmptyRuns
+        return sessions.get(_shapes(feeds))
 
-        return EmptyRuns(self._recipe, self._target)
-
-    def _for_nothing(self, feeds: Feeds) -> PreparedModel | None:
-        """The model for inputs of which one has no elements; None where this one gets them right."""
-        runs, slots = self._empty_runs, self._feeds.by_engine_name
-        if runs is None or not self._recipe.options.get("adapt", True):
+    def _sessions_for_nothing(self, target: Target) -> SessionsForNothing | None:
+        made, wrong = self._signature, target.wrong_in_empty_runs
+        if self._by_shape is not None or not made.dynamic or made.operators.isdisjoint(wrong):
             return None
-        return runs.model_for({slots[name].name: shape for name, shape in _shapes(feeds).items()})
+        if not self._recipe.options.get("adapt", True):
+            return None
+        from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
+
+        return SessionsForNothing(self._make, target)
 
     def _sessions_by_shape(self, target: Target) -> SessionsByShape:
         from onnx_multi_backend.sessions.by_shape import SessionsByShape, logged
@@ -365,7 +364,7 @@ class PreparedModel(BackendRep):
             self.device = target.device_text
             if self._by_shape is not None:
                 self._by_shape = self._sessions_by_shape(target)
-            self._empty_runs = self._for_empty_runs()
+            self._for_empty = self._sessions_for_nothing(target)
             closed = self._closed
         if closed:  # meanwhile, by another thread
             self.close()
@@ -379,7 +378,7 @@ class PreparedModel(BackendRep):
             self._closed = True
             self._session = self._many = closed
             self._make = closed
-            self._by_shape = self._empty_runs = None
+            self._by_shape = self._for_empty = None
             for bound in self._bound:
                 bound.close(closed)
 
@@ -400,11 +399,3 @@ class PreparedModel(BackendRep):
 
 def _shapes(feeds: Feeds) -> dict[str, tuple[int, ...]]:
     return {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}
-
-
-def _hold_nothing(feeds: Feeds) -> bool:
-    """Whether an input has no elements."""
-    for value in feeds.values():
-        if isinstance(value, _ARRAYS) and not value.size:
-            return True
-    return False

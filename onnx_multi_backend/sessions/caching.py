@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.cache.fingerprint import Fingerprint, fingerprint_bytes, fingerprint_files, hash_model
 from onnx_multi_backend.cache.key import make_key
 from onnx_multi_backend.cache.store import Store
-from onnx_multi_backend.engines.session import Built, Caching, RefusedError
+from onnx_multi_backend.engines.session import Built, Caching, RefusedError, Session
 from onnx_multi_backend.engines.special_values import inputs as special_inputs
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrappers import coded
@@ -90,6 +90,12 @@ class CachingSessionMaker:
             return first[1]
         found = self._find(target, shapes)
         return self._make(target, shapes) if found is None else found[0]
+
+    def for_nothing(self, target: Target, shapes: Shapes) -> Session | None:
+        """See `SessionMaker`; these sessions are not kept."""
+        if self._cold is None:
+            self._cold = self._load_again()
+        return self._cold.for_nothing(target, shapes)
 
     @property
     def origin(self) -> Origin:

@@ -14,21 +14,29 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.passes.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
-from onnx_multi_backend.engines.session import Built, Payload
+from onnx_multi_backend.engines.placement import MisplacedError
+from onnx_multi_backend.engines.session import Built, Payload, Session
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrappers.coded import coded
 from onnx_multi_backend.engines.wrappers.spared import SparedSession
+from onnx_multi_backend.errors import FallbackWarning
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.models.origin import Origin
+from onnx_multi_backend.sessions import for_nothing
 from onnx_multi_backend.sessions.signature import Signature, signature
+from onnx_multi_backend.user_warnings import warn
 
 _IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
+_FOR_NOTHING = Adaptation("input_shapes", "", "inputs have the shapes of a run", "an input has no elements")
 
 
 class Maker(Protocol):
     """What makes the sessions of one model."""
 
     signature: Signature
+
+    def for_nothing(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Session | None:
+        """Make one for inputs of these shapes, of which one has no elements; None where that needs no other."""
 
     @property
     def origin(self) -> Origin:
@@ -63,6 +71,8 @@ class SessionMaker:
         Whether each new shape of a dynamic input needs a session.
     input_shapes : mapping of str to tuple
         Shapes that the user fixes inputs to.
+    changes : tuple of Adaptation
+        What was changed in the model already.
 
     Attributes
     ----------
@@ -81,7 +91,9 @@ class SessionMaker:
         adapts: bool,
         fixed_shapes: bool,
         input_shapes: Mapping[str, Shape] = MappingProxyType({}),
+        changes: tuple[Adaptation, ...] = (),
     ) -> None:
+        self._changes = changes
         self._limits = limits
         self._input_shapes = input_shapes
         self._adapts = adapts
@@ -128,6 +140,43 @@ class SessionMaker:
         built = coded(built.after(adapted.changes), adapted.strings)
         return built if (spare := target.spare) is None else self._spared(built, target, spare, shapes)
 
+    def for_nothing(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Session | None:
+        """The session for inputs of these shapes, of which one has no elements; None where the target gets such rightly.
+
+        Raises
+        ------
+        InvalidModelError
+            The model's file was changed meanwhile.
+        UnsupportedModelError
+            The engine cannot run it with these shapes.
+        """
+        loaded = self._ready.loaded if self._ready is not None else self._reload()
+        self.origin.check_unchanged()
+        edges = self.signature.input_boundary_types
+        model = for_nothing.with_shapes(
+            loaded.proto, lambda name: edges[name].engine_name if name in edges else name, shapes
+        )
+        if not for_nothing.makes_nothing(model, target.wrong_in_empty_runs):
+            return None
+        make = SessionMaker(
+            replace(loaded, proto=model, skeleton=None),
+            self._limits,
+            adapts=self._adapts,
+            fixed_shapes=False,
+            changes=(_FOR_NOTHING,),
+        )
+        try:
+            return make(target).session
+        except MisplacedError:
+            if (spare := target.spare) is None:
+                raise
+        warn(
+            f"{target.preset}: {target.requested[0]} takes no node of {self.signature.label} where an input has no elements. "
+            f"Such runs are on {spare.requested[0]}.",
+            FallbackWarning,
+        )
+        return make(spare).session
+
     def _spared(
         self, built: Built, target: Target, spare: Target, shapes: Mapping[str, tuple[int, ...]] | None
     ) -> Built:
@@ -141,7 +190,7 @@ class SessionMaker:
 
     def _adapt(self, loaded: LoadedModel) -> _Ready:
         unsorted = loaded.reordered and not (self._limits.sorts_nodes and loaded.is_plain)
-        fixed: tuple[Adaptation, ...] = (_IN_ORDER,) if unsorted else ()
+        fixed = (*self._changes, _IN_ORDER) if unsorted else self._changes
         if self._input_shapes:
             proto, shaped = with_input_shapes(loaded.proto, self._input_shapes, loaded.label)
             loaded, fixed = replace(loaded, proto=proto, skeleton=None), (*fixed, *shaped)

@@ -67,6 +67,8 @@ class Signature:
     metadata : ModelMetadata
     input_edges, output_edges : mapping of str to Edge
         Those that the engine knows by another name and type.
+    operators : frozenset of str
+        Those of its nodes.
     """
 
     label: str
@@ -77,6 +79,7 @@ class Signature:
     metadata: ModelMetadata
     input_boundary_types: Mapping[str, BoundaryType]
     output_boundary_types: Mapping[str, BoundaryType]
+    operators: frozenset[str] = frozenset()
 
     @property
     def dynamic(self) -> bool:
@@ -97,6 +100,7 @@ def signature(loaded: LoadedModel, adapted: Adapted) -> Signature:
         ModelMetadata.of(loaded.proto),
         adapted.inputs,
         adapted.outputs,
+        frozenset(loaded.contents.by_operator),
     )
 
 
@@ -114,6 +118,7 @@ def to_json(made: Signature) -> dict[str, Any]:
         "metadata": asdict(made.metadata),
         "input_edges": made.input_boundary_types,
         "output_edges": made.output_boundary_types,
+        "operators": sorted(made.operators),
     }
 
 
@@ -135,4 +140,5 @@ def from_json(told: Mapping[str, Any], path: Path | None) -> Signature:
         ModelMetadata(**told["metadata"]),
         edges(told["input_edges"]),
         edges(told["output_edges"]),
+        frozenset(told["operators"]),
     )

@@ -56,3 +56,19 @@ def test_a_factor_of_what_is_quantized_is_left_as_it_is(openvino: type[omb.Prese
     prepared = openvino.prepare(model)
     assert "scales_of_zeros" not in {change.pass_name for change in prepared.adaptations}
     np.testing.assert_array_equal(prepared.run(ZEROS)[0], np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "d = DequantizeLinear (o, s, z) y = Mul (d, half)",
+        "p = MatMulInteger (o, w) c = Cast <to = 1> (p) t = Mul (s, half) y = Mul (c, t)",
+    ],
+)
+def test_a_factor_of_something_else(preset: type[omb.Preset], nodes: str) -> None:
+    model = parsed(
+        f"""(float[n, 3] x, uint8[2, 2] o) => (float[2, 2] y, uint8[n, 3] q) <float half = {{0.5}}, uint8[2, 2] w = {{1, 0, 0, 1}}> {{
+        {QUANTIZED} {nodes} }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    np.testing.assert_array_equal(prepared.run([ZEROS, np.full((2, 2), 2, np.uint8)])[0], np.ones((2, 2)))

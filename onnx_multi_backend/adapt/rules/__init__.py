@@ -58,6 +58,7 @@ from onnx_multi_backend.adapt.rules.one_hot_of_nothing import one_hot_of_nothing
 from onnx_multi_backend.adapt.rules.optimizers import adagrad, adam, momentum
 from onnx_multi_backend.adapt.rules.optionals import optional_get_element, optional_has_element
 from onnx_multi_backend.adapt.rules.pad_axes import pad_axes
+from onnx_multi_backend.adapt.rules.pad_crops import pad_crops
 from onnx_multi_backend.adapt.rules.pad_value import pad_value
 from onnx_multi_backend.adapt.rules.pad_wrap import pad_wrap
 from onnx_multi_backend.adapt.rules.pool_ceil import pool_ceil
@@ -166,6 +167,7 @@ RULES: tuple[Rule, ...] = (
     pad_wrap,
     pad_strings,
     pad_axes,
+    pad_crops,
     pad_value,
     pool_order,
     pool_indices,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper
+from onnx import GraphProto, NodeProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import infer, opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, maker_before, names_taken, unused, written
@@ -58,19 +59,6 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
         yield node
 
     return written(walked.flat, found, write, changes)
-
-
-def _without_declared(model: ModelProto) -> ModelProto:
-    """A copy of a model that declares the types of its inputs alone: others may be wrong, and an axis too many is worse than none."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    *bodies, main = inner_first(copy.graph)
-    for graph in (*bodies, main):
-        del graph.value_info[:]
-    for value in (*main.output, *(value for body in bodies for value in (*body.input, *body.output))):
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.ClearField("shape")
-    return copy
 
 
 def _with_axes(read: str, made: str, count: int, opset: int) -> list[NodeProto]:
@@ -175,4 +163,4 @@ class _Search:
 
     @functools.cached_property
     def _inferred(self) -> Mapping[str, TypeProto.Tensor]:
-        return tensor_types(inner_first(infer(_without_declared(self._walked.flat)).graph))
+        return tensor_types(inner_first(infer(without_declared(self._walked.flat)).graph))

@@ -58,42 +58,56 @@ def scales_of_zeros(contents: Contents) -> Rewritten | None:
 def _places(graph: GraphProto, number: int, walked: Walked) -> dict[int, bool]:
     """The places of these nodes whose scale matters."""
     results = {value.name for value in graph.output}
-    nodes = ((place, node) for place, node in enumerate(graph.node) if _is(node, _QUANTIZING))
-    return {
-        place: True
-        for place, node in nodes
-        if len(node.output) > 1 and node.output[1] and _matters(node.output[1], results, number, walked)
-    }
+    found: dict[int, bool] = {}
+    for place, node in enumerate(graph.node):
+        if _is(node, _QUANTIZING) and len(node.output) > 1 and node.output[1]:
+            search = _Search(node.output[0], results, number, walked)
+            if search.matters(node.output[1]):
+                found[place] = True
+    return found
 
 
-def _matters(name: str, results: set[str], number: int, walked: Walked) -> bool:
-    """Whether a scale is more than a factor of what is quantized with it."""
-    others = (readers for i, readers in enumerate(walked.readers) if i != number)
-    if name in results or any(name in readers for readers in others):
-        return True
-    for node in walked.readers[number].get(name, ()):
-        if _is(node, *_SCALED):
-            if list(node.input).index(name) != _SCALED[node.op_type]:
-                return True
-        elif not _is(node, "Mul") or len(node.input) != 2:
+class _Search:
+    """Looks at what becomes of a scale.
+
+    Parameters
+    ----------
+    quantized : str
+        What is quantized with it.
+    results : set of str
+        Of its graph.
+    number : int
+        The place of the graph in `walked.graphs`.
+    walked : Walked
+    """
+
+    def __init__(self, quantized: str, results: set[str], number: int, walked: Walked) -> None:
+        self._quantized, self._results, self._number, self._walked = quantized, results, number, walked
+
+    def matters(self, name: str) -> bool:
+        """Whether a scale, or a multiple of it, is more than a factor of what is quantized with it."""
+        others = (readers for i, readers in enumerate(self._walked.readers) if i != self._number)
+        if name in self._results or any(name in readers for readers in others):
             return True
-        else:
-            other = node.input[0] if node.input[1] == name else node.input[1]
-            if other in walked.fixed:
-                if _matters(node.output[0], results, number, walked):
-                    return True
-            elif not _is_product(other, walked):
-                return True
-    return False
+        return any(self._matters_to(node, name) for node in self._walked.readers[self._number].get(name, ()))
 
+    def _matters_to(self, node: NodeProto, name: str) -> bool:
+        if _is(node, *_SCALED):
+            return list(node.input).index(name) != _SCALED[node.op_type] or node.input[0] != self._quantized
+        if not _is(node, "Mul") or len(node.input) != 2:
+            return True
+        other = node.input[0] if node.input[1] == name else node.input[1]
+        if other in self._walked.fixed:
+            return self.matters(node.output[0])
+        return not self._is_product(other)
 
-def _is_product(name: str, walked: Walked) -> bool:
-    """Whether a value is a product of quantized ones, as floating-point numbers."""
-    maker = walked.makers.get(name)
-    if maker is None or not _is(maker, "Cast"):
-        return False
-    before = walked.makers.get(maker.input[0])
-    return before is not None and _is(before, *_PRODUCTS)
+    def _is_product(self, name: str) -> bool:
+        """Whether a value is a product of what is quantized, as floating-point numbers."""
+        maker = self._walked.makers.get(name)
+        if maker is None or not _is(maker, "Cast"):
+            return False
+        before = self._walked.makers.get(maker.input[0])
+        return before is not None and _is(before, *_PRODUCTS) and self._quantized in before.input[:2]
 
 
 def _is(node: NodeProto, *operators: str) -> bool:

@@ -15,6 +15,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
+from onnx_multi_backend.adapt.rules.pad_crops import may_crop_too_much
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
 from onnx_multi_backend.adapt.rules.unique_axis import is_along_later_axis
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
@@ -121,6 +122,8 @@ def _gather_nd(site: Site) -> Defect | None:
 
 
 def _pad(site: Site) -> Defect | None:
+    if may_crop_too_much(site):
+        return Defect("pads that only a run tells may crop more than there is, which ends the process", wrong=True)
     shape = site.shape(site.input(0))
     pads = np.array(site.attribute("pads")) if site.attribute("pads") else site.constant(site.input(1))
     axes = site.constant(site.input(3)) if site.has_input(3) else range(len(shape or ()))

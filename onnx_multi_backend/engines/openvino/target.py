@@ -37,7 +37,7 @@ from onnx_multi_backend.engines.openvino import (
     tiny,
 )
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
-from onnx_multi_backend.engines.openvino.empty_constants import WRONG_WHEN_EMPTY
+from onnx_multi_backend.engines.openvino.empty_constants import WRONG_IN_EMPTY_RUNS, WRONG_WHEN_EMPTY
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
@@ -248,6 +248,11 @@ class OpenvinoTarget(Target):
     def wrong_when_empty(self) -> frozenset[str]:
         """Operators that it gets wrong of tensors without elements."""
         return WRONG_WHEN_EMPTY
+
+    @property
+    def wrong_in_empty_runs(self) -> frozenset[str]:
+        """Those that it gets wrong though their shapes are open."""
+        return WRONG_IN_EMPTY_RUNS
 
     def for_throughput(self) -> OpenvinoTarget:
         """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""

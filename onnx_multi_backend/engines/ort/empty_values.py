@@ -7,7 +7,9 @@ shapes of values whose sizes are declared, is constant too. Another leaves out a
 
 from __future__ import annotations
 
-from onnx import NodeProto, helper, numpy_helper
+from collections import defaultdict
+
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.empty_tensors import holds_empty_data
 from onnx_multi_backend.adapt.facts import Facts
@@ -17,42 +19,34 @@ from onnx_multi_backend.models.tensors import is_whole
 
 #: The places of the inputs whose values such a node passes on, or makes others of that are 0 only if one of them is. None: all.
 _VALUES: dict[str, tuple[int, ...] | None] = {
-    **dict.fromkeys(("Abs", "Cast", "Gather", "Identity", "Neg", "ReduceProd", "Reshape"), (0,)),
+    **dict.fromkeys(("Abs", "Gather", "Identity", "Neg", "ReduceProd", "Reshape"), (0,)),
     **dict.fromkeys(("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"), (0,)),
     **dict.fromkeys(("Concat", "Max", "Mul"), None),
     "Where": (1, 2),
 }
 
 
-#: Operators whose kernels refuse a tensor without elements, though ONNX knows the result, or end the process: InstanceNormalization (1.24 to 1.32).
-WRONG = frozenset(
-    {
-        "AveragePool",
-        "Conv",
-        "GlobalMaxPool",
-        "InstanceNormalization",
-        "LayerNormalization",
-        "LpPool",
-        "MaxPool",
-        "QLinearConv",
-    }
-)
-#: The same of 1.24, where Einsum, LpNormalization, LRN and TopK end the process, and reductions along negative axes reduce nothing.
-WRONG_BEFORE_1_31 = WRONG | {
+#: Operators that end the process over a tensor without elements (1.24 to 1.32).
+DEADLY = frozenset({"InstanceNormalization"})
+#: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
+WRONG = DEADLY | {"AveragePool", "Conv", "GlobalMaxPool", "LayerNormalization", "LpPool", "MaxPool", "QLinearConv"}
+#: In 1.24 more end the process, and reductions along negative axes reduce nothing.
+DEADLY_BEFORE_1_31 = DEADLY | {
+    *("Einsum", "LpNormalization", "LRN", "Split", "TopK"),
     *(
-        "Einsum",
-        "LpNormalization",
-        "LRN",
-        "MatMul",
         "ReduceL1",
         "ReduceL2",
         "ReduceLogSum",
         "ReduceLogSumExp",
         "ReduceMax",
         "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
     ),
-    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Split", "TopK"),
+    "ReduceSumSquare",
 }
+WRONG_BEFORE_1_31 = WRONG | DEADLY_BEFORE_1_31 | {"MatMul"}
 
 
 def of_empty_results(contents: Contents) -> list[str]:
@@ -76,41 +70,44 @@ def _of_arithmetic(contents: Contents) -> list[str]:
 
 
 def _may_hold_zero(names: list[str], facts: Facts) -> bool:
-    makers: dict[str, NodeProto] = {}
+    """Whether one of these values may be computed of constants alone and hold a 0; what Shape tells may be of what nodes left nothing of."""
+    makers: defaultdict[str, list[NodeProto]] = defaultdict(list)  # a name may mean something else in each graph
+    stored: defaultdict[str, list[TensorProto]] = defaultdict(list)
+    for name, tensor in facts.small:
+        stored[name].append(tensor)
     seen: set[str] = set()
     while names:
         name = names.pop()
         if name in seen:
             continue
         seen.add(name)
-        if name in facts.constants:
-            tensor = facts.constants[name]
-            if not is_whole(tensor) or (numpy_helper.to_array(tensor) == 0).any():
-                return True
-            continue
-        makers = makers or {made: node for node in facts.contents.nodes for made in node.output}
-        node = makers.get(name)
-        if node is None:  # given when it runs
-            continue
-        if node.op_type in ("Constant", "ConstantOfShape"):
-            if _holds_zero(node):
-                return True
-        elif node.op_type == "Shape":
-            if facts.may_be_empty:
-                return True
-        elif node.op_type in _VALUES:
-            places = _VALUES[node.op_type]
-            names += node.input if places is None else [node.input[i] for i in places if i < len(node.input)]
-        else:
+        if any(map(_has_zero, stored.get(name, ()))):
             return True
+        if not makers and name not in stored:
+            for node in facts.contents.nodes:
+                for made in node.output:
+                    makers[made].append(node)
+        for node in makers.get(name, ()):
+            if node.op_type in ("Constant", "ConstantOfShape"):
+                if _makes_zero(node):
+                    return True
+            elif node.op_type in _VALUES:
+                places = _VALUES[node.op_type]
+                names += node.input if places is None else [node.input[i] for i in places if i < len(node.input)]
+            else:
+                return True
     return False
 
 
-def _holds_zero(node: NodeProto) -> bool:
-    """Whether a Constant whose tensor is not small, or a ConstantOfShape, makes a 0."""
+def _has_zero(tensor: TensorProto) -> bool:
+    return not is_whole(tensor) or bool((numpy_helper.to_array(tensor) == 0).any())
+
+
+def _makes_zero(node: NodeProto) -> bool:
+    """Whether a Constant or ConstantOfShape makes a 0."""
     if not node.attribute:
         return True
     value = helper.get_attribute_value(node.attribute[0])
     if node.attribute[0].HasField("t"):
-        return not is_whole(value) or bool((numpy_helper.to_array(value) == 0).any())
+        return _has_zero(value)
     return not all(value) if isinstance(value, list) else not value

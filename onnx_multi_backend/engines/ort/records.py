@@ -92,8 +92,8 @@ class Record:
         Whether it computes wide integers in int32, and float64 in float32.
     rules : tuple of callable
         What writes its wrong forms in others, and is of no use elsewhere.
-    wrong_when_empty : frozenset of str
-        See `Target.wrong_when_empty`.
+    wrong_when_empty, wrong_in_empty_runs : frozenset of str
+        See `Target`.
     values_lost : mapping
         Operators that may lose NaN; see `Target.values_lost`.
     """
@@ -130,6 +130,7 @@ class Record:
     narrows: bool = False
     rules: tuple[Rule, ...] = ()
     wrong_when_empty: frozenset[str] = frozenset()
+    wrong_in_empty_runs: frozenset[str] = frozenset()
     values_lost: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

@@ -12,7 +12,7 @@ from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import defects as of_openvino
 from onnx_multi_backend.engines.openvino import integers as of_integers
 from onnx_multi_backend.engines.openvino import special_values
-from onnx_multi_backend.engines.openvino.empty_constants import WRONG_WHEN_EMPTY
+from onnx_multi_backend.engines.openvino.empty_constants import WRONG_IN_EMPTY_RUNS, WRONG_WHEN_EMPTY
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.deadly import OF_OPENVINO, OF_OPENVINO_BEFORE_1_31
@@ -49,6 +49,7 @@ _OPENVINO = Record(
     mixes_reductions=True,
     mixes_nodes=True,
     wrong_when_empty=WRONG_WHEN_EMPTY,
+    wrong_in_empty_runs=WRONG_IN_EMPTY_RUNS,
     values_lost=special_values.LOST_IN_PROVIDER,
 )
 

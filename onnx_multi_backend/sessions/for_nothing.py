@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions for runs whose inputs have no elements, such as a batch of 0, where the engine gets results without elements wrong.
+
+The model is compiled for the shapes of such a run: what has no elements is known then, and made without the engine's operators.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Set
+from threading import Lock
+from typing import Protocol
+
+from onnx import ModelProto
+
+from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.inferring.undeclared import without_declared
+from onnx_multi_backend.engines.session import Session
+from onnx_multi_backend.engines.target import Target
+from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, RunError
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.skeleton import skeleton_of
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+#: Sessions that are kept at once; the one made first goes first.
+_KEPT = 2
+
+
+class _Maker(Protocol):
+    def for_nothing(self, target: Target, shapes: Shapes) -> Session | None:
+        """The session for inputs of these shapes; None where the target gets their results right."""
+
+
+class SessionsForNothing:
+    """The sessions for the shapes of such runs. Safe from several threads.
+
+    Parameters
+    ----------
+    make : SessionMaker or CachingSessionMaker
+    target : Target
+    """
+
+    def __init__(self, make: _Maker, target: Target) -> None:
+        self._make, self._target = make, target
+        self._lock = Lock()
+        self._right: set[frozenset[tuple[str, int]]] = set()
+        self._kept: dict[frozenset[tuple[str, tuple[int, ...]]], Session | None] = {}
+
+    def get(self, shapes: Shapes) -> Session | None:
+        """The session for inputs of these shapes, by the engine's names; None where the plain one does, or there is no other.
+
+        Raises
+        ------
+        RunError
+            The model's file was changed meanwhile.
+        """
+        empty = frozenset((name, axis) for name, shape in shapes.items() for axis, size in enumerate(shape) if not size)
+        key = frozenset(shapes.items())
+        with self._lock:
+            if empty in self._right:  # a language model's empty cache, beside prompts of any length
+                return None
+            if key not in self._kept:
+                try:
+                    made = self._make.for_nothing(self._target, shapes)
+                except InvalidModelError as error:
+                    raise RunError(
+                        f"Inputs without elements need the model once more, and it is not to be had: {error}"
+                    ) from error
+                except OnnxMultiBackendError as error:
+                    logging.getLogger("onnx_multi_backend").info("inputs without elements run as they are: %s", error)
+                    made = None
+                else:
+                    if made is None:
+                        self._right.add(empty)
+                        return None
+                self._kept[key] = made
+                while len(self._kept) > _KEPT:
+                    del self._kept[next(iter(self._kept))]
+            return self._kept[key]
+
+
+def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
+    """Whether the result of one of these operators is known to have no elements; what branches and loops compute is not looked at."""
+    typed = infer(without_declared(skeleton_of(Contents(model)))).graph
+    values = (*typed.value_info, *typed.output)
+    empty = {
+        v.name for v in values if any(d.HasField("dim_value") and not d.dim_value for d in v.type.tensor_type.shape.dim)
+    }
+    return any(
+        node.op_type in operators and not canonical(node.domain) and not empty.isdisjoint(node.output)
+        for node in typed.node
+    )
+
+
+def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) -> ModelProto:
+    """A copy of the model whose inputs have these shapes, whatever their symbols say elsewhere.
+
+    Parameters
+    ----------
+    named : callable
+        The engine's name of an input.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.input:
+        shape = shapes.get(named(value.name))
+        if shape is not None and value.type.HasField("tensor_type"):
+            del value.type.tensor_type.shape.dim[:]
+            value.type.tensor_type.shape.SetInParent()
+            for size in shape:
+                value.type.tensor_type.shape.dim.add(dim_value=size)
+    return copy
