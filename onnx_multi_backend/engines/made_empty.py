@@ -6,7 +6,7 @@ Seen with OneHot of no indices, which OpenVINO (2026.4) computes while it loads 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import put_back, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.skeleton import skeleton_of
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -38,12 +38,27 @@ def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple
     facts = payload.adapted.facts
     if not facts.may_be_empty or not facts.contents.has(target.wrong_when_empty):
         return payload, ()
+    if not target.leaves_empty and not makes_nothing(payload.adapted.proto, target.wrong_when_empty):
+        return payload, ()
     model = ModelProto()
     model.CopyFrom(payload.adapted.proto)
     reason = "its result has no elements, and the engine may compute such wrongly"
     names = without_computing(model, _PLAIN, facts.opset)
     changes = tuple(Adaptation("empty_results", name, "left out", reason) for name in names)
     return (payload.changed(model, *changes), changes) if changes else (payload, ())
+
+
+def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
+    """Whether the result of one of these operators is known to have no elements; what branches and loops compute is not looked at."""
+    typed = infer(without_declared(skeleton_of(Contents(model)))).graph
+    values = (*typed.value_info, *typed.output)
+    empty = {
+        v.name for v in values if any(d.HasField("dim_value") and not d.dim_value for d in v.type.tensor_type.shape.dim)
+    }
+    return any(
+        node.op_type in operators and not canonical(node.domain) and not empty.isdisjoint(node.output)
+        for node in typed.node
+    )
 
 
 def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeProto]:

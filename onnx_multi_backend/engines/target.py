@@ -219,6 +219,11 @@ class Target(Engine):
         return frozenset()
 
     @property
+    def leaves_empty(self) -> bool:
+        """Whether it leaves nodes to another provider where a tensor is known to have no elements, whatever their operators."""
+        return False
+
+    @property
     def wrong_in_empty_runs(self) -> frozenset[str]:
         """Those of `wrong_when_empty` that it gets wrong too where only the inputs of a run tell."""
         return frozenset()

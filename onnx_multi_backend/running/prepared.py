@@ -93,7 +93,8 @@ class PreparedModel(BackendRep):
 
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
-        self._for_empty = self._sessions_for_nothing(target)
+        self._for_empty: SessionsForNothing | None = None
+        self._may_be_empty = self._by_shape is None and signature.dynamic and recipe.options.get("adapt", True)
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
@@ -154,7 +155,7 @@ class PreparedModel(BackendRep):
             options = {**(run_options or {}), **engine_run_options}
             return self._results.selected(names, self.run(feed, output_device=output_device, **options))
         feeds = self._feeds(inputs)
-        session = self._session if self._by_shape is None and self._for_empty is None else self._for_shapes(feeds)
+        session = self._session if self._by_shape is None and not self._may_be_empty else self._for_shapes(feeds)
         if output_device is None:
             results = session.run(feeds, engine_run_options or None)
         else:
@@ -195,7 +196,7 @@ class PreparedModel(BackendRep):
         feeds = self._feeds(inputs)
         given, device = output_buffers(outputs, self._signature, self._target.from_device)
         output_device = output_device or device
-        session = self._session if self._by_shape is None and self._for_empty is None else self._for_shapes(feeds)
+        session = self._session if self._by_shape is None and not self._may_be_empty else self._for_shapes(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
         binder: Any = session
         if self._check is not None:
@@ -257,7 +258,7 @@ class PreparedModel(BackendRep):
             if self._closed:
                 return self.run(inputs)  # which says so
             feeds = self._feeds(inputs)
-            apart = None if self._for_empty is None else self._for_nothing(feeds)
+            apart = self._for_nothing(feeds) if self._may_be_empty else None
             results = (apart or session).run(feeds, None)
             return self._make_outputs(self._results.narrowed(results) if self._narrows else results)
 
@@ -279,20 +280,20 @@ class PreparedModel(BackendRep):
 
     def _for_nothing(self, feeds: Feeds) -> Session | None:
         """The session for inputs of which one has no elements; None where there is none, or it needs no other."""
-        sessions = self._for_empty
-        if sessions is None or not any(isinstance(v, _ARRAYS) and not v.size for v in feeds.values()):
+        for value in feeds.values():
+            if isinstance(value, _ARRAYS) and not value.size:
+                break
+        else:
             return None
-        return sessions.get(_shapes(feeds))
+        with self._lock:
+            if self._for_empty is None and not self._closed:
+                self._may_be_empty = not self._signature.operators.isdisjoint(self._target.wrong_in_empty_runs)
+                if self._may_be_empty:
+                    from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
 
-    def _sessions_for_nothing(self, target: Target) -> SessionsForNothing | None:
-        made, wrong = self._signature, target.wrong_in_empty_runs
-        if self._by_shape is not None or not made.dynamic or made.operators.isdisjoint(wrong):
-            return None
-        if not self._recipe.options.get("adapt", True):
-            return None
-        from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
-
-        return SessionsForNothing(self._make, target)
+                    self._for_empty = SessionsForNothing(self._make, self._target)
+            sessions = self._for_empty
+        return None if sessions is None else sessions.get(_shapes(feeds))
 
     def _sessions_by_shape(self, target: Target) -> SessionsByShape:
         from onnx_multi_backend.sessions.by_shape import SessionsByShape, logged
@@ -364,7 +365,7 @@ class PreparedModel(BackendRep):
             self.device = target.device_text
             if self._by_shape is not None:
                 self._by_shape = self._sessions_by_shape(target)
-            self._for_empty = self._sessions_for_nothing(target)
+            self._for_empty = None
             closed = self._closed
         if closed:  # meanwhile, by another thread
             self.close()

@@ -7,20 +7,15 @@ The model is compiled for the shapes of such a run: what has no elements is know
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.inferring.inference import infer
-from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.engines.session import Session
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, RunError
-from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.skeleton import skeleton_of
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -79,19 +74,6 @@ class SessionsForNothing:
                 while len(self._kept) > _KEPT:
                     del self._kept[next(iter(self._kept))]
             return self._kept[key]
-
-
-def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
-    """Whether the result of one of these operators is known to have no elements; what branches and loops compute is not looked at."""
-    typed = infer(without_declared(skeleton_of(Contents(model)))).graph
-    values = (*typed.value_info, *typed.output)
-    empty = {
-        v.name for v in values if any(d.HasField("dim_value") and not d.dim_value for d in v.type.tensor_type.shape.dim)
-    }
-    return any(
-        node.op_type in operators and not canonical(node.domain) and not empty.isdisjoint(node.output)
-        for node in typed.node
-    )
 
 
 def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) -> ModelProto:

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.passes.input_shapes import Shape, with_input_shapes
 from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.engines.compiling import compile_model
+from onnx_multi_backend.engines.made_empty import makes_nothing
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, Session
 from onnx_multi_backend.engines.target import Target
@@ -156,7 +157,7 @@ class SessionMaker:
         model = for_nothing.with_shapes(
             loaded.proto, lambda name: edges[name].engine_name if name in edges else name, shapes
         )
-        if not for_nothing.makes_nothing(model, target.wrong_in_empty_runs):
+        if not makes_nothing(model, target.wrong_in_empty_runs):
             return None
         make = SessionMaker(
             replace(loaded, proto=model, skeleton=None),

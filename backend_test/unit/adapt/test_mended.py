@@ -333,6 +333,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
 #: What may end the process, with some releases at least: `test_engine_crashes`, `test_deadly_constants` and `test_rows_of_strings` try it
 #: in processes of their own.
 DEADLY = {
+    "pads that only a run tells may crop more than there is, which ends the process",
     "of a constant without elements it is refused, or ends the process",
     "a scan output of strings is copied byte by byte, which ends the process",
     "strings are moved into a scan output: a value that it passes on is empty afterwards",

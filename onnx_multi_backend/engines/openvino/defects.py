@@ -121,9 +121,13 @@ def _gather_nd(site: Site) -> Defect | None:
     return None
 
 
-def _pad(site: Site) -> Defect | None:
+def _cropped(site: Site) -> Defect | None:
     if may_crop_too_much(site):
         return Defect("pads that only a run tells may crop more than there is, which ends the process", wrong=True)
+    return None
+
+
+def _pad(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     pads = np.array(site.attribute("pads")) if site.attribute("pads") else site.constant(site.input(1))
     axes = site.constant(site.input(3)) if site.has_input(3) else range(len(shape or ()))
@@ -246,6 +250,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Pad": Several(
         (
             _pad,
+            Only({"openvino": ">=2026"}, _cropped),
             Only({"openvino": "<2026"}, window_defects.padded),
             window_defects.padded_at_run_time,
             Only({"openvino": ">=2026"}, window_defects.padded_by_computed),

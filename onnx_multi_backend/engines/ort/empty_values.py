@@ -64,9 +64,11 @@ def _of_expands(contents: Contents) -> list[str]:
 
 
 def _of_arithmetic(contents: Contents) -> list[str]:
-    if not contents.has({"Add", "Div", "Mul", "Sub"}) or not applies({"onnxruntime": "<1.32"}):
+    if not contents.has({"Add", "Div", "Mul", "Sub"}) or not holds_empty_data(
+        contents, lambda tensor: 0 in tensor.dims
+    ):
         return []
-    return ["NoopElimination"] if holds_empty_data(contents, lambda tensor: 0 in tensor.dims) else []
+    return ["NoopElimination"] if applies({"onnxruntime": "<1.32"}) else []
 
 
 def _may_hold_zero(names: list[str], facts: Facts) -> bool:

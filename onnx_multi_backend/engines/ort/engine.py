@@ -253,6 +253,11 @@ class OrtEngine(Target):
         return of_cpu.union(*(known.wrong_when_empty for known in self.records))
 
     @property
+    def leaves_empty(self) -> bool:
+        """Whether a requested provider does."""
+        return any(known.takes_no_empty_tensors for known in self.records)
+
+    @property
     def wrong_in_empty_runs(self) -> frozenset[str]:
         """Those that end the process or are wrong without a word, and what a requested provider gets wrong."""
         of_cpu = DEADLY_BEFORE_1_31 if applies({"onnxruntime": "<1.31"}) else DEADLY
