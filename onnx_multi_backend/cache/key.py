@@ -8,7 +8,7 @@ import hashlib
 from onnx_multi_backend.cache import host
 
 #: Raised when an entry's content changes its meaning.
-_FORMAT = 2
+_FORMAT = 3
 
 
 def make_key(fingerprint: str, engine: str, *parts: object) -> str:

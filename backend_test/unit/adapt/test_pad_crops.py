@@ -48,6 +48,40 @@ def test_pads_that_are_constants(preset: type[omb.Preset], pads: list[int]) -> N
     np.testing.assert_array_equal(preset.prepare(model, fallback="full").run(X)[0], _padded(-X, pads, 0))
 
 
+@pytest.mark.parametrize("pads", [[4, 0, -5, 0], [0, 4, 0, -4], [-3, 0, 4, 0]], ids=str)
+@pytest.mark.parametrize("written", ["value = int64[4] {%s}", "value_ints = [%s]"])
+def test_open_sizes(openvino: type[omb.Preset], pads: list[int], written: str) -> None:
+    listed = ", ".join(map(str, pads))
+    model = parsed(
+        f"(float[n, m] x) => (float[a, b] y) {{ p = Constant <{written.replace('%s', listed)}> () y = Pad (x, p) }}", 13
+    )
+    prepared = openvino.prepare(model)
+    for x in (X, X[:, :1], X[:1]):
+        if min(x.shape[i] + pads[i] + pads[i + 2] for i in (0, 1)) >= 0:
+            np.testing.assert_array_equal(prepared.run(x)[0], _padded(x, pads, 0))
+
+
+def test_axes(openvino: type[omb.Preset]) -> None:
+    model = parsed(
+        "(float[n, m] x) => (float[a, b] y) <int64[1] axes = {1}, int64[2] p = {4, -5}, float v = {2}> { y = Pad (x, p, v, axes) }",
+        18,
+    )
+    np.testing.assert_array_equal(openvino.prepare(model).run(X)[0], _padded(X, [0, 4, 0, -5], 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "nodes"),
+    [
+        ("float[a, b, c] x, int64[4] p, int64[1] axis", "s = Squeeze (x, axis) y = Pad (s, p)"),
+        ("float[a, b, c] x, int64[k] p, int64[1] axis", "s = Squeeze (x, axis) y = Pad (s, p)"),
+    ],
+)
+def test_an_unknown_rank_is_left_as_it_is(openvino: type[omb.Preset], given: str, nodes: str) -> None:
+    prepared = openvino.prepare(parsed(f"({given}) => (float[d, e] y) {{ {nodes} }}", 18))
+    x, pads = np.ones((2, 1, 3), np.float32), [0, 1, 1, 0]
+    np.testing.assert_array_equal(prepared.run([x, np.array(pads), np.array([1])])[0], _padded(x[:, 0], pads, 0))
+
+
 def test_computed_pads_stay_as_they_are(openvino: type[omb.Preset]) -> None:
     """Exporters write them for constants."""
     model = parsed(

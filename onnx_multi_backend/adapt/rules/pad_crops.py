@@ -15,10 +15,11 @@ _OLDEST = 11
 
 
 def may_crop_too_much(site: Site) -> bool:
-    """Whether pads that only a run tells may crop more than there is; where axes are named, they are not those of all."""
+    """Whether pads that only a run tells may crop more than there is, of a known rank; where axes are named, they are not those of all."""
     if not site.is_("Pad") or GUARDED in site.node.name or site.attribute("mode", "constant") != "constant":
         return False
-    return site.has_input(1) and not site.has_input(3) and not site.is_known(site.input(1))
+    known = not site.has_input(1) or site.has_input(3) or site.is_known(site.input(1))
+    return not known and bool(site.rank(site.input(0)))
 
 
 def pad_crops(site: Site) -> Iterator[ModelProto]:

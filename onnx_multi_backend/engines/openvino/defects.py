@@ -137,7 +137,8 @@ def _pad(site: Site) -> Defect | None:
         return None
     for i, axis in enumerate(axes):
         size, begin, end = shape[int(axis)], pads[i], pads[i + len(axes)]
-        if size is not None and size + min(int(begin), 0) + min(int(end), 0) < 0:
+        least, most = min(int(begin), int(end)), max(int(begin), int(end))
+        if (least < 0 < most) if size is None else size + min(int(begin), 0) + min(int(end), 0) < 0:
             return Defect("more is cropped than there is, which may end the process", wrong=True)
     return None
 

@@ -187,7 +187,8 @@ def _may_be_padded_wrongly(node: NodeProto, facts: Facts) -> bool:
     if any(a.name == "pads" and any(size < 0 for size in a.ints) for a in node.attribute):
         return True
     if not facts.may_know(node, 1):
-        return any(node.input[1] == value.name for value in facts.model.graph.input) if len(node.input) > 1 else False
+        given = (value.name for value in facts.model.graph.input)
+        return not facts.known.isdisjoint(node.input[1:2]) or any(name in node.input[1:2] for name in given)
     pads = facts.certain.get(node.input[1])
     return pads is None or not is_whole(pads) or bool((numpy_helper.to_array(pads) < 0).any())
 

@@ -32,7 +32,7 @@ DEADLY = frozenset({"InstanceNormalization"})
 WRONG = DEADLY | {"AveragePool", "Conv", "GlobalMaxPool", "LayerNormalization", "LpPool", "MaxPool", "QLinearConv"}
 #: In 1.24 more end the process, and reductions along negative axes reduce nothing.
 DEADLY_BEFORE_1_31 = DEADLY | {
-    *("Einsum", "LpNormalization", "LRN", "Split", "TopK"),
+    *("Einsum", "LpNormalization", "LRN", "TopK"),
     *(
         "ReduceL1",
         "ReduceL2",
@@ -46,7 +46,7 @@ DEADLY_BEFORE_1_31 = DEADLY | {
     ),
     "ReduceSumSquare",
 }
-WRONG_BEFORE_1_31 = WRONG | DEADLY_BEFORE_1_31 | {"MatMul"}
+WRONG_BEFORE_1_31 = WRONG | DEADLY_BEFORE_1_31 | {"MatMul", "Split"}
 
 
 def of_empty_results(contents: Contents) -> list[str]:
