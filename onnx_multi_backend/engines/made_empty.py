@@ -79,21 +79,25 @@ def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeP
     ]
 
 
-def without_computing(model: ModelProto, kinds: frozenset[int], opset: int) -> list[str]:
+def without_computing(model: ModelProto, kinds: frozenset[int], opset: int, *, believes: bool = False) -> list[str]:
     """Put `nothing` in the place of the nodes that make such results; these nodes.
 
     Parameters
     ----------
     kinds : frozenset of int
         The element types that it can make.
+    believes : bool
+        Whether what the model declares of its results counts where onnx knows nothing of them.
     """
     light = skeleton_of(Contents(model))
     if len(light.graph.node) != len(model.graph.node):
         light = model
-    typed = infer(without_declared(light)).graph
+    typed = infer(without_declared(light, steps=True)).graph
     for value, told in zip(typed.output, model.graph.output, strict=True):
         if _is_empty(value.type, kinds):
             told.type.CopyFrom(value.type)
+        elif believes and not value.type.tensor_type.HasField("shape") and _is_empty(told.type, kinds):
+            value.type.CopyFrom(told.type)
     return list(_graph(model.graph, typed, {}, kinds, opset))
 
 

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time, padded_with_value
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The first opset whose pads are an input.
@@ -30,7 +33,7 @@ def pad_crops(site: Site) -> Iterator[ModelProto]:
     if site.opset < _OLDEST or site.has_input(3) or not rank or site.elem_type(x) == TensorProto.STRING:
         return
     pads = site.constant(site.input(1))
-    if pads is not None and (pads.size != 2 * rank or not (pads < 0).any()):
+    if pads is not None and (pads.size != 2 * rank or not (pads < 0).any() or _leaves_less_than_nothing(site, pads)):
         return
     body = Body(site)
     value = [site.input(2)] if site.has_input(2) else []
@@ -39,9 +42,20 @@ def pad_crops(site: Site) -> Iterator[ModelProto]:
         first, last = (body.ints(*half) for half in -pads.clip(None, 0).reshape(2, rank))
     else:
         given, zero = site.input(1), body.ints(0)
-        padded = body("Pad", x, body("Where", body("Less", zero, given), given, zero), *value, name=GUARDED)
+        grown = body("Where", body("Less", zero, given), given, zero)
+        if is_padded_at_run_time(site):
+            padded = padded_with_value(body, site, grown)
+        else:
+            padded = body("Pad", x, grown, *value, name=GUARDED)
         cropped = body("Where", body("Less", given, zero), body("Sub", zero, given), zero)
         first, last = (body("Slice", cropped, body.ints(i * rank), body.ints((i + 1) * rank), zero) for i in (0, 1))
     ends = body("Sub", body("Shape", padded), last)
     ends = body("Where", body("Less", body.ints(0), ends), ends, body.ints(0))
     yield body.finish(body("Slice", padded, first, ends, body.ints(*range(rank))))
+
+
+def _leaves_less_than_nothing(site: Site, pads: np.ndarray[Any, Any]) -> bool:
+    sizes = site.shape(site.input(0)) or []
+    return any(
+        size is not None and size + sum(both) < 0 for size, both in zip(sizes, pads.reshape(2, -1).T, strict=True)
+    )

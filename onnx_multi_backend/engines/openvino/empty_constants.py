@@ -69,7 +69,11 @@ def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     reason = "its result has no elements"
     made += [
         Adaptation("empty_constants", name, "left out", reason)
-        for name in (without_computing(copy, _TYPES, opset) if changes or _reshapes_nothing(Contents(model)) else ())
+        for name in (
+            without_computing(copy, _TYPES, opset, believes=True)
+            if changes or _reshapes_nothing(Contents(model))
+            else ()
+        )
     ]
     return (copy, tuple(made)) if made else (model, ())
 

@@ -30,8 +30,8 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 DEADLY = frozenset({"InstanceNormalization"})
 #: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
 WRONG = DEADLY | {"AveragePool", "Conv", "GlobalMaxPool", "LayerNormalization", "LpPool", "MaxPool", "QLinearConv"}
-#: In 1.24 more end the process, and reductions along negative axes reduce nothing.
-DEADLY_BEFORE_1_31 = DEADLY | {
+#: Before 1.32 reductions along negative axes reduce nothing, and in 1.24 more end the process.
+DEADLY_BEFORE_1_32 = DEADLY | {
     *("Einsum", "LpNormalization", "LRN", "TopK"),
     *(
         "ReduceL1",
@@ -46,7 +46,7 @@ DEADLY_BEFORE_1_31 = DEADLY | {
     ),
     "ReduceSumSquare",
 }
-WRONG_BEFORE_1_31 = WRONG | DEADLY_BEFORE_1_31 | {"MatMul", "Split"}
+WRONG_BEFORE_1_32 = WRONG | DEADLY_BEFORE_1_32 | {"MatMul", "Split"}
 
 
 def of_empty_results(contents: Contents) -> list[str]:

@@ -23,7 +23,7 @@ from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded, short_images
-from onnx_multi_backend.engines.ort.empty_values import DEADLY, DEADLY_BEFORE_1_31, WRONG, WRONG_BEFORE_1_31
+from onnx_multi_backend.engines.ort.empty_values import DEADLY, DEADLY_BEFORE_1_32, WRONG, WRONG_BEFORE_1_32
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
@@ -249,7 +249,7 @@ class OrtEngine(Target):
     @property
     def wrong_when_empty(self) -> frozenset[str]:
         """Operators that a requested provider or the CPU provider gets wrong of tensors without elements."""
-        of_cpu = WRONG_BEFORE_1_31 if applies({"onnxruntime": "<1.31"}) else WRONG
+        of_cpu = WRONG_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else WRONG
         return of_cpu.union(*(known.wrong_when_empty for known in self.records))
 
     @property
@@ -260,7 +260,7 @@ class OrtEngine(Target):
     @property
     def wrong_in_empty_runs(self) -> frozenset[str]:
         """Those that end the process or are wrong without a word, and what a requested provider gets wrong."""
-        of_cpu = DEADLY_BEFORE_1_31 if applies({"onnxruntime": "<1.31"}) else DEADLY
+        of_cpu = DEADLY_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else DEADLY
         return of_cpu.union(*(known.wrong_in_empty_runs for known in self.records))
 
     @property
