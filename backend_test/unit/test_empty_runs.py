@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,21 @@ def test_another_model_in_the_file_is_not_run(preset: type[omb.Preset], tmp_path
         return
     with pytest.raises(omb.RunError, match="once more"):
         prepared.run(_x(0))
+
+
+def test_a_run_of_which_the_provider_takes_nothing(openvino_ep: type[omb.Preset]) -> None:
+    """What is left is another provider's: it gets the model for these shapes too."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[n, 3, 4, 4] x, float[5] z) => (float[a, b, c, d] y, float[e] only) {
+        t = Constant <value_ints = [-1]> () u = Neg (x) v = Exp (u) w = Sin (v) y = ReduceSum (w, t) only = Unique (z) }"""
+    )
+    prepared, z = openvino_ep.prepare(model), np.float32([1, 2, 1, 2, 3])
+    for batch in (2, 0, 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", omb.FallbackWarning)
+            y, only = prepared.run([_x(batch), z])
+        assert y.shape == (batch, 3, 4, 1)
+        np.testing.assert_array_equal(only, [1, 2, 3])
 
 
 #: What makes the shape (2, 0, 3) or (0, 3) of constants, or of z, which has the shape (2, 0).

@@ -94,7 +94,8 @@ class PreparedModel(BackendRep):
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
         self._for_empty: SessionsForNothing | None = None
-        self._may_be_empty = self._by_shape is None and signature.dynamic and recipe.options.get("adapt", True)
+        self._is_open = self._by_shape is None and signature.dynamic and bool(recipe.options.get("adapt", True))
+        self._may_be_empty = self._is_open
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
@@ -365,7 +366,7 @@ class PreparedModel(BackendRep):
             self.device = target.device_text
             if self._by_shape is not None:
                 self._by_shape = self._sessions_by_shape(target)
-            self._for_empty = None
+            self._for_empty, self._may_be_empty = None, self._is_open
             closed = self._closed
         if closed:  # meanwhile, by another thread
             self.close()

@@ -159,15 +159,21 @@ class SessionMaker:
         )
         if not makes_nothing(model, target.wrong_in_empty_runs):
             return None
-        make = SessionMaker(
-            replace(loaded, proto=model, skeleton=None),
-            self._limits,
-            adapts=self._adapts,
-            fixed_shapes=False,
-            changes=(_FOR_NOTHING,),
-        )
+
+        def make(
+            of: Target,
+        ) -> Session:  # each from the model at hand: a maker loads the file's again for its second session
+            ready = SessionMaker(
+                replace(loaded, proto=model, skeleton=None),
+                self._limits,
+                adapts=self._adapts,
+                fixed_shapes=False,
+                changes=(_FOR_NOTHING,),
+            )
+            return ready(of).session
+
         try:
-            return make(target).session
+            return make(target)
         except MisplacedError:
             if (spare := target.spare) is None:
                 raise
@@ -176,7 +182,7 @@ class SessionMaker:
             f"Such runs are on {spare.requested[0]}.",
             FallbackWarning,
         )
-        return make(spare).session
+        return make(spare)
 
     def _spared(
         self, built: Built, target: Target, spare: Target, shapes: Mapping[str, tuple[int, ...]] | None
