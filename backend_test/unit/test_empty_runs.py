@@ -235,3 +235,22 @@ def test_reshaping_nothing_as_another_value(preset: type[omb.Preset], sizes: str
     )
     given = {"x": np.ones((2, 0), np.float32), "z": np.ones(wanted, np.float32)}
     assert preset.prepare(model, fallback="full").run(given)[0].shape == wanted
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("rows", ["n", 0])
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "int8", "uint8"])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_no_integers(preset: type[omb.Preset], operator: str, kind: str, rows: int | str) -> None:
+    """The least of the type for the largest, the most of it for the smallest."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g ({kind}[{rows}, 3] x) => ({kind}[a, b] y) {{ y = {operator} <axes = [0]> (x) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    limits = np.iinfo(kind)
+    limit = limits.min if operator == "ReduceMax" else limits.max
+    if preset is omb.OpenvinoBackend and not -(2**31) <= limit < 2**31:
+        pytest.skip("OpenVINO has no such integer, see docs/wrong-forms.md")
+    for n in (0,) if rows == 0 else (2, 0, 3):
+        expected = np.full((1, 3), 7 if n else limit, kind)
+        np.testing.assert_array_equal(prepared.run(np.full((n, 3), 7, kind))[0], expected, strict=True)

@@ -2,6 +2,7 @@
 """Results that are known to have no elements: nothing has to be computed, and engines compute some of them wrongly, or end the process.
 
 Seen with OneHot of no indices, which OpenVINO (2026.4) computes while it loads a model; see `Target.wrong_when_empty` for the others.
+So is the largest or smallest of no integers, which is the limit of their type: OpenVINO gives those of int32, ONNX Runtime (1.24) 0.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.inferring.undeclared import without_declared
+from onnx_multi_backend.adapt.intervals.values import LIMITS
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Target
@@ -31,6 +33,8 @@ _T = TensorProto
 _PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
 #: The first opset with ConstantOfShape.
 _OLDEST = 9
+#: Which limit of an integer type the extreme of nothing is. Of floating-point numbers it is an infinity, as the engines have it.
+_EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
 
 
 def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
@@ -42,29 +46,50 @@ def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple
         return payload, ()
     model = ModelProto()
     model.CopyFrom(payload.adapted.proto)
-    reason = "its result has no elements, and the engine may compute such wrongly"
+    reason = "what it makes, or reads, has no elements, and the engine may compute such wrongly"
     names = without_computing(model, _PLAIN, facts.opset)
     changes = tuple(Adaptation("empty_results", name, "left out", reason) for name in names)
     return (payload.changed(model, *changes), changes) if changes else (payload, ())
 
 
 def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
-    """Whether the result of one of these operators is known to have no elements; what branches and loops compute is not looked at."""
+    """Whether the result of one of these operators is known to have no elements, or is known as that of none.
+
+    What branches and loops compute is not looked at.
+    """
     typed = infer(without_declared(skeleton_of(Contents(model)))).graph
-    values = (*typed.value_info, *typed.output)
+    types = {v.name: v.type for v in (*typed.input, *typed.value_info, *typed.output)}
     empty = {
-        v.name for v in values if any(d.HasField("dim_value") and not d.dim_value for d in v.type.tensor_type.shape.dim)
+        name
+        for name, kind in types.items()
+        if any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
     }
     return any(
-        node.op_type in operators and not canonical(node.domain) and not empty.isdisjoint(node.output)
+        node.op_type in operators
+        and not canonical(node.domain)
+        and (not empty.isdisjoint(node.output) or _extreme_of_nothing(node, types, _PLAIN) is not None)
         for node in typed.node
     )
 
 
-def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeProto]:
-    """The nodes that make a tensor without elements."""
+def _extreme_of_nothing(node: NodeProto, types: Mapping[str, TypeProto], kinds: frozenset[int]) -> int | None:
+    """The largest or smallest of no integers, where all that it is taken over is known to be none; None for other results."""
+    place = _EXTREMES.get(node.op_type)
+    if place is None or canonical(node.domain) or not node.input:
+        return None
+    read, made = types.get(node.input[0]), types.get(node.output[0])
+    limits = LIMITS.get(made.tensor_type.elem_type) if made is not None else None
+    if limits is None or not _is_empty(read, kinds) or not _is_known(made, kinds):
+        return None
+    return limits[place]
+
+
+def nothing(name: str, dims: Sequence[int], kind: int, opset: int, each: int = 0) -> list[NodeProto]:
+    """The nodes that make a tensor without elements; or one of some elements, each of this value."""
     if opset < _OLDEST:
-        one = numpy_helper.from_array(np.zeros([size or 1 for size in dims], numpy_dtype(kind)))
+        one = numpy_helper.from_array(np.full([size or 1 for size in dims], each, numpy_dtype(kind)))
+        if 0 not in dims:
+            return [helper.make_node("Constant", [], [name], value=one)]
         axes = [axis for axis, size in enumerate(dims) if size == 0]
         zeros = [0] * len(axes)
         return [
@@ -72,15 +97,15 @@ def nothing(name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeP
             helper.make_node("Slice", [name + _SUFFIX], [name], axes=axes, starts=zeros, ends=zeros),
         ]
     shape = numpy_helper.from_array(np.array(list(dims), np.int64))
-    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(kind)))
+    value = numpy_helper.from_array(np.full(1, each, numpy_dtype(kind)))
     return [
         helper.make_node("Constant", [], [name + _SUFFIX], value=shape),
-        helper.make_node("ConstantOfShape", [name + _SUFFIX], [name], value=zero),
+        helper.make_node("ConstantOfShape", [name + _SUFFIX], [name], value=value),
     ]
 
 
 def without_computing(model: ModelProto, kinds: frozenset[int], opset: int, *, believes: bool = False) -> list[str]:
-    """Put `nothing` in the place of the nodes that make such results; these nodes.
+    """Put `nothing` in the place of the nodes that make such results, and of extremes of nothing; these nodes.
 
     Parameters
     ----------
@@ -116,7 +141,8 @@ def _graph(
         wanted = [name for name in node.output if name]
         own = node.op_type in _MADE or (node.op_type == "Slice" and node.input[0].endswith(_SUFFIX))
         own = own or not kept.isdisjoint(wanted)
-        if own or not wanted or not all(_is_empty(types.get(name), kinds) for name in wanted):
+        extreme = None if own or not wanted else _extreme_of_nothing(node, types, kinds)
+        if own or not wanted or (extreme is None and not all(_is_empty(types.get(name), kinds) for name in wanted)):
             for inner, inner_typed in zip(subgraphs(node), subgraphs(known), strict=True):
                 results = frozenset(v.name for v in inner.output) if node.op_type in _STEPPING else frozenset()
                 yield from _graph(inner, inner_typed, types, kinds, opset, results)
@@ -125,14 +151,18 @@ def _graph(
         count += 1
         for name in wanted:
             kind = types[name].tensor_type
-            nodes += nothing(name, [d.dim_value for d in kind.shape.dim], kind.elem_type, opset)
+            nodes += nothing(name, [d.dim_value for d in kind.shape.dim], kind.elem_type, opset, extreme or 0)
         yield f"{node.op_type} {node.name or wanted[0]!r}"
     if count:
         put_back(graph, nodes)
 
 
 def _is_empty(found: TypeProto | None, kinds: frozenset[int]) -> bool:
+    return found is not None and _is_known(found, kinds) and any(d.dim_value == 0 for d in found.tensor_type.shape.dim)
+
+
+def _is_known(found: TypeProto | None, kinds: frozenset[int]) -> bool:
+    """Whether a value is a tensor of one of these types, and its shape is known."""
     if found is None or found.tensor_type.elem_type not in kinds or not found.tensor_type.HasField("shape"):
         return False
-    dims = found.tensor_type.shape.dim
-    return all(d.HasField("dim_value") for d in dims) and any(d.dim_value == 0 for d in dims)
+    return all(d.HasField("dim_value") for d in found.tensor_type.shape.dim)

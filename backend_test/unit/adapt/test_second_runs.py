@@ -181,6 +181,17 @@ FORMS: dict[str, Form] = {
         [(np.float32(1), np.float32(3)), (np.float32(3), np.float32(1))],
         lambda a, b: np.arange(a, b, -0.5, np.float32),
     ),
+    "Range from 0 upwards": Form(
+        "(int64 a) => (int64[n] y) <int64 z = {0}, int64 c = {1}> { y = Range (z, a, c) }",
+        [(np.array(n),) for n in (-3, 4, 0, -1)],
+        lambda a: np.arange(max(a, 0)),
+    ),
+    "Range from 0 upwards to less than a size": Form(
+        """(float[n] x) => (int64[m] y) <int64 z = {0}, int64 c = {1}, int64 d = {3}> {
+            s = Shape (x) e = Squeeze (s) a = Sub (e, d) y = Range (z, a, c) }""",
+        [(np.zeros(n, np.float32),) for n in (5, 1, 4, 2)],
+        lambda x: np.arange(max(len(x) - 3, 0)),
+    ),
     "MaxPool with a window beyond the image": Form(
         """(float[a, b, c, d] x) => (float[a, b, e, f] y) {
             y = MaxPool <kernel_shape = [1, 1], strides = [1, 3], ceil_mode = 1> (x) }""",

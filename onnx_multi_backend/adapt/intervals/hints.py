@@ -14,6 +14,8 @@ KNOWN = "omb_known"
 #: Few, so that equal nodes stay equal.
 _BITS = (1, 3, 4, 7, 8, 15, 16, 24, 31)
 _SIZE = Value(TensorProto.INT64, -1, SMALL, assumed=True)
+_COUNT = _SIZE._replace(low=0)
+_ASSUMED = {"size": _SIZE, "count": _COUNT}
 _TYPES = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64})
 
 
@@ -22,7 +24,7 @@ def hint(value: Value | None) -> str:
     if value is None or value.elem_type not in _TYPES or value.low is None or value.high is None:
         return ""
     if value.assumed:
-        return f"{_MARK}size" if value.in_int32 else ""
+        return f"{_MARK}{'size' if value.low < 0 else 'count'}" if value.in_int32 else ""
     sign = "u" if value.low >= 0 else "s"
     bits = next((b for b in _BITS if value.within(-(2**b) if sign == "s" else 0, 2**b - 1)), None)
     if bits is None or (bits == 31 and sign == "s" and value.elem_type == TensorProto.INT32):
@@ -31,8 +33,10 @@ def hint(value: Value | None) -> str:
 
 
 def as_hinted(value: Value) -> Value:
-    """What is left of a value that a hint tells, as far as it is wider: the size of a tensor."""
-    return _SIZE._replace(elem_type=value.elem_type) if value.assumed and value.in_int32 else value
+    """What is left of a value that a hint tells, as far as it is wider: the size of a tensor, or a list of sizes that may have -1."""
+    if not value.assumed or not value.in_int32:
+        return value
+    return (_SIZE if value.low is None or value.low < 0 else _COUNT)._replace(elem_type=value.elem_type)
 
 
 def read_hint(info: ValueInfoProto) -> Value | None:
@@ -40,8 +44,8 @@ def read_hint(info: ValueInfoProto) -> Value | None:
     if not info.doc_string.startswith(_MARK):
         return None
     kind, told = info.type.tensor_type.elem_type, info.doc_string.removeprefix(_MARK)
-    if told == "size":
-        return _SIZE._replace(elem_type=kind)
+    if told in _ASSUMED:
+        return _ASSUMED[told]._replace(elem_type=kind)
     if kind not in _TYPES or told[:1] not in ("s", "u") or not told[1:].isdecimal():
         return None
     bits = int(told[1:])

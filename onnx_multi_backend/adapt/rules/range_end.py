@@ -12,11 +12,14 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 
 def may_run_backwards(site: Site) -> bool:
-    """Whether the end may lie behind the start; that of a Range from 0 upwards is taken for a count."""
+    """Whether the end may lie behind the start; in a Range from 0 upwards it does not where it is computed of sizes alone."""
     start, end, step = (site.constant(site.input(i)) for i in range(3))
     if step is None or start is None:
         return True
-    return bool(not start == 0 < step if end is None else (end - start) * step < 0)
+    if end is not None:
+        return bool((end - start) * step < 0)
+    least = site.value(site.input(1)).low
+    return not (start == 0 < step and least is not None and least >= 0)
 
 
 def range_end(site: Site) -> Iterator[ModelProto]:

@@ -20,8 +20,13 @@ _FLOATS = frozenset(
     {_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.FLOAT8E4M3FN, _T.FLOAT8E5M2, _T.FLOAT8E8M0, _T.FLOAT4E2M1}
 )
 _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
-#: Operators that OpenVINO (2025.4, 2026.4) refuses of a tensor without elements that only a run tells, or gives another shape.
-WRONG_IN_EMPTY_RUNS = frozenset({"AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"})
+#: Operators that OpenVINO (2025.4, 2026.4) refuses of a tensor without elements that only a run tells, or gives another shape or value.
+WRONG_IN_EMPTY_RUNS = frozenset(
+    {
+        *("AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"),
+        *("ReduceMax", "ReduceMin"),
+    }
+)
 #: The same where that is known while it compiles.
 WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
     *(
