@@ -2,7 +2,8 @@
 """Random graphs on a preset, beside the bare engine, ONNX Runtime without optimizations, and ONNX's evaluator.
 
 ``python -m backend_test.differential --preset Openvino --count 2000 --seed 7``; graph i is a function of the seed and i.
-With ``--chains`` each node reads the last one's result and most sizes are equal, as in the networks that engines fuse.
+With ``--chains`` each node reads the last one's result and most sizes are equal, as in the networks that engines fuse; with
+``--wide-chains`` there are as many channels as the blocks that engines compute in, or a few more.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def graph_work(preset: str, options: argparse.Namespace) -> Any:
 
     def work(i: int, stages: Stages) -> Outcome:
         rng = random.Random(f"{options.seed}:{i}")
-        made = random_chain(rng) if options.chains else random_graph(rng, plan)
+        chains = options.chains or options.wide_chains
+        made = random_chain(rng, wide=options.wide_chains) if chains else random_graph(rng, plan)
         trial = try_model(preset, made.model, made.feeds, stages)
         if trial.verdict.category == judge.UNJUDGED:
             trial = second_opinion(preset, made.model, made.feeds, trial, stages)
@@ -117,6 +119,7 @@ def more_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chains", action="store_true", help="nodes of networks in a row, most sizes equal; not with --operators"
     )
+    parser.add_argument("--wide-chains", action="store_true", help="the same with 7 to 33 channels")
     parser.add_argument(
         "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
     )

@@ -7,8 +7,8 @@
 - The order of NaN beside numbers (ArgMax, ArgMin, TopK, Hardmax, Unique).
 - The grid of one place along an axis with align_corners=1 (AffineGrid): the step is a quotient by 0.
 - The determinant of a matrix that is not finite, or whose products are not: what is infinite and what is NaN depends on the order of the steps.
-- A Resize with align_corners and a scale that does not give a whole length: ONNX's evaluator and cases count with the length that the scale
-  gives, ONNX Runtime with the one that the result has.
+- A Resize with align_corners and a scale that does not give a whole length: before 1.24, ONNX's evaluator and cases count with the length
+  that the scale gives; the engines, and ONNX 1.24, with the one that the result has.
 - An integer to the power of a negative one, and the logarithm of integers as an integer.
 - A Gemm of integers whose products leave the type, multiplied by an alpha or beta that is a float: a float out of range, made an integer.
 - ReduceL2 of integers whose squares add up to more than the type holds: they are added in the type, in int64 or in float.

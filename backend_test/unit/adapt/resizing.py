@@ -52,12 +52,12 @@ def resized(
 def _origin(y: int, length: int, new: int, factor: Fraction, crop: Any, coordinates: str) -> Fraction:
     width = factor * length
     if coordinates == "align_corners":
-        return Fraction(0) if width == 1 else Fraction(y * (length - 1)) / (width - 1)
+        return Fraction(0) if new == 1 else Fraction(y * (length - 1), new - 1)
     if coordinates == "asymmetric":
         return y / factor
     if coordinates == "tf_crop_and_resize":
         begin, end = crop
-        spread = HALF if width == 1 else y / (width - 1)
+        spread = HALF if new == 1 else Fraction(y, new - 1)
         return (begin + spread * (end - begin)) * (length - 1)
     middle = (y + HALF) / factor - HALF
     if coordinates == "half_pixel_symmetric":

@@ -20,10 +20,12 @@ BEHIND = {
     "a sum with an input": "y = Add (b, x)",
     "a Flatten": "y = Flatten (b)",
     "another product": "y = MatMul (b, v)",
+    "a sum with the queries": "y = Sub (a1, b)",
+    "the products too": "y = Max (a, b)",
 }
 #: How attention is written.
 WRITTEN = {
-    "scaled": "a = MatMul (x, w) d = Div (a, two) s = Softmax (d) b = MatMul (s, v)",
+    "scaled": "a1 = Mul (x, v) a = MatMul (a1, w) d = Div (a, two) s = Softmax (d) b = MatMul (s, v)",
     "of a Gemm": "a = Gemm (x, w) s = Softmax (a) b = Gemm (s, v)",
     "of other weights": "a = MatMul (x, w) s = Softmax (a) t = Relu (s) b = MatMul (t, v)",
     "from the right": "a = MatMul (x, w) s = Softmax (a) b = MatMul (v, s)",
@@ -48,4 +50,33 @@ def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, beh
     (made,) = preset.prepare(model).run(feeds)
     (wanted,) = unoptimized(model, **feeds)
     assert made.shape == wanted.shape
+    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("behind", ["y = Relu (b)", "y = Add (x, b)", "y = Max (b, x)"])
+@pytest.mark.parametrize("lead", ["", "2, 3, "])
+def test_of_float16_as_well(preset: type[omb.Preset], behind: str, lead: str) -> None:
+    """Between the sum and the output, the larger of a value and itself ends the process."""
+    sizes = f"{lead}8, 8"
+    model = parsed(
+        f"(float16[{sizes}] x, float16[{sizes}] w, float16[{sizes}] v) => (float16[{sizes}] y) {{ a = MatMul (x, w) s = Softmax (a) b = MatMul (s, v) {behind} }}",
+        13,
+    )
+    feeds = {name: RNG.normal(size=[int(k) for k in sizes.split(",")]).astype(np.float16) for name in "xwv"}
+    (made,) = preset.prepare(model).run(feeds)
+    (wanted,) = unoptimized(model, **feeds)
+    assert made.shape == wanted.shape
+    np.testing.assert_allclose(made.astype(float), wanted.astype(float), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize(("kind", "behind"), [("bool", "y = IsNaN (b)"), ("double", "y = Cast <to = 11> (b)")])
+def test_outputs_of_other_types(preset: type[omb.Preset], kind: str, behind: str) -> None:
+    model = parsed(
+        f"(float[8, 8] x, float[8, 8] w, float[8, 8] v) => ({kind}[8, 8] y) {{ a = MatMul (x, w) s = Softmax (a) b = MatMul (s, v) {behind} }}",
+        13,
+    )
+    feeds = {name: RNG.normal(size=(8, 8)).astype(np.float32) for name in "xwv"}
+    (made,) = preset.prepare(model).run(feeds)
+    (wanted,) = unoptimized(model, **feeds)
+    assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
     np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)

@@ -103,7 +103,6 @@ REWRITTEN_ON_OPENVINO: dict[str, tuple[ModelProto, str]] = {
     "peepholes": (lstm(floats(1, 9)), "peepholes"),
     "exclude_outside": (resize(mode="cubic", exclude_outside=1), "exclude_outside"),
     "aspect ratio": (resize_to(7, 8), "keep_aspect_ratio_policy"),
-    "align_corners": (resize(0.6, mode="linear", coordinate_transformation_mode="align_corners"), "align_corners"),
     "a window beyond the image": (max_pool(1, 2), "ceil_mode"),
     "a window that ends behind the padding": (
         single(

@@ -29,7 +29,6 @@ from backend_test.unit.adapt.test_defective import (
     feeds,
     floats,
     lstm,
-    resize,
     single,
 )
 from onnx_multi_backend.adapt.defective import defective_nodes
@@ -84,9 +83,6 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "Attention in a window": attention(_HEADS, _HEADS, _HEADS, opset=27, left_window_size=1, right_window_size=0),
         "causal Attention behind a past": attention(
             (1, 2, 2, 4), _HEADS, _HEADS, None, (1, 2, 2, 4), (1, 2, 2, 4), outputs=3, is_causal=1
-        ),
-        "Resize to a length that is rounded": resize(
-            0.6, mode="linear", coordinate_transformation_mode="align_corners"
         ),
         "QuantizeLinear to a type that it names": parsed(
             21, "(float[4] x) => (int8[4] y) <float s = {0.1}> { y = QuantizeLinear <output_dtype = 3> (x, s) }"

@@ -65,9 +65,7 @@ def test_others_are_looked_at(
 def test_what_rules_write_is_compiled_once_in_the_whole_model(
     openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = plain_resize(
-        [1, 1, 0.6, 0.7], mode="cubic", exclude_outside=1, coordinate_transformation_mode="align_corners"
-    )
+    made = plain_resize([1, 1, 0.6, 0.7], mode="cubic", exclude_outside=1)
     compiled = counted(monkeypatch, OpenvinoTarget, "_compile")
     rep = openvino.prepare(made)
     assert "resize" in {change.pass_name for change in rep.adaptations}

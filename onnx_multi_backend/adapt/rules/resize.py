@@ -29,8 +29,8 @@ def resize(site: Site) -> Iterator[ModelProto]:
     With ``tf_crop_and_resize``, `sizes` are needed: whether `roi` goes into the new size by `scales`, ONNX's
     documentation and its shape inference disagree about.
 
-    Source: Resize's documentation, and for what it leaves open ``onnx/reference/ops/op_resize.py``: a length
-    ``scale * size`` that is not whole, antialiasing, weights at the edge, rounding to integers.
+    Source: Resize's documentation, and for what it leaves open ``onnx/reference/ops/op_resize.py``: antialiasing, weights at the
+    edge, rounding to integers. The corners are those of the new length, which is whole: before 1.24, ONNX's evaluator took ``scale * size``.
     """
     if not site.is_("Resize") or site.opset < 11 or not _can(site):
         return
@@ -141,8 +141,7 @@ class _Resizing:
         self._lengths = body.cast(shape, _T.FLOAT)
         if given(site, 2):
             self._over, self._under = site.input(2), self._one
-            self._widths = body("Mul", self._over, self._lengths)
-            self._new = body("Floor", self._widths)
+            self._new = body("Floor", body("Mul", self._over, self._lengths))
             return
         self._over = self._new = body.cast(site.input(3), _T.FLOAT)
         self._under = self._lengths
@@ -152,9 +151,8 @@ class _Resizing:
             chosen = body("ArgMin" if policy == "not_larger" else "ArgMax", factors, axis=0, keepdims=1)
             self._over, self._under = (body("Gather", v, chosen, axis=0) for v in (self._over, self._lengths))
             self._over, self._under = (body("Expand", v, body.ints(len(axes))) for v in (self._over, self._under))
-        self._widths = self._divided(body("Mul", self._over, self._lengths), self._under)
-        if policy != "stretch":
-            self._new = body("Floor", body("Add", self._widths, self._half))
+            widths = self._divided(body("Mul", self._over, self._lengths), self._under)
+            self._new = body("Floor", body("Add", widths, self._half))
 
     def keeps(self, i: int) -> bool:
         """Whether an axis is known to stay as it is."""
@@ -171,14 +169,14 @@ class _Resizing:
     def along(self, i: int) -> _Along:
         """The places along an axis."""
         body = self.body
-        length, width, new, over = (self._of(v, i) for v in (self._lengths, self._widths, self._new, self._over))
+        length, new, over = (self._of(v, i) for v in (self._lengths, self._new, self._over))
         under = self._of(self._under, i) if self._under != self._one else self._one
         last = body("Sub", length, self._one)
         # Of an axis of no length, nothing can be made.
         count = body("Mul", new, body("Min", length, self._one))
         places = body("Range", self._zero, count, self._one)
         begin, end = self._roi(i)
-        x = self._origins(places, length, width, new, over, under, begin, end)
+        x = self._origins(places, length, new, over, under, begin, end)
         same = body("And", body("Equal", over, under), body("Equal", new, length))
         outside = ""
         if begin:
@@ -204,14 +202,12 @@ class _Resizing:
             roi = self.body.cast(roi, _T.FLOAT)
         return self._of(roi, i), self._of(roi, len(self._axes) + i)
 
-    def _origins(
-        self, places: str, length: str, width: str, new: str, over: str, under: str, begin: str, end: str
-    ) -> str:
+    def _origins(self, places: str, length: str, new: str, over: str, under: str, begin: str, end: str) -> str:
         """Where each place comes from."""
         body = self.body
         last = body("Sub", length, self._one)
-        single = body("Equal", width, self._one)
-        steps = body("Where", single, self._one, body("Sub", width, self._one))
+        single = body("Equal", new, self._one)
+        steps = body("Where", single, self._one, body("Sub", new, self._one))
         if self._how == "align_corners":
             return self._divided(body("Mul", places, last), steps)
         if self._how == "asymmetric":

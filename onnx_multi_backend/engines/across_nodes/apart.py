@@ -21,6 +21,8 @@ _Place = TypeVar("_Place")
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+#: Since this opset Unsqueeze has its axes as an input.
+_AXES_AS_INPUT = 13
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:
@@ -149,6 +151,18 @@ def written(
             nodes += written
         put_back(graph, nodes)
     return Rewritten(copy, tuple(changes), frozenset(added))
+
+
+def with_axes(read: str, made: str, count: int, opset: int) -> list[NodeProto]:
+    """A value with axes of one element before its own."""
+    axes = list(range(count))
+    if opset < _AXES_AS_INPUT:
+        return [helper.make_node("Unsqueeze", [read], [made], name=made, axes=axes)]
+    constant = f"{made}_places"
+    return [
+        helper.make_node("Constant", [], [constant], name=constant, value_ints=axes),
+        helper.make_node("Unsqueeze", [read, constant], [made], name=made),
+    ]
 
 
 def maker_before(name: str, makers: Mapping[str, NodeProto], over: Collection[str]) -> NodeProto | None:

@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO 2025.4 makes of an attention of fixed sizes whose result is an output of the model, directly or behind elementwise operators.
 
-It splits the queries in two where batch times heads do not fill the cores, and leaves the axis more in the output: (2, 2, 4) for (4, 4). Where
-the result is the larger of a value and itself, which is that value, it has its axes.
+It splits the queries in two where batch times heads do not fill the cores, and leaves the axis more in the output: (2, 2, 4) for (4, 4). Behind a
+product over an axis of one element, which changes no value, the result has its axes. (Behind the larger of itself and itself it has them too, but the
+process may end: with float16, or where the sum with another value follows.) Outputs of float16 have theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from onnx import GraphProto, NodeProto, ValueInfoProto
+from onnx import NodeProto, TensorProto, helper
 
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import FLOATS, flat_for, has_fixed_inputs, outputs_apart
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import (
+    flat_for,
+    has_fixed_inputs,
+    names_taken,
+    unused,
+    with_axes,
+    written,
+)
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
@@ -20,6 +30,10 @@ from onnx_multi_backend.models.contents import Contents
 _PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
 #: What a Softmax may be written with.
 _WEIGHTING = frozenset({"Exp", "Softmax"})
+#: Since this opset ReduceProd has its axes as an input.
+_AXES_AS_INPUT = 18
+_SUFFIX = f"{CAST}attention"
+_PASS, _CHANGE = "attention_outputs", "kept apart from what reads it"
 _REASON = "OpenVINO would leave the result of an attention with an axis too many"
 
 
@@ -31,15 +45,41 @@ def attention_outputs(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs, makers = walked.graphs, walked.makers
+    kept_whole = {TensorProto.FLOAT16}
+    outputs = [
+        value.name for graph in graphs for value in graph.output if value.type.tensor_type.elem_type not in kept_whole
+    ]
+    ends = {
+        node.output[0]
+        for node in _before(outputs, makers)
+        if node.op_type in _PRODUCTS and any(n.op_type in _WEIGHTING for n in _before(node.input, makers))
+    }
+    found = [
+        {i: name for i, node in enumerate(graph.node) for name in node.output[:1] if name in ends} for graph in graphs
+    ]
+    if not any(found):
+        return None
+    opset, taken, changes = opset_versions(flat).get("", 1), names_taken(flat), list[Adaptation]()
 
-    def is_found(value: ValueInfoProto) -> bool:
-        return value.type.tensor_type.elem_type in FLOATS and any(
-            node.op_type in _PRODUCTS and any(n.op_type in _WEIGHTING for n in _before(node.input, makers))
-            for node in _before([value.name], makers)
-        )
+    def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
+        changes.append(Adaptation(_PASS, f"{node.op_type} {node.name or name!r}", _CHANGE, _REASON))
+        node.output[0], longer = unused(f"{name}{_SUFFIX}", taken), unused(f"{name}{_SUFFIX}_longer", taken)
+        yield node
+        yield from with_axes(node.output[0], longer, 1, opset)
+        yield from _over_first(longer, name, node.output[0], opset)
 
-    found = [_places(graph, {value.name for value in graph.output if is_found(value)}) for graph in graphs]
-    return outputs_apart(flat, found, f"{CAST}attention", "attention_outputs", _REASON)
+    return written(flat, found, write, changes)
+
+
+def _over_first(read: str, made: str, name: str, opset: int) -> list[NodeProto]:
+    """The product over the first axis."""
+    if opset < _AXES_AS_INPUT:
+        return [helper.make_node("ReduceProd", [read], [made], name=name, axes=[0], keepdims=0)]
+    axes = f"{name}_first"
+    return [
+        helper.make_node("Constant", [], [axes], name=axes, value_ints=[0]),
+        helper.make_node("ReduceProd", [read, axes], [made], name=name, keepdims=0),
+    ]
 
 
 def _before(names: Collection[str], makers: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
@@ -54,9 +94,3 @@ def _before(names: Collection[str], makers: Mapping[str, NodeProto]) -> Iterator
         yield maker
         if maker.op_type not in _PRODUCTS:
             todo += maker.input
-
-
-def _places(graph: GraphProto, outputs: Collection[str]) -> dict[int, list[int]]:
-    """The places of outputs by that of their node."""
-    places = {i: [j for j, name in enumerate(node.output) if name in outputs] for i, node in enumerate(graph.node)}
-    return {i: found for i, found in places.items() if found}

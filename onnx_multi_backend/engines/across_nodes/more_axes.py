@@ -10,13 +10,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 
-from onnx import GraphProto, NodeProto, TypeProto, helper
+from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import infer, opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, maker_before, names_taken, unused, written
+from onnx_multi_backend.engines.across_nodes.apart import (
+    has_fixed_inputs,
+    maker_before,
+    names_taken,
+    unused,
+    with_axes,
+    written,
+)
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
 from onnx_multi_backend.engines.across_nodes.ranks import FIRST, axes_named, ranks_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -26,8 +33,6 @@ from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
 
 _COMPUTING = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
-#: Since this opset Unsqueeze has its axes as an input.
-_AXES_AS_INPUT = 13
 _PASS, _CHANGE = "axes_given_before", "what it reads is given the axes of its constant"
 _REASON = "OpenVINO would leave the axes out that its constant has more than the value before it"
 
@@ -54,23 +59,11 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
         changes.append(Adaptation(_PASS, f"{node.op_type} {node.name or node.output[0]!r}", _CHANGE, _REASON))
         for place, count in lacking.items():
             read, made = node.input[place], unused(f"{node.input[place]}{CAST}axes", taken)
-            yield from _with_axes(read, made, count, opset)
+            yield from with_axes(read, made, count, opset)
             node.input[place] = made
         yield node
 
     return written(walked.flat, found, write, changes)
-
-
-def _with_axes(read: str, made: str, count: int, opset: int) -> list[NodeProto]:
-    """A value with axes of one element before its own."""
-    axes = list(range(count))
-    if opset < _AXES_AS_INPUT:
-        return [helper.make_node("Unsqueeze", [read], [made], name=made, axes=axes)]
-    constant = f"{made}_places"
-    return [
-        helper.make_node("Constant", [], [constant], name=constant, value_ints=axes),
-        helper.make_node("Unsqueeze", [read, constant], [made], name=made),
-    ]
 
 
 class _Search:

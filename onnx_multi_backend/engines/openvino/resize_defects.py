@@ -35,8 +35,6 @@ def resized(site: Site) -> Defect | None:
     keeps = site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" and given(site, 3)
     if keeps and (factors is None or len(set(factors)) > 1):
         return Defect("keep_aspect_ratio_policy is ignored", wrong=True)
-    if site.attribute("coordinate_transformation_mode") == "align_corners" and (whole := _whole(site)) is not True:
-        return Defect("with align_corners, a length scale * size that is not whole is rounded", wrong=whole is False)
     if (too_little := _too_little(site)) is not False:
         return Defect("an axis whose length stays is left out, also where its scale is not 1", wrong=bool(too_little))
     return _resized_together(site, factors)
@@ -97,18 +95,6 @@ def _too_little(site: Site) -> bool | None:
         elif math.floor(np.float32(scale) * np.float32(length)) == length:
             return True
     return None if unknown else False
-
-
-def _whole(site: Site) -> bool | None:
-    """Whether the new lengths are whole before they are rounded; None where that is not known."""
-    if not given(site, 2):
-        return True
-    scales, shape, axes = site.constant(site.input(2)), site.shape(site.input(0)), resized_axes(site)
-    if scales is not None and all(float(s).is_integer() for s in scales):
-        return True
-    if scales is None or shape is None or axes is None or any(shape[axis] is None for axis in axes):
-        return None
-    return all((np.float32(s) * np.float32(shape[axis])).is_integer() for s, axis in zip(scales, axes, strict=True))
 
 
 def _factors(site: Site) -> list[float] | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -15,10 +16,17 @@ from backend_test.search.graphs.builder import Builder, Dims, NoFitError, Value,
 
 
 class Chain(NamedTuple):
-    """The graph so far, and the results that a later step may read again."""
+    """The graph so far, and the results that a later step may read again.
+
+    Attributes
+    ----------
+    most : int
+        Elements that a value may have.
+    """
 
     b: Builder
     kept: list[Value]
+    most: int
 
     @property
     def rng(self) -> random.Random:
@@ -69,6 +77,8 @@ class Chain(NamedTuple):
         self, kind: int, *sizes: int, data: Callable[[np.ndarray], np.ndarray] | None = None, share: float = 0.9
     ) -> Value:
         """A constant of a type, seldom an input: with this share a constant."""
+        if math.prod(sizes) > self.most:
+            raise NoFitError("too large")
         drawn = self.b.drawn(kind, static(*sizes), "ordinary")
         if data is not None:
             drawn = np.asarray(data(drawn[0]), drawn[0].dtype), np.asarray(data(drawn[1]), drawn[1].dtype)
