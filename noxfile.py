@@ -253,7 +253,8 @@ def nightly(session: nox.Session, engines: str) -> None:
     seed = int(time.time())
     session.log(f"seed {seed}")
     search(session, engines, seed, 15, *session.posargs, tools=("differential", "fuzz", "variants"))
-    search(session, engines, seed, 15, "--chains", *session.posargs, tools=("differential",), into="chains")
+    for chains in ("chains", "wide-chains"):
+        search(session, engines, seed, 15, f"--{chains}", *session.posargs, tools=("differential",), into=chains)
     session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 
 
