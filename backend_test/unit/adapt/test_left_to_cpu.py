@@ -101,6 +101,18 @@ def test_any_other_node(openvino_ep: type[omb.Preset], opset: int) -> None:
     ran(openvino_ep, made, "LSTM", runs, right)
 
 
+@pytest.mark.parametrize("kind", ["float", "int32"])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_equal_values_of_which_some_are_taken(openvino_ep: type[omb.Preset], kind: str, largest: int) -> None:
+    """The lower index comes first."""
+    nodes = f"z = Identity (x) v, y = TopK <largest = {largest}> (z, k)"
+    made = model(f"{kind}[n, 16] x", "int64[n, 12] y", nodes, "int64[1] k = {12}")
+    dtype = {"float": np.float32, "int32": np.int32}[kind]
+    runs = [np.random.default_rng(n).integers(0, 4, (n, 16)).astype(dtype) for n in (3, 5)]
+    right = [np.argsort(-x if largest else x, kind="stable")[:, :12] for x in runs]
+    ran(openvino_ep, made, "TopK", [[x] for x in runs], right)
+
+
 @pytest.mark.parametrize(
     ("op_type", "kind", "right"),
     [

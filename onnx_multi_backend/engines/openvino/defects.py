@@ -306,6 +306,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "SpaceToDepth": _space_to_depth,
     "ThresholdedRelu": special_values.find,
     "Tile": _tile,
+    "TopK": Only({"openvino": "<2026"}, form_defects.top_k),
     "Transpose": form_defects.transpose,
     "Unique": _unique,
     "Unsqueeze": Several(_WITHOUT_AXES),

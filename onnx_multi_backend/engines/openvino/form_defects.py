@@ -152,6 +152,11 @@ def range_(site: Site) -> Defect | None:
     return None
 
 
+def top_k(site: Site) -> Defect:
+    """Of a provider, whose graph is not mended. Without `sorted` the order is left open, but not which of equal values are taken."""
+    return Defect("among equal values the lower index need not come first", wrong=True)
+
+
 def prelu(site: Site) -> Defect | None:
     """Source: measured for one to four axes; 2026.4 is wrong for three alone."""
     shape, slopes = site.shape(site.input(0)), site.shape(site.input(1))

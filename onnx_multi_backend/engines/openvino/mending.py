@@ -183,7 +183,7 @@ _MENDS = (
 )
 
 #: Operators that need no other body here, whatever the table of defects says of them for others.
-MENDED = frozenset({"IsInf", "NonZero", "Range", "Softmax", "Split"}) | extremes.GUARDED
+MENDED = frozenset({"IsInf", "NonZero", "Range", "Softmax", "Split", "TopK"}) | extremes.GUARDED
 
 
 def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
