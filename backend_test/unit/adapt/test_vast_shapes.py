@@ -83,3 +83,10 @@ def test_axes_and_scales_are_not_written_down(openvino: type[omb.Preset], tmp_pa
     )
     assert words.split("lacks ")[-1].startswith(("Unsqueeze", "QuantizeLinear"))
     assert int(memory) < 512
+
+
+def test_a_vast_axis_is_not_cast(openvino_ep: type[omb.Preset], tmp_path: Path) -> None:
+    model = """<ir_version: 7, opset_import: ["": 14]> g (double[5] x, int32[2147483648] axis) => (double[5] y) { y = CumSum (x, axis) }"""
+    words, memory = _told(tmp_path, model, VAST.replace("2147483648", "1"), openvino_ep)
+    assert "CumSum" in words
+    assert int(memory) < 512

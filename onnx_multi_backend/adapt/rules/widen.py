@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
@@ -24,6 +25,9 @@ _WIDER: tuple[Mapping[int, int], ...] = (
     {_T.BOOL: _T.INT32},
     {_T.FLOAT: _T.DOUBLE},
 )
+
+#: Elements: OpenVINO takes memory for results of fixed sizes while it compiles.
+_MOST = 1 << 30
 
 #: Where a type means more than a set of values: what saturates, what reads bits, what takes its result's type from it.
 _BOUND = frozenset(
@@ -52,10 +56,16 @@ def widen_types(site: Site) -> Iterator[ModelProto]:
             yield body
 
 
+def _is_vast(site: Site, name: str) -> bool:
+    """Whether a value is declared with so many elements that an engine would need gigabytes to hold its cast, run or not."""
+    shape = site.shape(name)
+    return shape is not None and math.prod(size or 1 for size in shape) > _MOST
+
+
 def with_types(site: Site, wider: Mapping[int, int]) -> ModelProto | None:
     """The node between casts from narrow types to wider ones and back; None where none of its inputs is narrow."""
     narrow = [name for name in dict.fromkeys(site.node.input) if name and site.elem_type(name) in wider]
-    if not narrow:
+    if not narrow or any(_is_vast(site, name) for name in narrow):
         return None
     body = Body(site, site.opsets)
     casts = {name: body.cast(name, wider[site.elem_type(name)]) for name in narrow}
