@@ -119,7 +119,7 @@ def more_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chains", action="store_true", help="nodes of networks in a row, most sizes equal; not with --operators"
     )
-    parser.add_argument("--wide-chains", action="store_true", help="the same with 7 to 33 channels")
+    parser.add_argument("--wide-chains", action="store_true", help="the same, most with 7 to 33 channels")
     parser.add_argument(
         "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
     )

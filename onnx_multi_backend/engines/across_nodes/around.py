@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from onnx_multi_backend.engines.across_nodes.attention_outputs import attention_outputs
+from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs, half_attentions
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
@@ -76,6 +76,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         factors_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
+        half_attentions,
         *(_IN_ONNX_RUNTIME if in_onnx_runtime else ()),
     ):
         made = mend(contents)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO makes of an attention of fixed sizes together with what is computed of its result.
+
+- 2025.4 splits the queries in two where batch times heads do not fill the cores, and leaves the axis more in an output of the model, directly or behind
+  elementwise operators: (2, 2, 4) for (4, 4).
+- Where something else reads the sum of an attention of float16 and another value too, the process ends while the model is compiled (2025.4, 2026.4, on a
+  processor without float16).
+
+A product over an axis of one element, which changes no value, keeps the attention apart. (The larger of its result and itself ends the process in the second
+way, of float32 too where it follows a sum with the queries.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from onnx import NodeProto, TensorProto, helper
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import (
+    flat_for,
+    has_fixed_inputs,
+    names_taken,
+    unused,
+    with_axes,
+    written,
+)
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
+from onnx_multi_backend.models.contents import Contents
+
+_PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
+#: The operator that is an attention itself.
+_WHOLE = "Attention"
+#: What no attention is seen through.
+_ENDING = _PRODUCTS | {
+    _WHOLE,
+    *("Conv", "ConvInteger", "ConvTranspose", "GRU", "LSTM", "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN"),
+}
+#: What a Softmax may be written with.
+_WEIGHTING = frozenset({"Exp", "Softmax"})
+#: Since this opset ReduceProd has its axes as an input.
+_AXES_AS_INPUT = 18
+_SUFFIX = f"{CAST}attention"
+_CHANGE = "kept apart from what reads it"
+_AXIS_TOO_MANY = "OpenVINO would leave the result of an attention with an axis too many"
+_ENDS = "OpenVINO may end the process over what reads the result of an attention of float16"
+
+
+def attention_outputs(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which attentions are kept apart from its outputs; None where there are none."""
+    if (walked := _walked(contents)) is None:
+        return None
+    outputs = [value.name for graph in walked.graphs for value in graph.output]
+    return _apart(walked, _before(outputs, walked.makers), "attention_outputs", _AXIS_TOO_MANY)
+
+
+def half_attentions(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which attentions of float16 are kept apart from what reads them; None where there are none."""
+    if (walked := _walked(contents)) is None:
+        return None
+    read = {name for graph in walked.graphs for node in graph.node for name in node.input}
+    halves = [
+        node
+        for graph in walked.graphs
+        for node in graph.node
+        if node.op_type in (*_PRODUCTS, _WHOLE) and node.output[0] in read
+        if (kind := walked.types.get(node.output[0])) is not None and kind.elem_type == TensorProto.FLOAT16
+    ]
+    return _apart(walked, halves, "half_attentions", _ENDS)
+
+
+def _walked(contents: Contents) -> Walked | None:
+    """The model, where it may have an attention of fixed sizes."""
+    written_out = contents.has(_PRODUCTS) and contents.has(_WEIGHTING)
+    if not (written_out or contents.has({_WHOLE})) or not has_fixed_inputs(contents.model):
+        return None
+    return walked_of(contents) if flat_for(contents) is not None else None
+
+
+def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: str) -> Rewritten | None:
+    """A copy in which the attentions that end with one of these nodes are kept apart from what reads them."""
+    ends = {
+        node.output[0]
+        for node in nodes
+        if (node.op_type in _PRODUCTS and any(n.op_type in _WEIGHTING for n in _before(node.input, walked.makers)))
+        or node.op_type == _WHOLE
+        if _SUFFIX not in node.output[0]
+    }
+    found = [
+        {i: name for i, node in enumerate(graph.node) for name in node.output[:1] if name in ends}
+        for graph in walked.graphs
+    ]
+    if not any(found):
+        return None
+    flat = walked.flat
+    opset, taken, changes = opset_versions(flat).get("", 1), names_taken(flat), list[Adaptation]()
+
+    def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
+        changes.append(Adaptation(pass_name, f"{node.op_type} {node.name or name!r}", _CHANGE, reason))
+        node.output[0], longer = unused(f"{name}{_SUFFIX}", taken), unused(f"{name}{_SUFFIX}_longer", taken)
+        yield node
+        yield from with_axes(node.output[0], longer, 1, opset)
+        yield from _over_first(longer, name, node.output[0], opset)
+
+    return written(flat, found, write, changes)
+
+
+def _over_first(read: str, made: str, name: str, opset: int) -> list[NodeProto]:
+    """The product over the first axis."""
+    if opset < _AXES_AS_INPUT:
+        return [helper.make_node("ReduceProd", [read], [made], name=name, axes=[0], keepdims=0)]
+    axes = f"{name}_first"
+    return [
+        helper.make_node("Constant", [], [axes], name=axes, value_ints=[0]),
+        helper.make_node("ReduceProd", [read, axes], [made], name=name, keepdims=0),
+    ]
+
+
+def _before(names: Collection[str], makers: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
+    """The nodes that values come through, up to products and the like, which are among them."""
+    seen: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name in seen or (maker := makers.get(name)) is None:
+            continue
+        seen.add(name)
+        yield maker
+        if maker.op_type not in _ENDING:
+            todo += maker.input
