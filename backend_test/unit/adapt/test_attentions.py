@@ -102,3 +102,16 @@ def test_the_operator_itself(preset: type[omb.Preset]) -> None:
     (made,) = preset.prepare(model).run(feeds)
     (wanted,) = omb.OrtCpuBackend.prepare(model).run(feeds)
     np.testing.assert_allclose(made.astype(float), wanted.astype(float), rtol=2e-2, atol=2e-2)
+
+
+def test_of_fixed_sizes_beside_an_open_one(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        """(float16[8, 8] x, float16[8, 8] w, float16[n, 8] v) => (float16[8, 8] y, float16[m, 8] z) {
+        a = MatMul (x, w) s = Softmax (a) b = MatMul (s, w) q = Add (b, x) g = MatMul (q, w) y = Add (g, q) z = Relu (v) }""",
+        13,
+    )
+    x, w, v = (RNG.normal(size=size).astype(np.float16) for size in ((8, 8), (8, 8), (3, 8)))
+    made = preset.prepare(model).run([x, w, v])
+    wanted = unoptimized(model, x=x, w=w, v=v)
+    for got, right in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(got.astype(float), right.astype(float), rtol=2e-2, atol=2e-2)

@@ -51,7 +51,7 @@ _ENDS = "OpenVINO may end the process over what reads the result of an attention
 
 def attention_outputs(contents: Contents) -> Rewritten | None:
     """A copy of the model in which attentions are kept apart from its outputs; None where there are none."""
-    if (walked := _walked(contents)) is None:
+    if not has_fixed_inputs(contents.model) or (walked := _walked(contents)) is None:
         return None
     outputs = [value.name for graph in walked.graphs for value in graph.output]
     return _apart(walked, _before(outputs, walked.makers), "attention_outputs", _AXIS_TOO_MANY)
@@ -59,8 +59,9 @@ def attention_outputs(contents: Contents) -> Rewritten | None:
 
 def half_attentions(contents: Contents) -> Rewritten | None:
     """A copy of the model in which attentions of float16 are kept apart from what reads them; None where there are none."""
-    if (walked := _walked(contents)) is None:
+    if not _may_hold_halves(contents) or (walked := _walked(contents)) is None:
         return None
+    is_fixed = has_fixed_inputs(contents.model)
     read = {name for graph in walked.graphs for node in graph.node for name in node.input}
     halves = [
         node
@@ -68,14 +69,22 @@ def half_attentions(contents: Contents) -> Rewritten | None:
         for node in graph.node
         if node.op_type in (*_PRODUCTS, _WHOLE) and node.output[0] in read
         if (kind := walked.types.get(node.output[0])) is not None and kind.elem_type == TensorProto.FLOAT16
+        if is_fixed or (kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim))
     ]
     return _apart(walked, halves, "half_attentions", _ENDS)
 
 
+def _may_hold_halves(contents: Contents) -> bool:
+    """Whether there is float16 in a model, as far as is seen at a glance: inference takes longer."""
+    given = (value.type.tensor_type.elem_type for value in contents.model.graph.input)
+    cast = (attribute.i for node in contents.of("Cast") for attribute in node.attribute if attribute.name == "to")
+    return TensorProto.FLOAT16 in contents.tensor_types or TensorProto.FLOAT16 in (*given, *cast)
+
+
 def _walked(contents: Contents) -> Walked | None:
-    """The model, where it may have an attention of fixed sizes."""
+    """The model, where it may have an attention."""
     written_out = contents.has(_PRODUCTS) and contents.has(_WEIGHTING)
-    if not (written_out or contents.has({_WHOLE})) or not has_fixed_inputs(contents.model):
+    if not (written_out or contents.has({_WHOLE})):
         return None
     return walked_of(contents) if flat_for(contents) is not None else None
 
