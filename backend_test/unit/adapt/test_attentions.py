@@ -21,6 +21,7 @@ BEHIND = {
     "a Flatten": "y = Flatten (b)",
     "another product": "y = MatMul (b, v)",
     "a sum with the queries": "y = Sub (a1, b)",
+    "a sum with a constant for each row": "y = Add (rows, b)",
     "the products too": "y = Max (a, b)",
 }
 #: How attention is written.
@@ -43,7 +44,7 @@ FORMS = [
 def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, behind: str, lead: str, size: int) -> None:
     sizes = f"{lead}{size}, {size}"
     model = parsed(
-        f"(float[{sizes}] x, float[{sizes}] w, float[{sizes}] v) => (float[{sizes}] y) <float two = {{2}}> {{ {attention} {behind} }}",
+        f"(float[{sizes}] x, float[{sizes}] w, float[{sizes}] v) => (float[{sizes}] y) <float two = {{2}}, float[{size}, 1] rows = {{{', '.join(map(str, range(size)))}}}> {{ {attention} {behind} }}",
         11,
     )
     feeds = {name: RNG.normal(size=[int(k) for k in sizes.split(",")]).astype(np.float32) for name in "xwv"}
@@ -62,6 +63,7 @@ def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, beh
         "q = Add (b, x) m = MatMul (q, w) y = Add (m, q)",
         "q = Add (b, x) z = Sigmoid (b) y = Mul (z, q)",
         "q = Add (b, x) m = MatMul (q, w) n = Add (m, q) y = MatMul (n, v)",
+        "rows = Constant <value = float16[8, 1] {0, 13000, 15000, 15360, 16000, 17000, 18000, 19000}> () y = Add (rows, b)",
     ],
 )
 @pytest.mark.parametrize("lead", ["", "2, 3, "])

@@ -6,13 +6,15 @@
 - Where something else reads the sum of an attention of float16 and another value too, the process ends while the model is compiled (2025.4, 2026.4, on a
   processor without float16).
 
-A product over an axis of one element, which changes no value, keeps the attention apart. (The larger of its result and itself ends the process in the second
-way, of float32 too where it follows a sum with the queries.)
+A product over an axis of one element, which changes no value, keeps the attention apart. It keeps its axis, which is taken away behind it: of a reduction that
+leaves its axis out and arithmetic with a constant, OpenVINO makes one step, and takes the constant's first element for all. (The larger of the attention's
+result and itself ends the process in the second way, of float32 too where it follows a sum with the queries.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from onnx import NodeProto, TensorProto, helper
 
@@ -41,8 +43,8 @@ _ENDING = _PRODUCTS | {
 }
 #: What a Softmax may be written with.
 _WEIGHTING = frozenset({"Exp", "Softmax"})
-#: Since this opset ReduceProd has its axes as an input.
-_AXES_AS_INPUT = 18
+#: Since these opsets the axes are an input.
+_REDUCES_BY_INPUT, _SQUEEZES_BY_INPUT = 18, 13
 _SUFFIX = f"{CAST}attention"
 _CHANGE = "kept apart from what reads it"
 _AXIS_TOO_MANY = "OpenVINO would leave the result of an attention with an axis too many"
@@ -109,22 +111,24 @@ def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: s
 
     def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
         changes.append(Adaptation(pass_name, f"{node.op_type} {node.name or name!r}", _CHANGE, reason))
-        node.output[0], longer = unused(f"{name}{_SUFFIX}", taken), unused(f"{name}{_SUFFIX}_longer", taken)
+        made, longer, whole = (unused(f"{name}{_SUFFIX}{end}", taken) for end in ("", "_longer", "_whole"))
+        node.output[0] = made
         yield node
-        yield from with_axes(node.output[0], longer, 1, opset)
-        yield from _over_first(longer, name, node.output[0], opset)
+        yield from with_axes(made, longer, 1, opset)
+        yield from _over_first("ReduceProd", longer, whole, made, opset >= _REDUCES_BY_INPUT, keepdims=1)
+        yield from _over_first("Squeeze", whole, name, whole, opset >= _SQUEEZES_BY_INPUT)
 
     return written(flat, found, write, changes)
 
 
-def _over_first(read: str, made: str, name: str, opset: int) -> list[NodeProto]:
-    """The product over the first axis."""
-    if opset < _AXES_AS_INPUT:
-        return [helper.make_node("ReduceProd", [read], [made], name=name, axes=[0], keepdims=0)]
+def _over_first(op_type: str, read: str, made: str, name: str, as_input: bool, **attributes: Any) -> list[NodeProto]:
+    """A node on the first axis, which is an attribute or an input."""
+    if not as_input:
+        return [helper.make_node(op_type, [read], [made], name=name, axes=[0], **attributes)]
     axes = f"{name}_first"
     return [
         helper.make_node("Constant", [], [axes], name=axes, value_ints=[0]),
-        helper.make_node("ReduceProd", [read, axes], [made], name=name, keepdims=0),
+        helper.make_node(op_type, [read, axes], [made], name=name, **attributes),
     ]
 
 
