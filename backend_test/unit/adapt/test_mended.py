@@ -84,6 +84,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "causal Attention behind a past": attention(
             (1, 2, 2, 4), _HEADS, _HEADS, None, (1, 2, 2, 4), (1, 2, 2, 4), outputs=3, is_causal=1
         ),
+        "TopK of equal values": parsed(
+            13, "(float[3, 16] x) => (float[3, 12] v, int64[3, 12] y) <int64[1] k = {12}> { v, y = TopK (x, k) }"
+        ),
         "QuantizeLinear to a type that it names": parsed(
             21, "(float[4] x) => (int8[4] y) <float s = {0.1}> { y = QuantizeLinear <output_dtype = 3> (x, s) }"
         ),
@@ -362,6 +365,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "NonMaxSuppression of boxes that may not overlap": [
         [np.float32([[[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 7]]]), np.float32([[[0.9, 0.8, 0.7]]])],
     ],
+    "TopK of equal values": [[np.tile(np.float32([3, 1, 3, 2, 3, 1, 0, 0, 3, 3, 1, 1, 2, 2, 2, 0]), (3, 1))]],
     "QuantizeLinear of an unknown shape along axis 0": [[floats(2, 3) * 9]],
     "Loop that may make no step, with a state that is not read": [[np.array(0), floats(2)]],
     "SequenceInsert at a position known only at run time": [[floats(2), np.array(1)]],
