@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, ValueInfoProto
 
-#: The elements of a tensor that memory may be taken for: 4 GiB in float32.
-_MOST = 1 << 30
+from onnx_multi_backend.models.plausible import MOST_ELEMENTS
 
 
 def without_vast(model: ModelProto) -> ModelProto:
@@ -36,5 +35,5 @@ def has_vast(model: ModelProto) -> bool:
 def _vast(model: ModelProto) -> Iterator[ValueInfoProto]:
     graph = model.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
-        if math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) > _MOST:
+        if math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) > MOST_ELEMENTS:
             yield value

@@ -28,6 +28,8 @@ _Key = tuple[str, str, str]
 
 #: No tensor has as many axes.
 MOST_AXES = 64
+#: The elements of a tensor that memory may be taken for before a model runs: 4 GiB in float32.
+MOST_ELEMENTS = 1 << 30
 _INT32 = 2**31
 
 _AXIS = (-MOST_AXES, MOST_AXES)

@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx_multi_backend.adapt.single_node import infer
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.graph_walk import subgraphs
+from onnx_multi_backend.models.plausible import MOST_ELEMENTS
 
 _T = TensorProto
 
@@ -25,9 +26,6 @@ _WIDER: tuple[Mapping[int, int], ...] = (
     {_T.BOOL: _T.INT32},
     {_T.FLOAT: _T.DOUBLE},
 )
-
-#: Elements: OpenVINO takes memory for results of fixed sizes while it compiles.
-_MOST = 1 << 30
 
 #: Where a type means more than a set of values: what saturates, what reads bits, what takes its result's type from it.
 _BOUND = frozenset(
@@ -57,9 +55,9 @@ def widen_types(site: Site) -> Iterator[ModelProto]:
 
 
 def _is_vast(site: Site, name: str) -> bool:
-    """Whether a value is declared with so many elements that an engine would need gigabytes to hold its cast, run or not."""
+    """Whether a value is declared with so many elements that an engine would need gigabytes for its cast: OpenVINO takes memory while it compiles."""
     shape = site.shape(name)
-    return shape is not None and math.prod(size or 1 for size in shape) > _MOST
+    return shape is not None and math.prod(size or 1 for size in shape) > MOST_ELEMENTS
 
 
 def with_types(site: Site, wider: Mapping[int, int]) -> ModelProto | None:

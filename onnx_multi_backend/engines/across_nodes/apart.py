@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
@@ -21,8 +21,8 @@ _Place = TypeVar("_Place")
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
-#: Since this opset Unsqueeze has its axes as an input.
-_AXES_AS_INPUT = 13
+#: Since this opset Squeeze and Unsqueeze have their axes as an input.
+AXES_AS_INPUT = 13
 
 
 def larger(read: str, made: str, *, name: str) -> NodeProto:
@@ -155,13 +155,20 @@ def written(
 
 def with_axes(read: str, made: str, count: int, opset: int) -> list[NodeProto]:
     """A value with axes of one element before its own."""
-    axes = list(range(count))
-    if opset < _AXES_AS_INPUT:
-        return [helper.make_node("Unsqueeze", [read], [made], name=made, axes=axes)]
-    constant = f"{made}_places"
+    return on_axes("Unsqueeze", read, made, range(count), as_input=opset >= AXES_AS_INPUT)
+
+
+def on_axes(
+    op_type: str, read: str, made: str, axes: Iterable[int], *, as_input: bool, name: str = "", **attributes: Any
+) -> list[NodeProto]:
+    """A node on some axes, which are an attribute or, in newer opsets, an input; it has the name of its result unless given another."""
+    name = name or made
+    if not as_input:
+        return [helper.make_node(op_type, [read], [made], name=name, axes=list(axes), **attributes)]
+    constant = f"{name}_places"
     return [
-        helper.make_node("Constant", [], [constant], name=constant, value_ints=axes),
-        helper.make_node("Unsqueeze", [read, constant], [made], name=made),
+        helper.make_node("Constant", [], [constant], name=constant, value_ints=list(axes)),
+        helper.make_node(op_type, [read, constant], [made], name=name, **attributes),
     ]
 
 

@@ -14,17 +14,18 @@ result and itself ends the process in the second way, of float32 too where it fo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import (
+    AXES_AS_INPUT,
     flat_for,
     has_fixed_inputs,
     names_taken,
+    on_axes,
     unused,
     with_axes,
     written,
@@ -43,8 +44,8 @@ _ENDING = _PRODUCTS | {
 }
 #: What a Softmax may be written with.
 _WEIGHTING = frozenset({"Exp", "Softmax"})
-#: Since these opsets the axes are an input.
-_REDUCES_BY_INPUT, _SQUEEZES_BY_INPUT = 18, 13
+#: Since this opset ReduceProd has its axes as an input.
+_REDUCES_BY_INPUT = 18
 _SUFFIX = f"{CAST}attention"
 _CHANGE = "kept apart from what reads it"
 _AXIS_TOO_MANY = "OpenVINO would leave the result of an attention with an axis too many"
@@ -115,21 +116,10 @@ def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: s
         node.output[0] = made
         yield node
         yield from with_axes(made, longer, 1, opset)
-        yield from _over_first("ReduceProd", longer, whole, made, opset >= _REDUCES_BY_INPUT, keepdims=1)
-        yield from _over_first("Squeeze", whole, name, whole, opset >= _SQUEEZES_BY_INPUT)
+        yield from on_axes("ReduceProd", longer, whole, [0], as_input=opset >= _REDUCES_BY_INPUT, name=made, keepdims=1)
+        yield from on_axes("Squeeze", whole, name, [0], as_input=opset >= AXES_AS_INPUT, name=whole)
 
     return written(flat, found, write, changes)
-
-
-def _over_first(op_type: str, read: str, made: str, name: str, as_input: bool, **attributes: Any) -> list[NodeProto]:
-    """A node on the first axis, which is an attribute or an input."""
-    if not as_input:
-        return [helper.make_node(op_type, [read], [made], name=name, axes=[0], **attributes)]
-    axes = f"{name}_first"
-    return [
-        helper.make_node("Constant", [], [axes], name=axes, value_ints=[0]),
-        helper.make_node(op_type, [read, axes], [made], name=name, **attributes),
-    ]
 
 
 def _before(names: Collection[str], makers: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
