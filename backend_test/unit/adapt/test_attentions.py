@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
@@ -39,6 +40,13 @@ FORMS = [
 ]
 
 
+def as_unoptimized(preset: type[omb.Preset], model: ModelProto, feeds: dict[str, np.ndarray], near: float) -> None:
+    """Shape, type and numbers are those of ONNX Runtime without optimizations."""
+    for made, wanted in zip(preset.prepare(model).run(feeds), unoptimized(model, **feeds), strict=True):
+        assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(made.astype(float), wanted.astype(float), rtol=near, atol=near)
+
+
 @pytest.mark.parametrize(("attention", "behind", "lead"), FORMS)
 @pytest.mark.parametrize("size", [4, 6])
 def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, behind: str, lead: str, size: int) -> None:
@@ -48,10 +56,7 @@ def test_an_attention_has_its_axes(preset: type[omb.Preset], attention: str, beh
         11,
     )
     feeds = {name: RNG.normal(size=[int(k) for k in sizes.split(",")]).astype(np.float32) for name in "xwv"}
-    (made,) = preset.prepare(model).run(feeds)
-    (wanted,) = unoptimized(model, **feeds)
-    assert made.shape == wanted.shape
-    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
+    as_unoptimized(preset, model, feeds, 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +80,7 @@ def test_of_float16_as_well(preset: type[omb.Preset], behind: str, lead: str) ->
         13,
     )
     feeds = {name: RNG.normal(size=[int(k) for k in sizes.split(",")]).astype(np.float16) for name in "xwv"}
-    (made,) = preset.prepare(model).run(feeds)
-    (wanted,) = unoptimized(model, **feeds)
-    assert made.shape == wanted.shape
-    np.testing.assert_allclose(made.astype(float), wanted.astype(float), rtol=2e-2, atol=2e-2)
+    as_unoptimized(preset, model, feeds, 2e-2)
 
 
 @pytest.mark.parametrize(("kind", "behind"), [("bool", "y = IsNaN (b)"), ("double", "y = Cast <to = 11> (b)")])
@@ -88,10 +90,7 @@ def test_outputs_of_other_types(preset: type[omb.Preset], kind: str, behind: str
         13,
     )
     feeds = {name: RNG.normal(size=(8, 8)).astype(np.float32) for name in "xwv"}
-    (made,) = preset.prepare(model).run(feeds)
-    (wanted,) = unoptimized(model, **feeds)
-    assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
-    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
+    as_unoptimized(preset, model, feeds, 1e-4)
 
 
 def test_the_operator_itself(preset: type[omb.Preset]) -> None:
@@ -112,8 +111,6 @@ def test_of_fixed_sizes_beside_an_open_one(preset: type[omb.Preset]) -> None:
         a = MatMul (x, w) s = Softmax (a) b = MatMul (s, w) q = Add (b, x) g = MatMul (q, w) y = Add (g, q) z = Relu (v) }""",
         13,
     )
-    x, w, v = (RNG.normal(size=size).astype(np.float16) for size in ((8, 8), (8, 8), (3, 8)))
-    made = preset.prepare(model).run([x, w, v])
-    wanted = unoptimized(model, x=x, w=w, v=v)
-    for got, right in zip(made, wanted, strict=True):
-        np.testing.assert_allclose(got.astype(float), right.astype(float), rtol=2e-2, atol=2e-2)
+    sizes = {"x": (8, 8), "w": (8, 8), "v": (3, 8)}
+    feeds = {name: RNG.normal(size=size).astype(np.float16) for name, size in sizes.items()}
+    as_unoptimized(preset, model, feeds, 2e-2)
