@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx
 
+from backend_test.search.engines import IN_FLOAT32
 from onnx_multi_backend.engines.byte_sums import byte_products
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.graph_walk import all_nodes
@@ -28,10 +29,7 @@ def ort(path: Path, provider: str = "CPUExecutionProvider", optimized: bool = Tr
     options = _options()
     if not optimized:
         options.graph_optimization_level = _levels().ORT_DISABLE_ALL
-    providers: list[Any] = [provider]
-    if "OpenVINO" in provider:
-        providers = [(provider, {"device_type": "CPU", "precision": "FP32"}), "CPUExecutionProvider"]
-    return _session(path, options, providers)
+    return _session(path, options, [(provider, IN_FLOAT32.get(provider, {}))])
 
 
 def reference(path: Path) -> Run:
@@ -86,6 +84,7 @@ def ours(preset: str, path: Path) -> Run:
 #: The engine under each preset.
 PLAIN: dict[str, Callable[[Path], Run]] = {
     "OrtCpu": ort,
+    "OrtCuda": lambda path: ort(path, "CUDAExecutionProvider"),
     "Openvino": openvino,
     "OrtOpenvino": lambda path: ort(path, "OpenVINOExecutionProvider"),
 }

@@ -52,7 +52,7 @@ Each model is tried in a process of its own, so that a crash costs one cell; fin
 | `ours alone` | the plain engine refuses it |
 | `neither` | the plain engine refuses it, ours too, with a typed error |
 | `refused rightly` | the plain engine runs it and is wrong; ours refuses it |
-| `elsewhere` | none of its nodes would run on OpenVINO; ours refuses it unless `fallback="full"` |
+| `elsewhere` | none of its nodes would run on the provider; ours refuses it unless `fallback="full"` |
 | `wrong form` | the plain engine is right here, and ours refuses a form that is wrong for other inputs or in a later run ([list](wrong-forms.md)) |
 | `warned` | ours is wrong, and a warning said so |
 | `both differ` | both agree, ONNX Runtime without optimizations computes something else |
@@ -75,7 +75,7 @@ def document(root: Path) -> str:
     """The page of all cells in a folder."""
     entries = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(root.glob("*/*.json"))]
     presets = list(dict.fromkeys(e["preset"] for e in entries))
-    presets.sort(key=("OrtCpu", "Openvino", "OrtOpenvino").index)
+    presets.sort(key=("OrtCpu", "OrtCuda", "Openvino", "OrtOpenvino").index)
     summary = [{"preset": preset, **_summary([e for e in entries if e["preset"] == preset])} for preset in presets]
     parts = [HEAD, "## Summary\n", _table(summary), *_settings(entries, presets), "\n## Cells\n"]
     parts.append(_table(list(_rows(entries, presets))))

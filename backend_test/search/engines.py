@@ -44,7 +44,7 @@ def _attempt(prepare: Callable[[], Callable[[Feeds], list[Any]]], feeds: Sequenc
 # ONNX Runtime.
 
 #: What a provider needs to compute float32 in float32.
-_IN_FLOAT32 = {
+IN_FLOAT32 = {
     "CUDAExecutionProvider": {"use_tf32": "0"},
     "OpenVINOExecutionProvider": {"device_type": "CPU", "precision": "FP32"},
 }
@@ -60,7 +60,7 @@ def ort_session(model: bytes, provider: str, level: Any = None) -> Any:
     options.inter_op_num_threads = 1
     if level is not None:
         options.graph_optimization_level = level
-    return ort.InferenceSession(model, options, providers=[(provider, _IN_FLOAT32.get(provider, {}))])
+    return ort.InferenceSession(model, options, providers=[(provider, IN_FLOAT32.get(provider, {}))])
 
 
 def _ort(model: bytes, provider: str, level: Any = None) -> Callable[[Feeds], list[Any]]:

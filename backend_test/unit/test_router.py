@@ -112,5 +112,5 @@ def test_is_compatible_asks_the_devices_preset(ort_cpu: type[omb.Preset], openvi
     assert router.is_compatible(b"nonsense") is False
 
 
-def test_is_compatible_never_raises_on_a_device_that_there_is_not() -> None:
+def test_is_compatible_never_raises_on_a_device_that_there_is_not(no_gpu: None) -> None:
     assert router.is_compatible(MODEL, "GPU") is False
