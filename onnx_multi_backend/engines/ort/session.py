@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
+from onnx_multi_backend.engines.ort.cuda.failed_sizes import FailedSizes
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.records import record
@@ -64,6 +65,7 @@ class OrtSession(Session):
         self._untried = not self._aliased
         #: Names of CUDA graphs, where the session captures them.
         self._graphs = itertools.count(1) if cuda_graphs.captures(native) else None
+        self._failed = FailedSizes() if _on_cuda(native) else None
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         if self._make_buffered is not None and not run_options:
@@ -81,10 +83,14 @@ class OrtSession(Session):
         if type(feeds) is not dict:  # some lie on a device
             return self.run_to_device(feeds, run_options, None)
         options = self._run_options(run_options)
+        if self._failed is not None:
+            self._failed.check(feeds)
         try:
             results: list[Value] = self._native_run(self._outputs, feeds, options)
         except self._errors as error:
-            raise _run_error(error) from error
+            raise self._run_error(error, feeds) from error
+        if self._failed is not None:
+            self._failed.forget()
         for i in self._aliased:
             results[i] = _copied(results[i])
         if self._untried:
@@ -98,13 +104,18 @@ class OrtSession(Session):
         wanted = self._output_device(device)
         self._require_arrays(feeds)
         options = self._run_options(run_options)
+        if self._failed is not None:
+            self._failed.check(feeds)
         try:
             binding = Binding(self.native, _plain_memory(feeds), dict.fromkeys(self._outputs, wanted))
             binding.run(options)
             results = binding.results()
-            return [value.numpy() for value in results] if wanted.kind == "CPU" else results
+            made = [value.numpy() for value in results] if wanted.kind == "CPU" else results
         except self._errors as error:
-            raise _run_error(error) from error
+            raise self._run_error(error, feeds) from error
+        if self._failed is not None:
+            self._failed.forget()
+        return made
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers."""
@@ -114,13 +125,23 @@ class OrtSession(Session):
         except self._errors as error:
             raise _run_error(error) from error
 
+        failed = self._failed
+
         def bound() -> None:
+            if failed is not None:
+                failed.check(inputs)
             try:
                 run()
             except self._errors as error:
-                raise _run_error(error) from error
+                raise self._run_error(error, inputs) from error
+            if failed is not None:
+                failed.forget()
 
         return bound
+
+    def _run_error(self, error: Exception, feeds: Feeds) -> Exception:
+        made = _run_error(error)
+        return made if self._failed is None else self._failed.note(feeds, made)
 
     def _run_options(self, given: Mapping[str, Any] | None) -> Any:
         if self._graphs is not None:
@@ -141,7 +162,7 @@ class OrtSession(Session):
     def _output_device(self, device: str | None) -> Device:
         given = devices.CPU if device is None or devices.CPU.knows(device) else devices.CUDA
         wanted = given.parse(device, "output_device")
-        if wanted.kind == "CUDA" and not any(record(name).on_cuda for name in self.native.get_providers()):
+        if wanted.kind == "CUDA" and not _on_cuda(self.native):
             raise DeviceError(
                 f"output_device={device!r}: this session holds {', '.join(self.native.get_providers())}, whose results lie "
                 "on the CPU. Leave output_device out, or prepare on a CUDA device."
@@ -194,12 +215,16 @@ class ExoticOrtSession(OrtSession):
                 f"({', '.join(self._exotic)}). Prepare with {option_words.given('adapt', True)}, or split the model."
             )
         options = self._run_options(run_options)
+        if self._failed is not None:
+            self._failed.check(feeds)
         try:
             values = {name: to_ort_value(value, self._exotic.get(name)) for name, value in feeds.items()}
-            results = self.native.run_with_ort_values(self._outputs, values, options)
-            return [to_array(value) for value in results]
+            results = [to_array(value) for value in self.native.run_with_ort_values(self._outputs, values, options)]
         except self._errors as error:
-            raise _run_error(error) from error
+            raise self._run_error(error, feeds) from error
+        if self._failed is not None:
+            self._failed.forget()
+        return results
 
     def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
         """Results come to the host byte by byte, and stay there."""
@@ -228,6 +253,10 @@ def make_session(native: Any, placement: tuple[NodePlacement, ...] | None = None
     """Wrap an InferenceSession by the types it exchanges; `placement` where the session itself does not have it."""
     exotic = any(exotic_type(v.type) is not None for v in [*_inputs(native), *native.get_outputs()])
     return ExoticOrtSession(native, placement) if exotic else OrtSession(native, placement)
+
+
+def _on_cuda(native: Any) -> bool:
+    return any(record(name).on_cuda for name in native.get_providers())
 
 
 def _inputs(native: Any) -> list[Any]:
