@@ -182,7 +182,7 @@ class Attempt:
         if defect is None:
             return Fragment()
         site = shown.site
-        rules = (*RULES, *engine.own_rules, *(() if written else engine.rules))
+        rules = (*engine.own_rules, *RULES, *(() if written else engine.rules))
         for rule in rules if is_valid(site.model) else ():
             if self._patience.over:
                 return None

@@ -14,8 +14,12 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.operators.extremes import LARGEST
+from onnx_multi_backend.adapt.rules.instance_of_one import may_be_of_one
 from onnx_multi_backend.adapt.rules.quantize import made_type
+from onnx_multi_backend.adapt.rules.recurrent_bias import LAYERS
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
+from onnx_multi_backend.adapt.rules.scalars import REFUSED
+from onnx_multi_backend.adapt.rules.variadic_pairs import OF_TWO, broadcasts_one_way
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.engines.defect import FindDefect, Several, find, worse
 from onnx_multi_backend.engines.ort import defects, integers
@@ -29,6 +33,10 @@ _BEGIN_FINITE = (_T.FLOAT, _T.DOUBLE, _T.BFLOAT16)
 _SUMMED = ("LogSoftmax", "Softmax", "SoftmaxCrossEntropyLoss")
 #: Whose kernels have the defects of the CPU provider's.
 _AS_ON_CPU = ("AveragePool", "Mod")
+#: What float64 holds of int64.
+_EXACT = 2**53
+#: The types that ScatterND's kernel reduces.
+_SCATTERED = (_T.FLOAT, _T.FLOAT16)
 
 
 def _attention(site: Site) -> Defect | None:
@@ -58,9 +66,27 @@ def _blocks(site: Site) -> Defect | None:
 
 
 def _extreme(site: Site) -> Defect | None:
-    if GUARDED in site.node.name or site.elem_type(site.input(0)) not in _BEGIN_FINITE:
+    kind = site.elem_type(site.input(0))
+    if GUARDED in site.node.name or kind not in (*_BEGIN_FINITE, _T.INT64):
         return None
-    return Defect("the extreme of infinities alone is the largest finite number", wrong=True)
+    if kind != _T.INT64:
+        return Defect("the extreme of infinities alone is the largest finite number", wrong=True)
+    if site.value(site.input(0)).within(-_EXACT, _EXACT):
+        return None
+    return Defect("int64 is compared in float64, which holds it up to 2**53", wrong=True)
+
+
+def _instance(site: Site) -> Defect | None:
+    if GUARDED in site.node.name or not may_be_of_one(site):
+        return None
+    return Defect("of channels of one element, the result is NaN", wrong=True)
+
+
+def _layer(site: Site) -> Defect | None:
+    """Source: measured, and the kernel, which reorders known weights once, and a bias only with them."""
+    if GUARDED in site.node.name or not site.has_input(3) or site.is_known(site.input(3)):
+        return None
+    return Defect("beside weights that are known before anything runs, a bias that is not is left out", wrong=True)
 
 
 def _logarithm(site: Site) -> Defect | None:
@@ -68,6 +94,13 @@ def _logarithm(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) not in LARGEST or (shape is not None and all(shape)):
         return None
     return Defect("the logarithm of an empty sum is 0", wrong=True)
+
+
+def _power(site: Site) -> Defect | None:
+    """Source: measured; 3 to the power of 1 is 2."""
+    if site.elem_type(site.input(0)) not in INTEGER_BITS:
+        return None
+    return Defect("a power of an integer is computed in float64, and cut off below the whole number", wrong=True)
 
 
 def _reduced(site: Site) -> Defect | None:
@@ -82,6 +115,27 @@ def _resized(site: Site) -> Defect | None:
     if site.attribute("mode", "nearest") == "nearest" or site.elem_type(site.input(0)) not in INTEGER_BITS:
         return None
     return Defect("integers are interpolated with weights that are cut to integers", wrong=True)
+
+
+def _scalar(site: Site) -> Defect | None:
+    if site.rank(site.input(0)) != 0:
+        return None
+    return Defect("a tensor without axes is refused at run time")
+
+
+def _scatter(site: Site) -> Defect | None:
+    if site.attribute("reduction", "none") == "none" or site.elem_type(site.input(0)) in _SCATTERED:
+        return None
+    return Defect("a reduction of other types than float32 and float16 is refused at run time")
+
+
+def _several(site: Site) -> Defect | None:
+    """Source: measured, and the kernel: where an input has one element along an axis, the stride of the input before it is kept."""
+    if len(site.node.input) < 3 or broadcasts_one_way(site):
+        return None
+    return Defect(
+        "of three or more tensors, those of different shapes are broadcast as the one before them", wrong=True
+    )
 
 
 def _sign(site: Site) -> Defect | None:
@@ -117,11 +171,17 @@ DEFECTS: Mapping[str, FindDefect] = {
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _blocks),
     **dict.fromkeys(("If", "Loop"), _strings),
     **dict.fromkeys(_SUMMED, _softmax),
+    "InstanceNormalization": _instance,
+    **dict.fromkeys(LAYERS, _layer),
     "MaxPool": WITH_GAPS,
+    **dict.fromkeys(OF_TWO, _several),
+    "Pow": _power,
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), _reduced),
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), Several((_logarithm, _reduced))),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _extreme),
     **dict.fromkeys(("Resize", "Upsample"), _resized),
+    **dict.fromkeys(REFUSED, _scalar),
+    "ScatterND": _scatter,
     "Sign": _sign,
     "TopK": _top_k,
 }
@@ -141,6 +201,10 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return any(a.name == "block_size" and a.i for a in node.attribute)
     if node.op_type == "Attention":
         return len(node.output) > 3 or len(node.input) > 6
+    if node.op_type in OF_TWO:
+        return len(node.input) > 2
+    if node.op_type in LAYERS:
+        return len(node.input) > 3
     return node.op_type in DEFECTS
 
 

@@ -4,7 +4,12 @@
 from __future__ import annotations
 
 from onnx_multi_backend.adapt.rules.arg_infinities import arg_infinities
+from onnx_multi_backend.adapt.rules.instance_of_one import instance_of_one
+from onnx_multi_backend.adapt.rules.recurrent_bias import recurrent_bias
+from onnx_multi_backend.adapt.rules.scalars import scalars
+from onnx_multi_backend.adapt.rules.scatter_rows import scatter_rows
 from onnx_multi_backend.adapt.rules.top_k_infinities import top_k_infinities
+from onnx_multi_backend.adapt.rules.variadic_pairs import variadic_pairs
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.cuda.defects import CUDA
 from onnx_multi_backend.engines.ort.records import GPU_WHEEL, Record
@@ -19,5 +24,9 @@ BUILT_IN = Record(
     device_by_index=True,
     hands_optionals_on=False,
     defects=CUDA,
-    rules=(arg_infinities, top_k_infinities),
+    wrong_in_empty_runs=frozenset({"BatchNormalization", "RNN"}),
+    rules=(
+        *(arg_infinities, instance_of_one, recurrent_bias, scalars, scatter_rows),
+        *(top_k_infinities, variadic_pairs),
+    ),
 )
