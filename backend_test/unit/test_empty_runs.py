@@ -13,6 +13,8 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.errors import RunError
+from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
 from onnx_multi_backend.sessions.maker import SessionMaker
 
 Array = np.ndarray[Any, Any]
@@ -254,3 +256,67 @@ def test_extremes_of_no_integers(preset: type[omb.Preset], operator: str, kind: 
     for n in (0,) if rows == 0 else (2, 0, 3):
         expected = np.full((1, 3), 7 if n else limit, kind)
         np.testing.assert_array_equal(prepared.run(np.full((n, 3), 7, kind))[0], expected, strict=True)
+
+
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize(("steps", "batch"), [(3, 0), (0, 3), (0, 0)])
+@pytest.mark.parametrize("operator", GATES)
+def test_recurrent_layers_of_nothing(
+    preset: type[omb.Preset], operator: str, steps: int, batch: int, declared: bool
+) -> None:
+    """ONNX Runtime ends the process over a GRU of nothing, and an LSTM without a batch; OpenVINO leaves states of no steps unwritten."""
+    gates, sizes = GATES[operator], f"{steps}, {batch}" if declared else "s, n"
+    numbers = ", ".join(["0.5"] * 4 * gates)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{sizes}, 2] x, float[1, {batch if declared else "n"}, 2] h)
+        => (float[s, 1, n, 2] y, float[1, n, 2] z) <float[1, {2 * gates}, 2] w = {{{numbers}}}, float[1, {2 * gates}, 2] r = {{{numbers}}}> {{
+        y, z = {operator} <hidden_size = 2> (x, w, r, , , h) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    state = 1 + np.arange(2 * batch, dtype=np.float32).reshape(1, batch, 2)
+    y, z = prepared.run([np.ones((steps, batch, 2), np.float32), state])
+    assert y.shape == (steps, 1, batch, 2)
+    assert z.shape == state.shape
+    np.testing.assert_array_equal(z, 0 * state)  # as ONNX Runtime's of a sequence of length 0
+
+
+DEADLY = {
+    "GRU without features": (
+        """(float[s, 2, f] x, float[1, 6, f] w) => (float[a, b, c, d] y) <float[1, 6, 2] r = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6}> {
+        y = GRU <hidden_size = 2> (x, w, r) }""",
+        [(3, 2, 0), (1, 6, 0)],
+    ),
+    "ConvTranspose of flat volumes": (
+        "(float[n, 1, d, h, w] x, float[1, 1, 3, 3, 3] k) => (float[o, p, q, r, s] y) { y = ConvTranspose (x, k) }",
+        [(1, 1, 0, 4, 4), (1, 1, 3, 3, 3)],
+    ),
+    "STFT without a window": (
+        "(float[n, 16, 1] x, int64 step, float[w] k) => (float[p, q, r, s] y) { y = STFT (x, step, k) }",
+        [(1, 16, 1), (), (0,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", DEADLY)
+def test_what_would_end_onnx_runtimes_process(ort_cpu: type[omb.Preset], form: str) -> None:
+    text, shapes = DEADLY[form]
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    prepared = ort_cpu.prepare(model)
+    feeds = [np.int64(8) if shape == () else np.ones(shape, np.float32) for shape in shapes]
+    for _ in range(2):
+        with pytest.raises(RunError, match="would end the engine's process"):
+            prepared.run(feeds)
+
+
+def test_what_would_end_the_process_is_refused() -> None:
+    class Refusing:
+        def for_nothing(self, target: Any, shapes: Any) -> Any:
+            raise omb.UnsupportedModelError("GRU would end the engine's process")
+
+    sessions = SessionsForNothing(Refusing(), None)  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="are refused: GRU would end the engine's process"):
+        sessions.get({"x": (0, 3)})

@@ -2,7 +2,8 @@
 """Results that are known to have no elements: nothing has to be computed, and engines compute some of them wrongly, or end the process.
 
 Seen with OneHot of no indices, which OpenVINO (2026.4) computes while it loads a model; see `Target.wrong_when_empty` for the others.
-So is the largest or smallest of no integers, which is the limit of their type: OpenVINO gives those of int32, ONNX Runtime (1.24) 0.
+So is the largest or smallest of no integers, which is the limit of their type: OpenVINO gives those of int32, ONNX Runtime (1.24) 0. And
+so are the states of a recurrent layer without steps.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ _PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
 _OLDEST = 9
 #: Which limit of an integer type the extreme of nothing is. Of floating-point numbers it is an infinity, as the engines have it.
 _EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
+_LAYERS = frozenset({"GRU", "LSTM", "RNN"})
+_LAYER_RANK = 3
+#: What has results of some elements though it reads a tensor of none.
+_READING = _LAYERS | {"ConvTranspose", "STFT"}
 
 
 def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
@@ -53,7 +58,7 @@ def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple
 
 
 def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
-    """Whether the result of one of these operators is known to have no elements, or is known as that of none.
+    """Whether the result of one of these operators is known to have no elements, or is known as that of none; or what it reads.
 
     What branches and loops compute is not looked at.
     """
@@ -67,7 +72,11 @@ def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
     return any(
         node.op_type in operators
         and not canonical(node.domain)
-        and (not empty.isdisjoint(node.output) or _extreme_of_nothing(node, types, _PLAIN) is not None)
+        and (
+            not empty.isdisjoint(node.output)
+            or _extreme_of_nothing(node, types, _PLAIN) is not None
+            or (node.op_type in _READING and not empty.isdisjoint(node.input))
+        )
         for node in typed.node
     )
 
@@ -82,6 +91,24 @@ def _extreme_of_nothing(node: NodeProto, types: Mapping[str, TypeProto], kinds: 
     if limits is None or not _is_empty(read, kinds) or not _is_known(made, kinds):
         return None
     return limits[place]
+
+
+def _has_no_steps(node: NodeProto, types: Mapping[str, TypeProto], kinds: frozenset[int]) -> bool:
+    """Whether a recurrent layer is known to have no steps: its states are 0 then, as of a sequence of length 0 in ONNX Runtime.
+
+    Some end ONNX Runtime's process (1.24 to 1.32), OpenVINO leaves the states unwritten.
+    """
+    if node.op_type not in _LAYERS or canonical(node.domain) or not node.input:
+        return False
+    read = types.get(node.input[0])
+    if read is None or len(read.tensor_type.shape.dim) != _LAYER_RANK:
+        return False
+    steps = read.tensor_type.shape.dim[any(a.name == "layout" and a.i for a in node.attribute)]
+    return (
+        steps.HasField("dim_value")
+        and not steps.dim_value
+        and all(_is_known(types.get(name), kinds) for name in node.output if name)
+    )
 
 
 def nothing(name: str, dims: Sequence[int], kind: int, opset: int, each: int = 0) -> list[NodeProto]:
@@ -142,7 +169,8 @@ def _graph(
         own = node.op_type in _MADE or (node.op_type == "Slice" and node.input[0].endswith(_SUFFIX))
         own = own or not kept.isdisjoint(wanted)
         extreme = None if own or not wanted else _extreme_of_nothing(node, types, kinds)
-        if own or not wanted or (extreme is None and not all(_is_empty(types.get(name), kinds) for name in wanted)):
+        is_known = extreme is not None or _has_no_steps(node, types, kinds)
+        if own or not wanted or not (is_known or all(_is_empty(types.get(name), kinds) for name in wanted)):
             for inner, inner_typed in zip(subgraphs(node), subgraphs(known), strict=True):
                 results = frozenset(v.name for v in inner.output) if node.op_type in _STEPPING else frozenset()
                 yield from _graph(inner, inner_typed, types, kinds, opset, results)

@@ -6,7 +6,6 @@ The model is compiled for the shapes of such a run: what has no elements is know
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
@@ -41,15 +40,15 @@ class SessionsForNothing:
         self._make, self._target = make, target
         self._lock = Lock()
         self._right: set[frozenset[tuple[str, int]]] = set()
-        self._kept: dict[frozenset[tuple[str, tuple[int, ...]]], Session | None] = {}
+        self._kept: dict[frozenset[tuple[str, tuple[int, ...]]], Session] = {}
 
     def get(self, shapes: Shapes) -> Session | None:
-        """The session for inputs of these shapes, by the engine's names; None where the plain one does, or there is no other.
+        """The session for inputs of these shapes, by the engine's names; None where the plain one does.
 
         Raises
         ------
         RunError
-            The model's file was changed meanwhile.
+            The model's file was changed meanwhile, or the engine has no right results for these shapes.
         """
         empty = frozenset((name, axis) for name, shape in shapes.items() for axis, size in enumerate(shape) if not size)
         key = frozenset(shapes.items())
@@ -64,12 +63,12 @@ class SessionsForNothing:
                         f"Inputs without elements need the model once more, and it is not to be had: {error}"
                     ) from error
                 except OnnxMultiBackendError as error:
-                    logging.getLogger("onnx_multi_backend").info("inputs without elements run as they are: %s", error)
-                    made = None
-                else:
-                    if made is None:
-                        self._right.add(empty)
-                        return None
+                    raise RunError(
+                        f"Inputs without elements would end the process, or come out wrong, and are refused: {error}"
+                    ) from error
+                if made is None:
+                    self._right.add(empty)
+                    return None
                 self._kept[key] = made
                 while len(self._kept) > _KEPT:
                     del self._kept[next(iter(self._kept))]

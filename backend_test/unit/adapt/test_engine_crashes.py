@@ -40,6 +40,8 @@ def zeros(*shape: int) -> np.ndarray:
 
 REFUSED = {
     "gathers beyond": one("GatherND", (3, 2), {"i": np.array([[9_000_000, 0]])}),
+}
+LEFT_OUT = {
     "an empty batch": one("LSTM", (3, 0, 2), {"w": zeros(1, 8, 2), "r": zeros(1, 8, 2)}, hidden_size=2),
 }
 CROPPED = {
@@ -55,14 +57,14 @@ REWRITTEN = {
 }
 
 
-@pytest.mark.parametrize("form", [*REFUSED, *CROPPED, *REWRITTEN])
+@pytest.mark.parametrize("form", [*REFUSED, *LEFT_OUT, *CROPPED, *REWRITTEN])
 def test_the_engine_still_dies_of_the_bare_form(form: str, tmp_path: Path) -> None:
     """Once this fails, an engine has been mended, and its entry in defects.py can go.
 
     What reads or writes beyond its memory may get away with it, or never end: a process or two may live.
     """
     path = tmp_path / "model.onnx"
-    onnx.save({**REFUSED, **CROPPED, **REWRITTEN}[form], path)
+    onnx.save({**REFUSED, **LEFT_OUT, **CROPPED, **REWRITTEN}[form], path)
     assert any(_dies(path) for _ in range(4))
 
 
@@ -79,6 +81,12 @@ def _dies(path: Path) -> bool:
 def test_it_is_refused_before_the_engine_sees_it(form: str) -> None:
     with pytest.raises(omb.UnsupportedModelError):
         omb.OpenvinoBackend.prepare(REFUSED[form])
+
+
+@pytest.mark.parametrize("form", LEFT_OUT)
+def test_what_has_no_elements_is_made_without_the_engine(form: str) -> None:
+    result = omb.OpenvinoBackend.prepare(LEFT_OUT[form]).run([np.ones((3, 0, 2), np.float32)])[0]
+    assert result.shape == (3, 1, 0, 2)
 
 
 @pytest.mark.parametrize("form", REWRITTEN)

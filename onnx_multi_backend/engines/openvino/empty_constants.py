@@ -24,7 +24,7 @@ _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 WRONG_IN_EMPTY_RUNS = frozenset(
     {
         *("AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"),
-        *("ReduceMax", "ReduceMin"),
+        *("GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin"),
     }
 )
 #: The same where that is known while it compiles.

@@ -82,7 +82,8 @@ OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"If": (loop_in_bran
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
-_RECURRENT = ("LSTM", "GRU")
+_EMPTY = ("LSTM", "GRU", "ConvTranspose", "STFT")
+_VOLUMES = 5
 _UNPOOLING = ("MaxUnpool",)
 #: By operator, the place of its weights.
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "DeformConv": 1, "QLinearConv": 3}
@@ -98,12 +99,12 @@ def folded() -> Mapping[str, tuple[Deadly, ...]]:
     return FOLDED_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else FOLDED
 
 
-def empty_layers(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """Recurrent layers that read a graph input declared without elements: LSTM without a batch, GRU without anything."""
-    if not contents.has(_RECURRENT):
+def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
+    """Nodes that read a tensor declared without elements: LSTM without a batch, GRU without anything, ConvTranspose of volumes, STFT."""
+    if not contents.has(_EMPTY):
         return []
     model = contents.model
-    layers = [node for node in model.graph.node if node.op_type in _RECURRENT and not canonical(node.domain)]
+    layers = [node for node in model.graph.node if node.op_type in _EMPTY and not canonical(node.domain)]
     empty = {
         value.name: sizes
         for value in (*model.graph.input, *model.graph.value_info)
@@ -155,9 +156,13 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
 
 
 def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
+    if node.op_type == "STFT":
+        return not empty.keys().isdisjoint(node.input)
     sizes = empty.get(node.input[0]) if node.input else None
     if sizes is None or node.op_type == "GRU":
         return sizes is not None
+    if node.op_type == "ConvTranspose":
+        return len(sizes) == _VOLUMES and 0 in sizes[2:4]
     batch = 0 if any(a.name == "layout" and a.i for a in node.attribute) else 1
     return len(sizes) > batch and sizes[batch] == 0
 

@@ -27,12 +27,21 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 
 
 #: Operators that end the process over a tensor without elements (1.24 to 1.32).
-DEADLY = frozenset({"InstanceNormalization"})
+DEADLY = frozenset({"ConvTranspose", "GRU", "InstanceNormalization", "LSTM", "STFT"})
 #: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
-WRONG = DEADLY | {"AveragePool", "Conv", "GlobalMaxPool", "LayerNormalization", "LpPool", "MaxPool", "QLinearConv"}
+WRONG = DEADLY | {
+    "AveragePool",
+    "Conv",
+    "GlobalMaxPool",
+    "LayerNormalization",
+    "LpPool",
+    "MaxPool",
+    "QLinearConv",
+    "RNN",
+}
 #: Before 1.32 reductions along negative axes reduce nothing, and in 1.24 more end the process.
 DEADLY_BEFORE_1_32 = DEADLY | {
-    *("Einsum", "LpNormalization", "LRN", "TopK"),
+    *("Attention", "Einsum", "LpNormalization", "LRN", "RNN", "TopK"),
     *(
         "ReduceL1",
         "ReduceL2",

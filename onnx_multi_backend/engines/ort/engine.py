@@ -22,7 +22,7 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
-from onnx_multi_backend.engines.ort.deadly import EVER, empty_layers, flat_indices, folded, short_images
+from onnx_multi_backend.engines.ort.deadly import EVER, flat_indices, folded, of_nothing, short_images
 from onnx_multi_backend.engines.ort.empty_values import DEADLY, DEADLY_BEFORE_1_32, WRONG, WRONG_BEFORE_1_32
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
@@ -226,7 +226,7 @@ class OrtEngine(Target):
         if found:  # the release is asked for where it matters alone
             found = deadly.find(facts.contents, {**folded(), **of_providers})
         contents = facts.contents
-        return [*found, *empty_layers(contents), *flat_indices(contents), *short_images(contents)]
+        return [*found, *of_nothing(contents), *flat_indices(contents), *short_images(contents)]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
         """The same, because of the integers that it reads."""
