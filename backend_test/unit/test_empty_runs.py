@@ -312,6 +312,37 @@ def test_what_would_end_onnx_runtimes_process(ort_cpu: type[omb.Preset], form: s
             prepared.run(feeds)
 
 
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("length", ["", ", l"])
+def test_a_signal_of_nothing(preset: type[omb.Preset], length: str) -> None:
+    """OpenVINO ends the process over it, and ONNX Runtime before 1.32."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[b, n, 1] x) => (float[b, m, 2] y) <int64 l = {{4}}> {{
+        y = DFT <axis = 1> (x{length}) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    assert prepared.run(np.ones((0, 4, 1), np.float32))[0].shape == (0, 4, 2)
+    try:
+        y = prepared.run(np.ones((2, 0, 1), np.float32))[0]
+    except RunError:
+        assert length, "ONNX Runtime pads no empty signal"
+    else:
+        assert y.shape == (2, 4 if length else 0, 2)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_attention_of_nothing(preset: type[omb.Preset]) -> None:
+    """ONNX Runtime before 1.32 ends the process without heads, 1.32 refuses an empty batch."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 23]> g (float[b, h, s, 8] q, float[b, h, t, 8] k, float[b, h, t, 8] v)
+        => (float[b, h, s, e] y) { y = Attention (q, k, v) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for batch, heads, steps in ((2, 0, 4), (0, 3, 4), (2, 3, 0), (2, 3, 4)):
+        feeds = [np.ones((batch, heads, size, 8), np.float32) for size in (steps, 6, 6)]
+        assert prepared.run(feeds)[0].shape == (batch, heads, steps, 8)
+
+
 def test_what_would_end_the_process_is_refused() -> None:
     class Refusing:
         def for_nothing(self, target: Any, shapes: Any) -> Any:

@@ -39,7 +39,7 @@ _EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
 _LAYERS = frozenset({"GRU", "LSTM", "RNN"})
 _LAYER_RANK = 3
 #: What has results of some elements though it reads a tensor of none.
-_READING = _LAYERS | {"ConvTranspose", "STFT"}
+_READING = _LAYERS | {"ConvTranspose", "DFT", "STFT", "Scan"}
 
 
 def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:

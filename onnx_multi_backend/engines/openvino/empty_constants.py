@@ -24,7 +24,7 @@ _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 WRONG_IN_EMPTY_RUNS = frozenset(
     {
         *("AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"),
-        *("GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin"),
+        *("DFT", "Einsum", "GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin", "Scan"),
     }
 )
 #: The same where that is known while it compiles.
@@ -33,7 +33,6 @@ WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
         "BatchNormalization",
         "Conv",
         "ConvTranspose",
-        "Einsum",
         "GlobalMaxPool",
         "InstanceNormalization",
         "MatMul",

@@ -82,7 +82,7 @@ OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"If": (loop_in_bran
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
-_EMPTY = ("LSTM", "GRU", "ConvTranspose", "STFT")
+_EMPTY = ("LSTM", "GRU", "ConvTranspose", "DFT", "STFT")
 _VOLUMES = 5
 _UNPOOLING = ("MaxUnpool",)
 #: By operator, the place of its weights.
@@ -100,7 +100,7 @@ def folded() -> Mapping[str, tuple[Deadly, ...]]:
 
 
 def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """Nodes that read a tensor declared without elements: LSTM without a batch, GRU without anything, ConvTranspose of volumes, STFT."""
+    """Nodes that read a tensor declared without elements: LSTM without a batch, GRU without anything, ConvTranspose, DFT, STFT."""
     if not contents.has(_EMPTY):
         return []
     model = contents.model
@@ -161,8 +161,12 @@ def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
     sizes = empty.get(node.input[0]) if node.input else None
     if sizes is None or node.op_type == "GRU":
         return sizes is not None
+    if node.op_type == "DFT":
+        axis = next((a.i for a in node.attribute if a.name == "axis"), None)
+        signals = sizes[1:] if axis is None else sizes[axis : axis + 1]
+        return 0 in signals and applies({"onnxruntime": "<1.32"})
     if node.op_type == "ConvTranspose":
-        return len(sizes) == _VOLUMES and 0 in sizes[2:4]
+        return 0 in sizes[2:] and (applies({"onnxruntime": "<1.32"}) or (len(sizes) == _VOLUMES and 0 in sizes[2:4]))
     batch = 0 if any(a.name == "layout" and a.i for a in node.attribute) else 1
     return len(sizes) > batch and sizes[batch] == 0
 

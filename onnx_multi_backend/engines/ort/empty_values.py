@@ -26,8 +26,8 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 }
 
 
-#: Operators that end the process over a tensor without elements (1.24 to 1.32).
-DEADLY = frozenset({"ConvTranspose", "GRU", "InstanceNormalization", "LSTM", "STFT"})
+#: Operators that end the process over a tensor without elements (1.24 to 1.32), and one that newer releases refuse of an empty batch.
+DEADLY = frozenset({"Attention", "ConvTranspose", "GRU", "InstanceNormalization", "LSTM", "STFT"})
 #: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
 WRONG = DEADLY | {
     "AveragePool",
@@ -41,7 +41,7 @@ WRONG = DEADLY | {
 }
 #: Before 1.32 reductions along negative axes reduce nothing, and in 1.24 more end the process.
 DEADLY_BEFORE_1_32 = DEADLY | {
-    *("Attention", "Einsum", "LpNormalization", "LRN", "RNN", "TopK"),
+    *("DFT", "Einsum", "LpNormalization", "LRN", "RNN", "TopK"),
     *(
         "ReduceL1",
         "ReduceL2",
