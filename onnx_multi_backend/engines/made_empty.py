@@ -26,12 +26,14 @@ from onnx_multi_backend.models.skeleton import skeleton_of
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
+_MADE_OF = frozenset({"Cast", "Slice"})
 #: What gives the results of each step: one that every step makes alike comes out wrong, or ends the process.
 _STEPPING = frozenset({"Loop", "Scan"})
 _SUFFIX = "/omb_dims"
+_FLOAT = "/omb_float"
 _T = TensorProto
-#: What ConstantOfShape makes in every opset that has it.
-_PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BOOL, *INTEGER_BITS})
+#: What ConstantOfShape makes in every opset that has it, and what is cast from that.
+_PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.BOOL, *INTEGER_BITS})
 #: The first opset with ConstantOfShape.
 _OLDEST = 9
 #: Which limit of an integer type the extreme of nothing is. Of floating-point numbers it is an infinity, as the engines have it.
@@ -39,7 +41,7 @@ _EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
 _LAYERS = frozenset({"GRU", "LSTM", "RNN"})
 _LAYER_RANK = 3
 #: What has results of some elements though it reads a tensor of none.
-_READING = _LAYERS | {"ConvTranspose", "DFT", "STFT", "Scan"}
+_READING = _LAYERS | {"Attention", "ConvTranspose", "DFT", "STFT", "Scan"}
 
 
 def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
@@ -113,6 +115,9 @@ def _has_no_steps(node: NodeProto, types: Mapping[str, TypeProto], kinds: frozen
 
 def nothing(name: str, dims: Sequence[int], kind: int, opset: int, each: int = 0) -> list[NodeProto]:
     """The nodes that make a tensor without elements; or one of some elements, each of this value."""
+    if kind == _T.BFLOAT16 and opset >= _OLDEST:
+        made = nothing(name + _FLOAT, dims, _T.FLOAT, opset, each)
+        return [*made, helper.make_node("Cast", [name + _FLOAT], [name], to=kind)]
     if opset < _OLDEST:
         one = numpy_helper.from_array(np.full([size or 1 for size in dims], each, numpy_dtype(kind)))
         if 0 not in dims:
@@ -166,7 +171,7 @@ def _graph(
     count = 0
     for node, known in zip(graph.node, typed.node, strict=True):
         wanted = [name for name in node.output if name]
-        own = node.op_type in _MADE or (node.op_type == "Slice" and node.input[0].endswith(_SUFFIX))
+        own = node.op_type in _MADE or (node.op_type in _MADE_OF and node.input[0].endswith((_SUFFIX, _FLOAT)))
         own = own or not kept.isdisjoint(wanted)
         extreme = None if own or not wanted else _extreme_of_nothing(node, types, kinds)
         is_known = extreme is not None or _has_no_steps(node, types, kinds)

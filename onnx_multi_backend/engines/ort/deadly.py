@@ -82,8 +82,8 @@ OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"If": (loop_in_bran
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
-_EMPTY = ("LSTM", "GRU", "ConvTranspose", "DFT", "STFT")
-_VOLUMES = 5
+_EMPTY = ("LSTM", "GRU", "Attention", "ConvTranspose", "DFT", "STFT")
+_IMAGES, _VOLUMES = 4, 5
 _UNPOOLING = ("MaxUnpool",)
 #: By operator, the place of its weights.
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "DeformConv": 1, "QLinearConv": 3}
@@ -100,7 +100,7 @@ def folded() -> Mapping[str, tuple[Deadly, ...]]:
 
 
 def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """Nodes that read a tensor declared without elements: LSTM without a batch, GRU without anything, ConvTranspose, DFT, STFT."""
+    """Nodes that read a tensor declared without elements: LSTM without a batch, GRU without anything, Attention without heads, ConvTranspose, DFT, STFT."""
     if not contents.has(_EMPTY):
         return []
     model = contents.model
@@ -156,6 +156,9 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
 
 
 def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
+    if node.op_type == "Attention":
+        heads = [empty[name][1] for name in node.input[:3] if len(empty.get(name, ())) == _IMAGES]
+        return 0 in heads and applies({"onnxruntime": "<1.32"})
     if node.op_type == "STFT":
         return not empty.keys().isdisjoint(node.input)
     sizes = empty.get(node.input[0]) if node.input else None
