@@ -343,11 +343,42 @@ def test_attention_of_nothing(preset: type[omb.Preset]) -> None:
         assert prepared.run(feeds)[0].shape == (batch, heads, steps, 8)
 
 
+@pytest.mark.parametrize("step", ["", ", int64 step"])
+def test_signals_of_an_empty_batch(ort_cpu: type[omb.Preset], step: str) -> None:
+    """onnx infers 8 frequencies, as if `onesided` were 0 by default."""
+    constant = "" if step else ", int64 step = {8}"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, 16, 1] x{step}) => (float[p, q, r, s] y)
+        <float[8] k = {{1, 2, 3, 4, 4, 3, 2, 1}}{constant}> {{ y = STFT (x, step, k) }}"""
+    )
+    prepared = ort_cpu.prepare(model)
+    for batch in (0, 1):
+        feeds = [np.ones((batch, 16, 1), np.float32), *([np.array(8)] if step else [])]
+        assert prepared.run(feeds)[0].shape == (batch, 2, 5, 2)
+
+
+def test_indices_of_nothing(preset: type[omb.Preset]) -> None:
+    """ONNX Runtime 1.24 ends the process over them."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (int64[n] x) => (float[n, 3] y) <int64 d = {3}, float[2] v = {0, 1}> {
+        y = OneHot (x, d, v) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for count in (0, 2, 0):
+        assert prepared.run(np.zeros(count, np.int64))[0].shape == (count, 3)
+
+
 def test_what_would_end_the_process_is_refused() -> None:
     class Refusing:
+        asked = 0
+
         def for_nothing(self, target: Any, shapes: Any) -> Any:
+            self.asked += 1
             raise omb.UnsupportedModelError("GRU would end the engine's process")
 
-    sessions = SessionsForNothing(Refusing(), None)  # type: ignore[arg-type]
-    with pytest.raises(RunError, match="are refused: GRU would end the engine's process"):
-        sessions.get({"x": (0, 3)})
+    refusing = Refusing()
+    sessions = SessionsForNothing(refusing, None)  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises(RunError, match="are refused: GRU would end the engine's process"):
+            sessions.get({"x": (0, 3)})
+    assert refusing.asked == 1

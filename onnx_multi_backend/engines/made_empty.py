@@ -40,8 +40,15 @@ _OLDEST = 9
 _EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
 _LAYERS = frozenset({"GRU", "LSTM", "RNN"})
 _LAYER_RANK = 3
-#: What has results of some elements though it reads a tensor of none.
-_READING = _LAYERS | {"Attention", "ConvTranspose", "DFT", "STFT", "Scan"}
+#: What has results of some elements though it reads a tensor of none, and which input that is.
+_READING = {
+    **dict.fromkeys(("ConvTranspose", "DFT", "GRU"), slice(1)),
+    "Attention": slice(3),
+    "STFT": slice(2, 3),
+    "Scan": slice(None),
+}
+#: Of whose results onnx (1.23) infers other sizes: `onesided` is 1 by default.
+_MISJUDGED = frozenset({"STFT"})
 
 
 def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
@@ -75,9 +82,10 @@ def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
         node.op_type in operators
         and not canonical(node.domain)
         and (
-            not empty.isdisjoint(node.output)
+            (node.op_type not in _MISJUDGED and not empty.isdisjoint(node.output))
             or _extreme_of_nothing(node, types, _PLAIN) is not None
-            or (node.op_type in _READING and not empty.isdisjoint(node.input))
+            or _has_no_steps(node, types, _PLAIN)
+            or (node.op_type in _READING and not empty.isdisjoint(node.input[_READING[node.op_type]]))
         )
         for node in typed.node
     )
@@ -172,7 +180,7 @@ def _graph(
     for node, known in zip(graph.node, typed.node, strict=True):
         wanted = [name for name in node.output if name]
         own = node.op_type in _MADE or (node.op_type in _MADE_OF and node.input[0].endswith((_SUFFIX, _FLOAT)))
-        own = own or not kept.isdisjoint(wanted)
+        own = own or not kept.isdisjoint(wanted) or node.op_type in _MISJUDGED
         extreme = None if own or not wanted else _extreme_of_nothing(node, types, kinds)
         is_known = extreme is not None or _has_no_steps(node, types, kinds)
         if own or not wanted or not (is_known or all(_is_empty(types.get(name), kinds) for name in wanted)):

@@ -20,6 +20,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 #: Sessions that are kept at once; the one made first goes first.
 _KEPT = 2
+#: Shapes of which it is remembered that they are refused.
+_REMEMBERED = 256
 
 
 class _Maker(Protocol):
@@ -41,6 +43,7 @@ class SessionsForNothing:
         self._lock = Lock()
         self._right: set[frozenset[tuple[str, int]]] = set()
         self._kept: dict[frozenset[tuple[str, tuple[int, ...]]], Session] = {}
+        self._refused: dict[frozenset[tuple[str, tuple[int, ...]]], str] = {}
 
     def get(self, shapes: Shapes) -> Session | None:
         """The session for inputs of these shapes, by the engine's names; None where the plain one does.
@@ -55,6 +58,8 @@ class SessionsForNothing:
         with self._lock:
             if empty in self._right:  # a language model's empty cache, beside prompts of any length
                 return None
+            if key in self._refused:
+                raise RunError(self._refused[key])
             if key not in self._kept:
                 try:
                     made = self._make.for_nothing(self._target, shapes)
@@ -63,9 +68,12 @@ class SessionsForNothing:
                         f"Inputs without elements need the model once more, and it is not to be had: {error}"
                     ) from error
                 except OnnxMultiBackendError as error:
-                    raise RunError(
+                    words = (
                         f"Inputs without elements would end the process, or come out wrong, and are refused: {error}"
-                    ) from error
+                    )
+                    if len(self._refused) < _REMEMBERED:
+                        self._refused[key] = words
+                    raise RunError(words) from error
                 if made is None:
                     self._right.add(empty)
                     return None

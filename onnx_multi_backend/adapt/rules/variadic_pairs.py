@@ -12,9 +12,6 @@ from onnx_multi_backend.adapt.site import Body, Site
 #: What adds up or compares two tensors.
 OF_TWO = {"Max": "Max", "Min": "Min", "Sum": "Add"}
 
-#: A size, the name of one, or nothing where neither is known.
-_Size = int | str | None
-
 
 def variadic_pairs(site: Site) -> Iterator[ModelProto]:
     """Take two at a time, in their order."""
@@ -28,26 +25,26 @@ def variadic_pairs(site: Site) -> Iterator[ModelProto]:
 
 
 def broadcasts_one_way(site: Site) -> bool:
-    """Whether all inputs are known to have the shape of the result, or one and the same shape that is broadcast to it."""
-    shapes = {_sizes(site, name) for name in site.node.input}
+    """Whether all inputs are known to have the shape of the result, or one and the same shape that is broadcast to it.
+
+    Names of sizes do not count: an input may have another size than its name says.
+    """
+    shapes = {_sizes(site.shape(name)) for name in site.node.input}
     if None in shapes or len(shapes) > 2:
         return False
     if len(shapes) == 1:
-        return None not in (shapes.pop() or ())
+        return True
     one, other = (shape or () for shape in shapes)
     return _fits(one, other) or _fits(other, one)
 
 
-def _sizes(site: Site, name: str) -> tuple[_Size, ...] | None:
-    found, shape = site.type(name), site.shape(name)
-    if found is None or shape is None:
-        return None
-    dims = found.tensor_type.shape.dim
-    return tuple(dim.dim_param or None if size is None else size for size, dim in zip(shape, dims, strict=True))
+def _sizes(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
+    sizes = tuple(size for size in shape or () if size is not None)
+    return None if shape is None or len(sizes) < len(shape) else sizes
 
 
-def _fits(small: Sequence[_Size], large: Sequence[_Size]) -> bool:
+def _fits(small: Sequence[int], large: Sequence[int]) -> bool:
     """Whether a shape is broadcast to another without changing that."""
-    if len(small) > len(large) or None in large:
+    if len(small) > len(large):
         return False
     return all(a in (1, b) for a, b in zip(small, large[len(large) - len(small) :], strict=True))

@@ -160,7 +160,7 @@ def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
         heads = [empty[name][1] for name in node.input[:3] if len(empty.get(name, ())) == _IMAGES]
         return 0 in heads and applies({"onnxruntime": "<1.32"})
     if node.op_type == "STFT":
-        return not empty.keys().isdisjoint(node.input)
+        return not empty.keys().isdisjoint(node.input[2:3])
     sizes = empty.get(node.input[0]) if node.input else None
     if sizes is None or node.op_type == "GRU":
         return sizes is not None
@@ -169,7 +169,9 @@ def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
         signals = sizes[1:] if axis is None else sizes[axis : axis + 1]
         return 0 in signals and applies({"onnxruntime": "<1.32"})
     if node.op_type == "ConvTranspose":
-        return 0 in sizes[2:] and (applies({"onnxruntime": "<1.32"}) or (len(sizes) == _VOLUMES and 0 in sizes[2:4]))
+        if applies({"onnxruntime": "<1.32"}):
+            return 0 in sizes[2:]
+        return len(sizes) == _VOLUMES and 0 in sizes[2:4] and 0 not in (sizes[1], sizes[4])
     batch = 0 if any(a.name == "layout" and a.i for a in node.attribute) else 1
     return len(sizes) > batch and sizes[batch] == 0
 

@@ -41,7 +41,7 @@ WRONG = DEADLY | {
 }
 #: Before 1.32 reductions along negative axes reduce nothing, and in 1.24 more end the process.
 DEADLY_BEFORE_1_32 = DEADLY | {
-    *("DFT", "Einsum", "LpNormalization", "LRN", "RNN", "TopK"),
+    *("DFT", "Einsum", "LpNormalization", "LRN", "OneHot", "RNN", "TopK"),
     *(
         "ReduceL1",
         "ReduceL2",

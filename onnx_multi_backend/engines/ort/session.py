@@ -7,6 +7,7 @@ import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
+from onnx_multi_backend.engines.ort.cuda import convolutions
 from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
-from onnx_multi_backend.engines.ort.cuda.failed_sizes import FailedSizes
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.records import record
@@ -65,7 +66,10 @@ class OrtSession(Session):
         self._untried = not self._aliased
         #: Names of CUDA graphs, where the session captures them.
         self._graphs = itertools.count(1) if cuda_graphs.captures(native) else None
-        self._failed = FailedSizes() if _on_cuda(native) else None
+        #: Builds the InferenceSession anew, where one may be spoiled by an error.
+        self._rebuild: Callable[[], Any] | None = None
+        self._spoiled = False
+        self._rebuilding = Lock()
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         if self._make_buffered is not None and not run_options:
@@ -83,14 +87,12 @@ class OrtSession(Session):
         if type(feeds) is not dict:  # some lie on a device
             return self.run_to_device(feeds, run_options, None)
         options = self._run_options(run_options)
-        if self._failed is not None:
-            self._failed.check(feeds)
+        if self._spoiled:
+            self._make_anew()
         try:
             results: list[Value] = self._native_run(self._outputs, feeds, options)
         except self._errors as error:
-            raise self._run_error(error, feeds) from error
-        if self._failed is not None:
-            self._failed.forget()
+            raise self._run_error(error) from error
         for i in self._aliased:
             results[i] = _copied(results[i])
         if self._untried:
@@ -104,44 +106,59 @@ class OrtSession(Session):
         wanted = self._output_device(device)
         self._require_arrays(feeds)
         options = self._run_options(run_options)
-        if self._failed is not None:
-            self._failed.check(feeds)
+        if self._spoiled:
+            self._make_anew()
         try:
             binding = Binding(self.native, _plain_memory(feeds), dict.fromkeys(self._outputs, wanted))
             binding.run(options)
             results = binding.results()
-            made = [value.numpy() for value in results] if wanted.kind == "CPU" else results
+            return [value.numpy() for value in results] if wanted.kind == "CPU" else results
         except self._errors as error:
-            raise self._run_error(error, feeds) from error
-        if self._failed is not None:
-            self._failed.forget()
-        return made
+            raise self._run_error(error) from error
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers."""
+        if self._spoiled:
+            self._make_anew()
+        native = self.native
         try:
             places = {n: place for n, place in zip(self._outputs, outputs, strict=True) if place is not None}
             run = Binding(self.native, inputs, places, self._run_options(self._graph_of(inputs, places))).call
         except self._errors as error:
             raise _run_error(error) from error
 
-        failed = self._failed
-
         def bound() -> None:
-            if failed is not None:
-                failed.check(inputs)
+            if self._spoiled or self.native is not native:
+                raise RunError(
+                    "A convolution failed in an earlier run of this model on CUDA, and its sessions were given up. Bind anew."
+                )
             try:
                 run()
             except self._errors as error:
-                raise self._run_error(error, inputs) from error
-            if failed is not None:
-                failed.forget()
+                raise self._run_error(error) from error
 
         return bound
 
-    def _run_error(self, error: Exception, feeds: Feeds) -> Exception:
-        made = _run_error(error)
-        return made if self._failed is None else self._failed.note(feeds, made)
+    def rebuilt_by(self, build: Callable[[], Any]) -> None:
+        """Have the InferenceSession built anew after an error that spoils it. Only CUDA's kernels are, as far as is known."""
+        if _on_cuda(self.native):
+            self._rebuild = build
+
+    def _run_error(self, error: Exception) -> Exception:
+        self._spoiled |= self._rebuild is not None and convolutions.spoils(error)
+        return _run_error(error)
+
+    def _make_anew(self) -> None:
+        with self._rebuilding:
+            if not self._spoiled or self._rebuild is None:
+                return
+            try:
+                native = self._rebuild()
+            except self._errors as error:
+                raise RunError(
+                    f"A convolution failed in an earlier run, and the session cannot be built anew: {errors.first_line(error)}. Prepare again."
+                ) from error
+            self.native, self._native_run, self._spoiled = native, run_of(native), False
 
     def _run_options(self, given: Mapping[str, Any] | None) -> Any:
         if self._graphs is not None:
@@ -215,16 +232,14 @@ class ExoticOrtSession(OrtSession):
                 f"({', '.join(self._exotic)}). Prepare with {option_words.given('adapt', True)}, or split the model."
             )
         options = self._run_options(run_options)
-        if self._failed is not None:
-            self._failed.check(feeds)
+        if self._spoiled:
+            self._make_anew()
         try:
             values = {name: to_ort_value(value, self._exotic.get(name)) for name, value in feeds.items()}
-            results = [to_array(value) for value in self.native.run_with_ort_values(self._outputs, values, options)]
+            results = self.native.run_with_ort_values(self._outputs, values, options)
+            return [to_array(value) for value in results]
         except self._errors as error:
-            raise self._run_error(error, feeds) from error
-        if self._failed is not None:
-            self._failed.forget()
-        return results
+            raise self._run_error(error) from error
 
     def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
         """Results come to the host byte by byte, and stay there."""

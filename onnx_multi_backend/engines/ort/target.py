@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -375,7 +376,10 @@ class OrtTarget(OrtEngine):
         without += [
             optimizer for name, optimizer in ((_TWICE, MERGING), (BIASES_ADDED, JOINING_BIASES)) if name in passes
         ]
-        native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
+        build = functools.partial(
+            session_class, source, options, enable_fallback=0, disabled_optimizers=without, **given
+        )
+        native = build()
         let_go_of_bytes(native)
         held = native.get_providers()
         for name, _ in wanted:
@@ -384,7 +388,9 @@ class OrtTarget(OrtEngine):
                     f"{self.preset}: ONNX Runtime built the session without {name} (it holds {', '.join(held)}). "
                     f"Set {option_words.given('session_options', {'log_severity_level': 0})} to see why."
                 )
-        return make_session(native)
+        session = make_session(native)
+        session.rebuilt_by(build)
+        return session
 
     def _on_cpu(self, payload: Payload, error: Exception) -> OrtSession:
         """With ``fallback="full"``, a model that a provider claimed and cannot compile runs on the CPU EP instead."""
