@@ -40,12 +40,12 @@ _OLDEST = 9
 _EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
 _LAYERS = frozenset({"GRU", "LSTM", "RNN"})
 _LAYER_RANK = 3
-#: What has results of some elements though it reads a tensor of none, and which input that is.
+#: What may have results of some elements, or of unknown sizes, though it reads a tensor of none, and which input that is.
 _READING = {
-    **dict.fromkeys(("ConvTranspose", "DFT", "GRU"), slice(1)),
+    **dict.fromkeys(("ConvTranspose", "DFT", "GRU", "GatherND", "OneHot", "TopK", "Unique"), slice(1)),
     "Attention": slice(3),
     "STFT": slice(2, 3),
-    "Scan": slice(None),
+    **dict.fromkeys(("Einsum", "Scan"), slice(None)),
 }
 #: Of whose results onnx (1.23) infers other sizes: `onesided` is 1 by default.
 _MISJUDGED = frozenset({"STFT"})

@@ -82,8 +82,6 @@ OF_OPENVINO_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {"If": (loop_in_bran
 #: The input that is dereferenced where the node has as many, by operator: LayerNormalization's bias, DFT's axis.
 _READ = {"LayerNormalization": 2, "DFT": 2}
 
-_EMPTY = ("LSTM", "GRU", "Attention", "ConvTranspose", "DFT", "STFT")
-_IMAGES, _VOLUMES = 4, 5
 _UNPOOLING = ("MaxUnpool",)
 #: By operator, the place of its weights.
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "DeformConv": 1, "QLinearConv": 3}
@@ -97,20 +95,6 @@ def folded() -> Mapping[str, tuple[Deadly, ...]]:
     if applies({"onnxruntime": "<1.31"}):
         return FOLDED_BEFORE_1_31
     return FOLDED_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else FOLDED
-
-
-def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """Nodes that read a tensor declared without elements: LSTM without a batch, GRU without anything, Attention without heads, ConvTranspose, DFT, STFT."""
-    if not contents.has(_EMPTY):
-        return []
-    model = contents.model
-    layers = [node for node in model.graph.node if node.op_type in _EMPTY and not canonical(node.domain)]
-    empty = {
-        value.name: sizes
-        for value in (*model.graph.input, *model.graph.value_info)
-        if 0 in (sizes := [d.dim_value if d.HasField("dim_value") else -1 for d in value.type.tensor_type.shape.dim])
-    }
-    return [(node, "its input has no elements") for node in layers if _dies(node, empty)]
 
 
 def flat_indices(contents: Contents) -> list[tuple[NodeProto, str]]:
@@ -153,27 +137,6 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
         return image is not None and weights is not None and image < weights
 
     return [(node, "its input has fewer axes than its weights") for node in nodes if is_short(node)]
-
-
-def _dies(node: NodeProto, empty: Mapping[str, list[int]]) -> bool:
-    if node.op_type == "Attention":
-        heads = [empty[name][1] for name in node.input[:3] if len(empty.get(name, ())) == _IMAGES]
-        return 0 in heads and applies({"onnxruntime": "<1.32"})
-    if node.op_type == "STFT":
-        return not empty.keys().isdisjoint(node.input[2:3])
-    sizes = empty.get(node.input[0]) if node.input else None
-    if sizes is None or node.op_type == "GRU":
-        return sizes is not None
-    if node.op_type == "DFT":
-        axis = next((a.i for a in node.attribute if a.name == "axis"), None)
-        signals = sizes[1:] if axis is None else sizes[axis : axis + 1]
-        return 0 in signals and applies({"onnxruntime": "<1.32"})
-    if node.op_type == "ConvTranspose":
-        if applies({"onnxruntime": "<1.32"}):
-            return 0 in sizes[2:]
-        return len(sizes) == _VOLUMES and 0 in sizes[2:4] and 0 not in (sizes[1], sizes[4])
-    batch = 0 if any(a.name == "layout" and a.i for a in node.attribute) else 1
-    return len(sizes) > batch and sizes[batch] == 0
 
 
 def why_deadly(model: ModelProto) -> str | None:

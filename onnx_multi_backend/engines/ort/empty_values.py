@@ -41,7 +41,19 @@ WRONG = DEADLY | {
 }
 #: Before 1.32 reductions along negative axes reduce nothing, and in 1.24 more end the process.
 DEADLY_BEFORE_1_32 = DEADLY | {
-    *("DFT", "Einsum", "LpNormalization", "LRN", "OneHot", "RNN", "TopK"),
+    *(
+        "DFT",
+        "Einsum",
+        "GatherND",
+        "LpNormalization",
+        "LRN",
+        "MaxPool",
+        "OneHot",
+        "RNN",
+        "TensorScatter",
+        "TopK",
+        "Unique",
+    ),
     *(
         "ReduceL1",
         "ReduceL2",

@@ -22,7 +22,8 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
-from onnx_multi_backend.engines.ort.deadly import EVER, flat_indices, folded, of_nothing, short_images
+from onnx_multi_backend.engines.ort.deadly import EVER, flat_indices, folded, short_images
+from onnx_multi_backend.engines.ort.deadly_of_nothing import of_nothing
 from onnx_multi_backend.engines.ort.empty_values import DEADLY, DEADLY_BEFORE_1_32, WRONG, WRONG_BEFORE_1_32
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR

@@ -123,9 +123,9 @@ class OrtSession(Session):
         native = self.native
         try:
             places = {n: place for n, place in zip(self._outputs, outputs, strict=True) if place is not None}
-            run = Binding(self.native, inputs, places, self._run_options(self._graph_of(inputs, places))).call
+            run = Binding(native, inputs, places, self._run_options(self._graph_of(inputs, places))).call
         except self._errors as error:
-            raise _run_error(error) from error
+            raise self._run_error(error) from error
 
         def bound() -> None:
             if self._spoiled or self.native is not native:
