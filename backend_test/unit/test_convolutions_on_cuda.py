@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,23 @@ def test_a_session_that_cannot_be_built_anew_says_so(as_on_cuda: omb.PreparedMod
     for _ in range(2):
         with pytest.raises(RunError, match=r"cannot be built anew: no memory\. Prepare again"):
             as_on_cuda.run(fed(9))
+
+
+def test_another_model_is_not_read_in_its_place(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    session_module = pytest.importorskip("onnx_multi_backend.engines.ort.session")
+    monkeypatch.setattr(session_module, "_on_cuda", lambda native: True)
+    path = tmp_path / "model.onnx"
+    onnx.save(CONVOLUTION, path)
+    rep = ort_cpu.prepare(path)
+    with pytest.raises(RunError, match="running Conv node"):
+        rep.run(fed(4))
+    other = onnx.ModelProto.FromString(CONVOLUTION.SerializeToString())
+    other.doc_string = "another"
+    onnx.save(other, path)
+    with pytest.raises(RunError, match="was changed or removed"):
+        rep.run(fed(9))
 
 
 def test_sessions_of_other_providers_stay(ort_cpu: type[omb.Preset]) -> None:

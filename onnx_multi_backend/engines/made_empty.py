@@ -42,7 +42,7 @@ _LAYERS = frozenset({"GRU", "LSTM", "RNN"})
 _LAYER_RANK = 3
 #: What may have results of some elements, or of unknown sizes, though it reads a tensor of none, and which input that is.
 _READING = {
-    **dict.fromkeys(("ConvTranspose", "DFT", "GRU", "GatherND", "OneHot", "TopK", "Unique"), slice(1)),
+    **dict.fromkeys(("ConvTranspose", "DFT", "GRU", "OneHot", "TopK", "Unique"), slice(1)),
     "Attention": slice(3),
     "STFT": slice(2, 3),
     **dict.fromkeys(("Einsum", "Scan"), slice(None)),

@@ -354,6 +354,8 @@ DEADLY = {
 BY_CHANCE = {
     "of a scale known only at run time, both ends of the range may be taken for one",
     "of sums of nothing, memory that was never written is the result",
+    "of a signal without elements the result is not written",
+    "without keys the result is not written",
 }
 
 #: What is given to a form, run after run, where random numbers will not do.

@@ -46,6 +46,8 @@ def _attention(site: Site) -> Defect | None:
         return Defect("the window is ignored (openvinotoolkit/openvino#37820)", wrong=True)
     if site.attribute("is_causal", 0) and (site.has_input(6) or (site.has_input(4) and not as_many_queries(site))):
         return Defect("the causal mask is aligned to the last key, ONNX's to the length of the past", wrong=True)
+    if 0 in (site.shape(site.input(1)) or ()) and not site.has_input(4):
+        return Defect("without keys the result is not written", wrong=True)
     return None
 
 
@@ -96,6 +98,8 @@ def _compress(site: Site) -> Defect | None:
 
 def _fourier(site: Site) -> Defect | None:
     """Source: measured for two to four axes, and each opset."""
+    if 0 in (site.shape(site.input(0)) or ())[1:]:
+        return Defect("of a signal without elements the result is not written", wrong=True)
     if site.attribute("onesided", 0):
         return Defect("a one-sided transform keeps the last axis of its input", wrong=True)
     rank = site.rank(site.input(0))

@@ -24,7 +24,7 @@ _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 WRONG_IN_EMPTY_RUNS = frozenset(
     {
         *("AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"),
-        *("DFT", "Einsum", "GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin", "Scan"),
+        *("Attention", "DFT", "Einsum", "GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin", "Scan"),
     }
 )
 #: The same where that is known while it compiles.

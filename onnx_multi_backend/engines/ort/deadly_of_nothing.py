@@ -15,35 +15,25 @@ from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
-_EVER = ("ConvTranspose", "GRU", "LSTM", "STFT")
-#: Whatever it is that has no elements.
-_ANY_BEFORE_1_32 = (
-    "Einsum",
-    "GatherND",
-    "LRN",
-    "LpNormalization",
-    "MaxPool",
-    "OneHot",
-    "TensorScatter",
-    "TopK",
-    "Unique",
-)
-_BEFORE_1_32 = (*_ANY_BEFORE_1_32, "Attention", "DFT")
+_EVER = ("ConvTranspose", "Einsum", "GRU", "LSTM", "STFT", "Unique")
+_BEFORE_1_32 = ("Attention", "DFT", "LRN", "LpNormalization", "MaxPool", "OneHot", "TensorScatter", "TopK")
+_KNOWN = frozenset({*_EVER, *_BEFORE_1_32})
 _OLDER: When = {"onnxruntime": "<1.32"}
-#: The axes of a tensor of heads, and of a batch of volumes.
-_HEADS, _VOLUMES = 4, 5
+#: The axes of a tensor of heads, a batch of images and one of volumes.
+_HEADS, _IMAGES, _VOLUMES = 4, 4, 5
 
 
 def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
     """Such nodes, where a graph input or a value is declared without elements."""
-    if not contents.has({*_EVER, *_BEFORE_1_32}) or not _declares_nothing(contents):
+    if not contents.has(_KNOWN) or not _declares_nothing(contents):
         return []
     types = tensor_types(walked_of(contents).typed_graphs)
     shapes = {
         name: [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim] for name, kind in types.items()
     }
     empty = {name: shape for name, shape in shapes.items() if 0 in shape}
-    nodes = [node for node in contents.of(*_EVER, *_BEFORE_1_32) if not canonical(node.domain)]
+    # A branch may be there for the case that something is empty.
+    nodes = [node for node in contents.model.graph.node if node.op_type in _KNOWN and not canonical(node.domain)]
     return [(node, "its input has no elements") for node in nodes if _dies(node, empty)]
 
 
@@ -54,23 +44,42 @@ def _declares_nothing(contents: Contents) -> bool:
 
 
 def _dies(node: NodeProto, empty: Mapping[str, Sequence[int]]) -> bool:
-    if node.op_type in _BEFORE_1_32 and not applies(_OLDER):
+    given = [empty[name] for name in node.input if name in empty]
+    if not given or (node.op_type in _BEFORE_1_32 and not applies(_OLDER)):
         return False
-    if node.op_type in _ANY_BEFORE_1_32:
-        return not empty.keys().isdisjoint(node.input)
+    sizes = empty.get(node.input[0])
+    if node.op_type == "Einsum":
+        return applies(_OLDER) or any(len(shape) >= _HEADS for shape in given)
     if node.op_type == "Attention":
         return 0 in [empty[name][1] for name in node.input[:3] if len(empty.get(name, ())) == _HEADS]
-    if node.op_type == "STFT":  # without a window
-        return not empty.keys().isdisjoint(node.input[2:3])
-    sizes = empty.get(node.input[0]) if node.input else None
-    if sizes is None or node.op_type == "GRU":
-        return sizes is not None
+    if node.op_type == "STFT":
+        return node.input[2] in empty if len(node.input) > 2 else False
+    return sizes is not None and _dies_of(node, sizes)
+
+
+def _dies_of(node: NodeProto, sizes: Sequence[int]) -> bool:
+    """Whether it does of a first input of these sizes."""
+    attributes = {a.name: a.i for a in node.attribute}
+    axis = attributes.get("axis")
     if node.op_type == "DFT":
-        axis = next((a.i for a in node.attribute if a.name == "axis"), None)
         return 0 in (sizes[1:] if axis is None else sizes[axis : axis + 1])
     if node.op_type == "ConvTranspose":
-        if applies(_OLDER):
-            return 0 in sizes[2:]
+        return _dies_transposed(node, sizes)
+    if node.op_type == "LSTM":
+        return sizes[0 if attributes.get("layout") else 1] == 0 if len(sizes) > 1 else False
+    if node.op_type == "MaxPool":
+        return 0 in sizes[:2]
+    if node.op_type == "OneHot":
+        return axis != 0
+    if node.op_type in ("TopK", "Unique"):
+        # Unique without an axis takes them all; of TopK it is the last one unless it is given.
+        own = None if axis is None and node.op_type == "Unique" else (-1 if axis is None else axis) % len(sizes)
+        return own is not None and 0 in (*sizes[:own], *sizes[own + 1 :])
+    return True
+
+
+def _dies_transposed(node: NodeProto, sizes: Sequence[int]) -> bool:
+    if not applies(_OLDER):
         return len(sizes) == _VOLUMES and 0 in sizes[2:4] and 0 not in (sizes[1], sizes[4])
-    batch = 0 if any(a.name == "layout" and a.i for a in node.attribute) else 1
-    return len(sizes) > batch and sizes[batch] == 0
+    told = any(a.name in ("output_padding", "output_shape") for a in node.attribute)
+    return 0 in sizes[2:] and (len(sizes) != _IMAGES or told)

@@ -27,7 +27,7 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 
 
 #: Operators that end the process over a tensor without elements (1.24 to 1.32), and one that newer releases refuse of an empty batch.
-DEADLY = frozenset({"Attention", "ConvTranspose", "GRU", "InstanceNormalization", "LSTM", "STFT"})
+DEADLY = frozenset({"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"})
 #: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
 WRONG = DEADLY | {
     "AveragePool",
@@ -43,8 +43,6 @@ WRONG = DEADLY | {
 DEADLY_BEFORE_1_32 = DEADLY | {
     *(
         "DFT",
-        "Einsum",
-        "GatherND",
         "LpNormalization",
         "LRN",
         "MaxPool",
@@ -52,7 +50,6 @@ DEADLY_BEFORE_1_32 = DEADLY | {
         "RNN",
         "TensorScatter",
         "TopK",
-        "Unique",
     ),
     *(
         "ReduceL1",

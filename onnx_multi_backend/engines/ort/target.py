@@ -7,6 +7,7 @@ import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend import option_words
@@ -41,12 +42,14 @@ from onnx_multi_backend.errors import (
     CacheWarning,
     DeviceUnavailableError,
     FallbackWarning,
+    InvalidModelError,
     OnnxMultiBackendError,
     OptionError,
     UnsupportedModelError,
 )
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.external_data import leads_out, without_links
+from onnx_multi_backend.models.origin import stamp_of
 from onnx_multi_backend.models.tensors import PACKED_BITS
 from onnx_multi_backend.user_warnings import warn
 
@@ -379,8 +382,17 @@ class OrtTarget(OrtEngine):
         build = functools.partial(
             session_class, source, options, enable_fallback=0, disabled_optimizers=without, **given
         )
+        stamp = None if path is None else stamp_of(Path(path))
         native = build()
         let_go_of_bytes(native)
+
+        def again() -> Any:
+            if path is not None and stamp_of(Path(path)) != stamp:
+                raise InvalidModelError(
+                    f"{payload.loaded.label} was changed or removed, and is needed once more after an error in a run. Prepare it again."
+                )
+            return build()
+
         held = native.get_providers()
         for name, _ in wanted:
             if name not in held:
@@ -389,7 +401,7 @@ class OrtTarget(OrtEngine):
                     f"Set {option_words.given('session_options', {'log_severity_level': 0})} to see why."
                 )
         session = make_session(native)
-        session.rebuilt_by(build)
+        session.rebuilt_by(again)
         return session
 
     def _on_cpu(self, payload: Payload, error: Exception) -> OrtSession:
