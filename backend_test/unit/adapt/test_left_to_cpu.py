@@ -248,9 +248,9 @@ def test_what_is_left_to_the_cpu_is_not_shown_to_the_provider(openvino_ep: type[
     body = "q = Compress <axis = 1> (c, none) r = Identity (p)"
     made = model(
         "float16[2] v, bool[1, 1] c",
-        "float16[2] w, double[0] z",
+        "float16[2] w, double[1] z",
         f"z = Acos (d) w = Scan <num_scan_inputs = 1, body = e (float16 p) => (float16 r) {{ {body} }}> (v)",
-        "bool[1] none = {0}, double[0] d = {}",
+        "bool[1] none = {0}, double[1] d = {0.5}",
         opset=11,
     )
     with pytest.raises(omb.UnsupportedModelError):
