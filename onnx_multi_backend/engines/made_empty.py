@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.adapt.intervals.values import LIMITS
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Target
@@ -38,7 +39,6 @@ _PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.BOOL, *INTE
 _OLDEST = 9
 #: Which limit of an integer type the extreme of nothing is. Of floating-point numbers it is an infinity, as the engines have it.
 _EXTREMES = {"ReduceMax": 0, "ReduceMin": 1}
-_LAYERS = frozenset({"GRU", "LSTM", "RNN"})
 _LAYER_RANK = 3
 #: What may have results of some elements, or of unknown sizes, though it reads a tensor of none, and which input that is.
 _READING = {
@@ -108,7 +108,7 @@ def _has_no_steps(node: NodeProto, types: Mapping[str, TypeProto], kinds: frozen
 
     Some end ONNX Runtime's process (1.24 to 1.32), OpenVINO leaves the states unwritten.
     """
-    if node.op_type not in _LAYERS or canonical(node.domain) or not node.input:
+    if node.op_type not in LAYERS or canonical(node.domain) or not node.input:
         return False
     read = types.get(node.input[0])
     if read is None or len(read.tensor_type.shape.dim) != _LAYER_RANK:

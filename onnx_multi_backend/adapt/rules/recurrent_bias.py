@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import Body, Site
-
-LAYERS = ("GRU", "LSTM", "RNN")
 
 
 def recurrent_bias(site: Site) -> Iterator[ModelProto]:

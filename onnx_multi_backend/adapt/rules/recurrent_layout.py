@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import Body, Site
 
 _STATES = (5, 6)  # initial_h, and LSTM's initial_c
@@ -15,7 +16,7 @@ _SWAP = [1, 0, 2]
 
 def recurrent_layout(site: Site) -> Iterator[ModelProto]:
     """Write ``layout=1`` as ``layout=0`` between transposes. Source: the shapes in RNN's, GRU's, LSTM's documentation."""
-    if not site.is_("RNN", "GRU", "LSTM") or not site.attribute("layout", 0):
+    if not site.is_(*LAYERS) or not site.attribute("layout", 0):
         return
     body = Body(site)
     inputs = list(site.node.input)

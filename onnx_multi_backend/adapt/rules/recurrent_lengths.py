@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
-_LAYERS = ("RNN", "GRU", "LSTM")
 _ACTIVATIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
 _DEFAULTS = [b"Sigmoid", b"Tanh", b"Tanh"]
 #: Closes a gate of LSTM or GRU, or opens it, whatever else goes into it. float16 holds it: where an engine computes in that, an infinity
@@ -28,7 +28,7 @@ def recurrent_lengths(site: Site) -> Iterator[ModelProto]:
     forget gate; the other features are 0 there, since large ones would outweigh it. Source: LSTM's documentation.
     GRU's whole state is kept so, in both directions at once: the reverse starts behind the end with the initial state.
     """
-    if not site.is_(*_LAYERS) or not site.has_input(4) or site.attribute("layout", 0) or site.has_input(7):
+    if not site.is_(*LAYERS) or not site.has_input(4) or site.attribute("layout", 0) or site.has_input(7):
         return
     directions = {"bidirectional": ("forward", "reverse")}.get(
         site.attribute("direction", "forward"), (site.attribute("direction", "forward"),)

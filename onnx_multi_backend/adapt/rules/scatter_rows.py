@@ -11,8 +11,6 @@ from onnx import ModelProto, TensorProto
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
-#: Since this opset, ScatterND has a reduction.
-_REDUCES = 16
 
 
 def scatter_rows(site: Site) -> Iterator[ModelProto]:

@@ -29,21 +29,15 @@ def broadcasts_one_way(site: Site) -> bool:
 
     Names of sizes do not count: an input may have another size than its name says.
     """
-    shapes = {_sizes(site.shape(name)) for name in site.node.input}
-    if None in shapes or len(shapes) > 2:
+    found = [site.shape(name) for name in site.node.input]
+    shapes = {tuple(shape) for shape in found if shape is not None}
+    if None in found or any(None in shape for shape in shapes) or len(shapes) > 2:
         return False
-    if len(shapes) == 1:
-        return True
-    one, other = (shape or () for shape in shapes)
-    return _fits(one, other) or _fits(other, one)
+    one, *others = shapes
+    return all(_fits(one, other) or _fits(other, one) for other in others)
 
 
-def _sizes(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
-    sizes = tuple(size for size in shape or () if size is not None)
-    return None if shape is None or len(sizes) < len(shape) else sizes
-
-
-def _fits(small: Sequence[int], large: Sequence[int]) -> bool:
+def _fits(small: Sequence[int | None], large: Sequence[int | None]) -> bool:
     """Whether a shape is broadcast to another without changing that."""
     if len(small) > len(large):
         return False

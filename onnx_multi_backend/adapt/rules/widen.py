@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.single_node import infer
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.graph_walk import subgraphs
@@ -43,7 +44,7 @@ def widen_types(site: Site) -> Iterator[ModelProto]:
     if site.op_type in _BOUND or next(subgraphs(site.node), None) is not None:
         return
     for wider in _WIDER:
-        if _T.FLOAT in wider and site.is_("GRU", "LSTM", "RNN"):
+        if _T.FLOAT in wider and site.is_(*LAYERS):
             continue  # ONNX Runtime refuses those of float64 when they run
         if _T.FLOAT in wider and site.is_("TopK"):
             continue  # it moves numbers, which are as exact in float32

@@ -10,6 +10,7 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.engines.across_nodes.apart import outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import inner_first
@@ -18,13 +19,12 @@ from onnx_multi_backend.models.graph_walk import bodies, canonical, names_read
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
-_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 _REASON = "OpenVINO would move arithmetic with a constant before the change of its axes"
 
 
 def states_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model with the larger of a value and itself, which is that value, behind these states; None where nothing reads one."""
-    if not contents.has(_RECURRENT) or expands_too_far(contents.model):
+    if not contents.has(LAYERS) or expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
     states = [_of_graph(graph) for graph in inner_first(flat.graph)]
@@ -39,7 +39,7 @@ def _read(graph: GraphProto) -> set[str]:
 
 def _states(node: NodeProto, read: set[str]) -> list[int]:
     """The places of the last states that are read, of a layer that goes one way."""
-    if node.op_type not in _RECURRENT or canonical(node.domain):
+    if node.op_type not in LAYERS or canonical(node.domain):
         return []
     if any(a.name == "direction" and a.s == b"bidirectional" for a in node.attribute):
         return []
@@ -48,7 +48,7 @@ def _states(node: NodeProto, read: set[str]) -> list[int]:
 
 def _of_graph(graph: GraphProto) -> dict[int, list[int]]:
     """These states by the place of their layer."""
-    if not any(node.op_type in _RECURRENT for node in graph.node):
+    if not any(node.op_type in LAYERS for node in graph.node):
         return {}
     read = _read(graph)
     found = ((place, _states(node, read)) for place, node in enumerate(graph.node))

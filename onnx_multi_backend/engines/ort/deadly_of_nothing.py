@@ -53,7 +53,7 @@ def _dies(node: NodeProto, empty: Mapping[str, Sequence[int]]) -> bool:
     if node.op_type == "Attention":
         return 0 in [empty[name][1] for name in node.input[:3] if len(empty.get(name, ())) == _HEADS]
     if node.op_type == "STFT":
-        return node.input[2] in empty if len(node.input) > 2 else False
+        return not empty.keys().isdisjoint(node.input[2:3])
     return sizes is not None and _dies_of(node, sizes)
 
 
@@ -66,7 +66,8 @@ def _dies_of(node: NodeProto, sizes: Sequence[int]) -> bool:
     if node.op_type == "ConvTranspose":
         return _dies_transposed(node, sizes)
     if node.op_type == "LSTM":
-        return sizes[0 if attributes.get("layout") else 1] == 0 if len(sizes) > 1 else False
+        batch = 0 if attributes.get("layout") else 1
+        return 0 in sizes[batch : batch + 1]
     if node.op_type == "MaxPool":
         return 0 in sizes[:2]
     if node.op_type == "OneHot":

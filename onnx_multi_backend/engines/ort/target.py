@@ -382,14 +382,14 @@ class OrtTarget(OrtEngine):
         build = functools.partial(
             session_class, source, options, enable_fallback=0, disabled_optimizers=without, **given
         )
-        stamp = None if path is None else stamp_of(Path(path))
+        stamp, label = None if path is None else stamp_of(Path(path)), payload.loaded.label
         native = build()
         let_go_of_bytes(native)
 
         def again() -> Any:
             if path is not None and stamp_of(Path(path)) != stamp:
                 raise InvalidModelError(
-                    f"{payload.loaded.label} was changed or removed, and is needed once more after an error in a run. Prepare it again."
+                    f"{label} was changed or removed, and is needed once more after an error in a run. Prepare it again."
                 )
             return build()
 

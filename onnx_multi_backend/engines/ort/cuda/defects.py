@@ -14,9 +14,9 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.operators.extremes import LARGEST
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.rules.instance_of_one import may_be_of_one
 from onnx_multi_backend.adapt.rules.quantize import made_type
-from onnx_multi_backend.adapt.rules.recurrent_bias import LAYERS
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.rules.scalars import REFUSED
 from onnx_multi_backend.adapt.rules.variadic_pairs import OF_TWO, broadcasts_one_way
@@ -66,12 +66,14 @@ def _blocks(site: Site) -> Defect | None:
 
 
 def _extreme(site: Site) -> Defect | None:
-    kind = site.elem_type(site.input(0))
-    if GUARDED in site.node.name or kind not in (*_BEGIN_FINITE, _T.INT64):
+    if GUARDED in site.node.name or site.elem_type(site.input(0)) not in _BEGIN_FINITE:
         return None
-    if kind != _T.INT64:
-        return Defect("the extreme of infinities alone is the largest finite number", wrong=True)
-    if site.value(site.input(0)).within(-_EXACT, _EXACT):
+    return Defect("the extreme of infinities alone is the largest finite number", wrong=True)
+
+
+def _compared(site: Site) -> Defect | None:
+    x = site.input(0)
+    if GUARDED in site.node.name or site.elem_type(x) != _T.INT64 or site.value(x).within(-_EXACT, _EXACT):
         return None
     return Defect("int64 is compared in float64, which holds it up to 2**53", wrong=True)
 
@@ -178,7 +180,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Pow": _power,
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), _reduced),
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), Several((_logarithm, _reduced))),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), _extreme),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), Several((_extreme, _compared))),
     **dict.fromkeys(("Resize", "Upsample"), _resized),
     **dict.fromkeys(REFUSED, _scalar),
     "ScatterND": _scatter,
