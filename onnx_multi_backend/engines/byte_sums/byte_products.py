@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnx_multi_backend.engines.byte_sums.unsigned_operands import OPERATORS, may_be_signed
+from onnx_multi_backend.engines.byte_sums.wide_weights import is_wide
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.tensors import is_whole
 
 #: Any of these multiplies bytes and adds four products in 32 bits.
 EXACT = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "asimddp", "i8mm"})
-
-#: Weights up to here saturate nowhere: 255 * (64 + 64) < 2**15.
-_NARROW = 64
 
 
 def are_exact() -> bool:
@@ -40,7 +36,7 @@ def may_saturate(contents: Contents) -> bool:
 
 def saturating(tensors: Iterable[TensorProto]) -> list[TensorProto]:
     """The int8 weights among tensors whose products may saturate; those too that were not read."""
-    return [t for t in tensors if _is_weight(t) and _is_wide(t)]
+    return [t for t in tensors if _is_weight(t) and is_wide(t)]
 
 
 def _quantizes_to_int8(contents: Contents) -> bool:
@@ -57,10 +53,3 @@ def _quantizes_to_int8(contents: Contents) -> bool:
 
 def _is_weight(tensor: TensorProto) -> bool:
     return tensor.data_type == TensorProto.INT8 and len(tensor.dims) > 0
-
-
-def _is_wide(tensor: TensorProto) -> bool:
-    if not is_whole(tensor):
-        return True
-    values = numpy_helper.to_array(tensor)
-    return bool(values.size) and max(int(np.max(values)), -int(np.min(values))) > _NARROW

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Int8 operands that only a run brings, as uint8, where sums of products of unsigned and signed bytes would saturate: see `byte_products`.
+"""Int8 operands that a run brings or scales, as uint8, where sums of products of unsigned and signed bytes would saturate: see `byte_products`.
 
-128 is added to them, and to their zero points, in every run. ONNX Runtime's products of signed by signed bytes of a run are exact, and so are
-OpenVINO's where the other operand has a zero point.
+128 is added to them, and to their zero points, in every run; to constants whose zero point a run brings, once. ONNX Runtime's products of signed by
+signed bytes are exact, and so are OpenVINO's where the other operand has a zero point.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.byte_sums.wide_weights import is_wide
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of, put_back, subgraphs
 from onnx_multi_backend.models.tensors import is_whole
@@ -39,6 +40,9 @@ _OPERANDS: Mapping[str, _Operand] = {
     "QLinearMatMul": _Operand(3, 5, 0, 2),
 }
 OPERATORS = _OPERANDS.keys()
+#: What ONNX Runtime computes in a model that its OpenVINO execution provider computes: beside it, and ahead where all is constant.
+_BESIDE_OPENVINO = "ConvInteger"
+_AHEAD = "MatMulInteger"
 #: What multiplies by its second operand what was dequantized.
 _PRODUCTS = frozenset({"Conv", "Gemm", "MatMul"})
 
@@ -54,84 +58,123 @@ def may_be_signed(contents: Contents) -> bool:
     )
 
 
-def shift_operands(model: ModelProto, operators: Collection[str], *, on_openvino: bool) -> list[str]:
-    """Write such operands of some operators unsigned, in a model that OpenVINO computes or ONNX Runtime; their names."""
+def shift_operands(
+    model: ModelProto, operators: Collection[str], *, on_openvino: bool, provider: bool = False
+) -> list[str]:
+    """Write such operands of some operators unsigned, in a model that OpenVINO computes or ONNX Runtime; their names.
+
+    `provider`: ONNX Runtime computes what its OpenVINO execution provider leaves.
+    """
     opset = next((o.version for o in model.opset_import if not canonical(o.domain)), 1)
-    return _shift(model.graph, OPERATORS & set(operators), on_openvino) if opset >= _INTEGERS_SINCE else []
+    if opset < _INTEGERS_SINCE:
+        return []
+    return _Graph(model.graph, OPERATORS & set(operators), on_openvino, provider).shifted()
 
 
 def _multiplied(nodes: Iterable[NodeProto]) -> set[str]:
     return {name for node in nodes if node.op_type in _PRODUCTS for name in node.input[1:2]}
 
 
-def _shift(graph: GraphProto, operators: Collection[str], on_openvino: bool) -> list[str]:
-    held = {name: tensor for name, tensor in constants_of(graph).items() if is_whole(tensor)}
-    # OpenVINO keeps the defaults of inputs.
-    fixed = {tensor.name: tensor for tensor in graph.initializer if is_whole(tensor)} | held
-    types = {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.output, *graph.input)}
-    types |= {name: tensor.data_type for name, tensor in held.items()}
-    multiplied = _multiplied(graph.node)
-    done: list[str] = []
-    nodes: list[NodeProto] = []
-    for node in graph.node:
-        for inner in subgraphs(node):
-            done += _shift(inner, operators, on_openvino)
-        if (
-            node.op_type in operators
-            and _may_be_raised(node, held, types, multiplied)
-            and (_is_symmetric(node, fixed) if on_openvino else not _is_signed(node, types, other=True))
-        ):
-            done.append(node.input[_OPERANDS[node.op_type].place])
-            nodes += _unsigned(graph, node, held)
-        nodes.append(node)
-    if done:
-        put_back(graph, nodes)
-    return done
+class _Graph:
+    """A graph whose operands are written unsigned, and what it knows of the graphs around it."""
+
+    def __init__(
+        self,
+        graph: GraphProto,
+        operators: Collection[str],
+        on_openvino: bool,
+        provider: bool,
+        around: _Graph | None = None,
+    ) -> None:
+        self._graph, self._operators, self._on_openvino, self._provider = graph, operators, on_openvino, provider
+        own = {name: tensor for name, tensor in constants_of(graph).items() if is_whole(tensor)}
+        made = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
+        self._held: dict[str, TensorProto] = {
+            name: tensor for name, tensor in (around._held if around else {}).items() if name not in made
+        } | own
+        # OpenVINO keeps the defaults of inputs.
+        self._fixed = {tensor.name: tensor for tensor in graph.initializer if is_whole(tensor)} | self._held
+        self._types: dict[str, int] = {
+            name: kind for name, kind in (around._types if around else {}).items() if name not in made
+        }
+        self._types |= {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.output, *graph.input)}
+        self._types |= {name: tensor.data_type for name, tensor in own.items()}
+        self._dims: dict[str, tuple[int, ...]] = {
+            name: dims for name, dims in (around._dims if around else {}).items() if name not in made
+        }
+        self._dims |= {value.name: dims for value in graph.input if (dims := _static_dims(value)) is not None}
+        self._dims |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
+        self._multiplied = _multiplied(graph.node)
+
+    def shifted(self) -> list[str]:
+        """Write the operands of its nodes and those of its subgraphs unsigned; their names."""
+        done: list[str] = []
+        nodes: list[NodeProto] = []
+        for node in self._graph.node:
+            for inner in subgraphs(node):
+                done += _Graph(inner, self._operators, self._on_openvino, self._provider, self).shifted()
+            if node.op_type in OPERATORS and self._may_saturate(node) and self._may_be_raised(node):
+                done.append(node.input[_OPERANDS[node.op_type].place])
+                nodes += self._unsigned(node)
+            nodes.append(node)
+        if done:
+            put_back(self._graph, nodes)
+        return done
+
+    def _may_saturate(self, node: NodeProto) -> bool:
+        """Whether the engine that computes a node adds products of unsigned and signed bytes of it, as far as types are known."""
+        if self._on_openvino and node.op_type in self._operators:
+            return self._is_symmetric(node)
+        ahead = node.op_type == _AHEAD and all(name in self._held for name in node.input[:2])
+        beside = self._provider and (node.op_type == _BESIDE_OPENVINO or ahead)
+        return (beside or node.op_type in self._operators) and not self._is_signed(node, other=True)
+
+    def _may_be_raised(self, node: NodeProto) -> bool:
+        """Whether a node has such an operand, and a zero point that can be raised."""
+        found = _OPERANDS[node.op_type]
+        constant = self._held.get(_read(node, found.place))
+        if node.op_type == "DequantizeLinear":
+            has_zeros = bool(_read(node, found.zero)) or node.input[1] in self._dims
+            if node.output[0] not in self._multiplied or not has_zeros:
+                return False
+        return self._is_signed(node) and (constant is None or is_wide(constant))
+
+    def _is_symmetric(self, node: NodeProto) -> bool:
+        """Whether the other operand of a node has no zero point, as far as that is known."""
+        zero = _OPERANDS[node.op_type].other_zero
+        name = _read(node, zero) if zero >= 0 else ""
+        return not name or (name in self._fixed and not numpy_helper.to_array(self._fixed[name]).any())
+
+    def _is_signed(self, node: NodeProto, *, other: bool = False) -> bool:
+        """Whether such an operand of a node, or the other one, is of int8, as far as that is known."""
+        places = _OPERANDS[node.op_type][2:] if other else _OPERANDS[node.op_type][:2]
+        return any(self._types.get(_read(node, place)) == TensorProto.INT8 for place in places if place >= 0)
+
+    def _unsigned(self, node: NodeProto) -> Iterator[NodeProto]:
+        """Have a node read its operand and zero point unsigned; what makes them."""
+        place, zero = _OPERANDS[node.op_type][:2]
+        node.input.extend([""] * (zero + 1 - len(node.input)))
+        for read in (place, zero):
+            name, made = node.input[read], f"{node.output[0]}/{CAST}_unsigned{read}"
+            node.input[read] = made
+            if name and name not in self._held:
+                yield from _raised(name, made)
+            else:
+                dims = self._dims[node.input[1]] if node.op_type == "DequantizeLinear" and not name else ()
+                values = numpy_helper.to_array(self._held[name]) if name else np.zeros(dims, np.int8)
+                raised = np.asarray(values.astype(np.int16) + _SHIFT, np.uint8)
+                self._graph.initializer.append(numpy_helper.from_array(raised, made))
 
 
-def _may_be_raised(
-    node: NodeProto, held: Mapping[str, TensorProto], types: Mapping[str, int], multiplied: Collection[str]
-) -> bool:
-    """Whether a node has such an operand, and a zero point that can be raised."""
-    found = _OPERANDS[node.op_type]
-    if node.op_type == "DequantizeLinear":
-        has_zeros = bool(_read(node, found.zero)) or node.input[1] in held
-        if node.output[0] not in multiplied or not has_zeros:
-            return False
-    return _read(node, found.place) not in held and _is_signed(node, types)
-
-
-def _is_symmetric(node: NodeProto, fixed: Mapping[str, TensorProto]) -> bool:
-    """Whether the other operand of a node has no zero point, as far as that is known."""
-    zero = _OPERANDS[node.op_type].other_zero
-    name = _read(node, zero) if zero >= 0 else ""
-    return not name or (name in fixed and not numpy_helper.to_array(fixed[name]).any())
-
-
-def _is_signed(node: NodeProto, types: Mapping[str, int], *, other: bool = False) -> bool:
-    """Whether such an operand of a node, or the other one, is of int8, as far as that is known."""
-    places = _OPERANDS[node.op_type][2:] if other else _OPERANDS[node.op_type][:2]
-    return any(types.get(_read(node, place)) == TensorProto.INT8 for place in places if place >= 0)
+def _static_dims(value: ValueInfoProto) -> tuple[int, ...] | None:
+    """The sizes of an input, where all are declared."""
+    declared = value.type.tensor_type
+    sizes = [dim.dim_value for dim in declared.shape.dim if dim.HasField("dim_value")]
+    return tuple(sizes) if declared.HasField("shape") and len(sizes) == len(declared.shape.dim) else None
 
 
 def _read(node: NodeProto, place: int) -> str:
     return node.input[place] if len(node.input) > place else ""
-
-
-def _unsigned(graph: GraphProto, node: NodeProto, held: Mapping[str, TensorProto]) -> Iterator[NodeProto]:
-    """Have a node read its operand and zero point unsigned; what makes them."""
-    place, zero = _OPERANDS[node.op_type][:2]
-    node.input.extend([""] * (zero + 1 - len(node.input)))
-    for read in (place, zero):
-        name, made = node.input[read], f"{node.output[0]}/{CAST}_unsigned{read}"
-        node.input[read] = made
-        if name and name not in held:
-            yield from _raised(name, made)
-        else:
-            dims = held[node.input[1]].dims if node.op_type == "DequantizeLinear" and not name else ()
-            values = numpy_helper.to_array(held[name]) if name else np.zeros(dims, np.int8)
-            raised = np.asarray(values.astype(np.int16) + _SHIFT, np.uint8)
-            graph.initializer.append(numpy_helper.from_array(raised, made))
 
 
 def _raised(name: str, made: str) -> Iterator[NodeProto]:

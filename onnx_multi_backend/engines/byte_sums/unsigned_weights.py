@@ -43,7 +43,7 @@ class _Places(NamedTuple):
 SATURATING_ON_OPENVINO = frozenset({"DequantizeLinear", "MatMulIntegerToFloat", "QLinearConv", "QLinearMatMul"})
 
 _PLACES: Mapping[str, tuple[_Places, ...]] = {
-    "ConvInteger": (),  # right, but for an image that a run brings
+    "ConvInteger": (),  # right, but for an image of int8: see `unsigned_operands`
     "DequantizeLinear": (_Places(0, 1, 2),),
     "MatMulInteger": (_Places(1, -1, 3),),
     "QLinearConv": (_Places(3, 4, 5),),
@@ -71,7 +71,7 @@ _OF_ONE_TYPE: Mapping[str, int] = {
 
 
 def with_unsigned_weights(
-    model: ModelProto, operators: Collection[str], *, on_openvino: bool
+    model: ModelProto, operators: Collection[str], *, on_openvino: bool, provider: bool = False
 ) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     """A copy of a model, which has all its weights, with such ones unsigned; the model itself where there are none.
 
@@ -81,12 +81,14 @@ def with_unsigned_weights(
         Those whose weights are changed.
     on_openvino : bool
         Whether OpenVINO computes them, rather than ONNX Runtime.
+    provider : bool
+        Whether ONNX Runtime computes what its OpenVINO execution provider leaves.
     """
     copy = ModelProto()
     copy.CopyFrom(model if expands_too_far(model) else inlined(model))
     names = [
         *_Graph(copy.graph, operators, on_openvino).shifted(),
-        *shift_operands(copy, operators, on_openvino=on_openvino),
+        *shift_operands(copy, operators, on_openvino=on_openvino, provider=provider),
     ]
     if not names:
         return model, ()

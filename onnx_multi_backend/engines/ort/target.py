@@ -112,7 +112,7 @@ class OrtTarget(OrtEngine):
             inside = any(known.mixes_nodes for known in self.records)
             operators = SATURATING_ON_OPENVINO if inside else SATURATING
             whole = payload.loaded.whole(payload.adapted.proto)
-            model, changes = with_unsigned_weights(whole, operators, on_openvino=inside)
+            model, changes = with_unsigned_weights(whole, operators, on_openvino=inside, provider=inside)
             payload = payload.changed(model, *changes) if changes else payload
         payload, around = self._around_quantized(payload)
         changes = (*changes, *around)
