@@ -10,9 +10,11 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
+import onnx
 from onnx.backend.test import loader
 from onnx.backend.test.case.test_case import TestCase
 
@@ -24,8 +26,8 @@ Load = Callable[[], list[TestCase]]
 
 
 def _path(folder: Path) -> Path:
-    """A file for each release of what generates them: Python, ONNX and what it computes with."""
-    releases = sys.version, *(version(name) for name in ("onnx", "numpy", "ml_dtypes"))
+    """A file for each release of what generates them: Python, ONNX (onnx-weekly too) and what it computes with."""
+    releases = sys.version, onnx.__version__, np.__version__, ml_dtypes.__version__
     return folder / f"{hashlib.sha256(repr(releases).encode()).hexdigest()[:16]}.pickle"
 
 
