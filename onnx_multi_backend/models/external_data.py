@@ -40,15 +40,17 @@ def load_from(folder: Path, tensor: TensorProto) -> None:
     tensor.ClearField("data_location")
 
 
-def with_values(model: ModelProto, folder: Path, *, copied: bool) -> ModelProto:
+def with_values(model: ModelProto, folder: Path, *, copied: bool, but: Path | None = None) -> ModelProto:
     """The model with the values of all tensors that lie in files of this folder; the very same one where none do.
 
     Parameters
     ----------
     copied : bool
         The model is a copy already, and may be changed.
+    but : Path, optional
+        The model's own file, whose tensors stay there.
     """
-    if not has_external_data(model):
+    if all(is_in(but, tensor) for tensor, _ in external_tensors(model)):
         return model
     made = model
     if not copied:
@@ -56,7 +58,8 @@ def with_values(model: ModelProto, folder: Path, *, copied: bool) -> ModelProto:
         made.CopyFrom(model)
     by_file: dict[str, list[tuple[TensorProto, dict[str, str]]]] = {}
     for tensor, fields in external_tensors(made):
-        by_file.setdefault(fields["location"], []).append((tensor, fields))
+        if not is_in(but, tensor):
+            by_file.setdefault(fields["location"], []).append((tensor, fields))
     for location, tensors in by_file.items():
         with (folder / location).open("rb") as stream:  # onnx's own reading takes no links, caches consist of them
             for tensor, fields in tensors:

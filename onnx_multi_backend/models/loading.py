@@ -106,8 +106,15 @@ class LoadedModel:
         """The same once an engine was given links to its weights; see `Origin.linked`."""
         return replace(self, beside=self.origin.linked().beside)
 
-    def whole(self, proto: ModelProto | None = None) -> ModelProto:
+    def whole(self, proto: ModelProto | None = None, *, own: bool = True) -> ModelProto:
         """The model, or one made from it, with all weights that lie in the model's own file, and the few of other files.
+
+        Parameters
+        ----------
+        proto : onnx.ModelProto, optional
+            The one that was made from it.
+        own : bool, optional
+            False leaves the weights in the model's own file.
 
         Raises
         ------
@@ -115,9 +122,9 @@ class LoadedModel:
             The file was changed meanwhile.
         """
         proto = self.proto if proto is None else proto
-        whole = own_file.with_weights(proto, self.path)
+        whole = own_file.with_weights(proto, self.path) if own else proto
         if self.path is not None and self.beside and not self.mapped:
-            whole = with_values(whole, self.path.parent, copied=whole is not proto)
+            whole = with_values(whole, self.path.parent, copied=whole is not proto, but=None if own else self.path)
         if whole is not proto:
             self.origin.check_unchanged()
         return whole

@@ -8,7 +8,7 @@ axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from onnx import GraphProto, NodeProto, TypeProto
 
@@ -145,14 +145,30 @@ class _Search:
         rank = self._told.get(name)
         if rank is not None or name in self._walked.several:
             return rank
-        for types in (self._declared, self._walked.types) if self.believes else (self._inferred, self._declared):
-            if (kind := types.get(name)) is not None and kind.HasField("shape"):
-                return len(kind.shape.dim)
-        return None
+        found = (types.get(name) for types in self._sources(name))
+        return next((len(kind.shape.dim) for kind in found if kind is not None and kind.HasField("shape")), None)
+
+    def _sources(self, name: str) -> Iterator[Mapping[str, TypeProto.Tensor]]:
+        """What is asked for the type of a value, one after the other: inference takes long."""
+        if self.believes:
+            yield self._declared
+            yield self._walked.types
+        else:
+            yield self._walked.types if name in self._undeclared else self._inferred
+            yield self._declared
 
     @functools.cached_property
     def _declared(self) -> Mapping[str, TypeProto.Tensor]:
         return tensor_types(self._walked.graphs)
+
+    @functools.cached_property
+    def _undeclared(self) -> Collection[str]:
+        """What is computed of the model's inputs without a declared shape on the way: its types are inferred."""
+        graph, *inner = self._walked.graphs
+        declared = {value.name for value in graph.output}
+        if inner or graph.value_info or any(not declared.isdisjoint(node.input) for node in graph.node):
+            return ()
+        return self._walked.makers.keys() - declared
 
     @functools.cached_property
     def _inferred(self) -> Mapping[str, TypeProto.Tensor]:

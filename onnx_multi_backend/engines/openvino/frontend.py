@@ -47,10 +47,10 @@ def read_model(payload: Payload) -> Read:
         linked = folder is not None and loaded.mapped and leads_out(contents.model, folder)
         made = None if linked else runtime.core().read_model(path)
     if made is None:
-        made, memory = read(loaded.whole(contents.model), folder)
+        made, memory = read(contents.model, loaded)
     if lost_inputs(made, contents.model.graph):
-        model, more = with_identities(loaded.whole(contents.model))
-        made, memory = read(model, folder)
+        model, more = with_identities(contents.model)
+        made, memory = read(model, loaded)
         contents, changes = Contents(model), (*changes, *more)
     if payload.lowering:
         changes = (*changes, *wide_inputs.in_float(made), *mending.mend(made, contents), *passing.keep_apart(made))

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Giving OpenVINO a model whose weights lie in other files, once the model itself is no longer the file beside them.
+"""Giving OpenVINO a model whose weights lie in files, once the model itself is no longer the one in its file.
 
-OpenVINO looks for weights in the folder of the model's file, maps them into memory, and takes no symbolic link that leads
+What lies in the model's own file is read into memory, and OpenVINO is given its address, in the way that ONNX Runtime's provider gives it
+(``tensor_external_data.cpp``, ``ORT_MEM_ADDR``), and copies it once: in the encoded model it would be copied five times.
+
+For other files, OpenVINO looks in the folder of the model's file, maps them into memory, and takes no symbolic link that leads
 out of the folder. So a changed model is written to a folder of its own, beside hard links to the weights: nothing of them
-is read or copied. Where none can be made (another file system, no right to it), OpenVINO is given the weights' addresses
-in mapped memory instead, in the way that ONNX Runtime's provider gives them (``tensor_external_data.cpp``,
-``ORT_MEM_ADDR``), and copies them once.
+is read or copied. Where none can be made (another file system, no right to it), it is given their addresses in mapped memory, too.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +22,40 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.external_data import bytes_of, external_tensors, load_from
+from onnx_multi_backend.models.graph_walk import all_tensors
+from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.own_file import is_in
 
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 
 
-def read(model: ModelProto, folder: Path | None) -> tuple[Any, object]:
-    """Read a model from memory, its external data from the folder where its own file lies.
+def read(model: ModelProto, loaded: LoadedModel) -> tuple[Any, object]:
+    """Read a model that was made from a loaded one.
 
     Returns
     -------
     model : openvino.Model
     memory : object
         To be held as long as the model, and what is compiled of it.
+
+    Raises
+    ------
+    InvalidModelError
+        A file was changed meanwhile.
     """
-    locations = {fields["location"] for _, fields in external_tensors(model)}
+    whole = loaded.whole(model, own=False)
+    held: list[np.ndarray[Any, Any]] = []
+    if loaded.path is not None and any(is_in(loaded.path, tensor) for tensor in all_tensors(whole)):
+        whole = _copy(whole) if whole is model else whole
+        held = _with_addresses(whole, loaded.path)
+        loaded.origin.check_unchanged()
+    made = _read(whole, loaded.path.parent if loaded.path is not None else None)
+    del held  # OpenVINO has copied them
+    return made
+
+
+def _read(model: ModelProto, folder: Path | None) -> tuple[Any, object]:
+    locations = {fields["location"] for _, fields in _in_other_files(model)}
     if folder is None or not locations:
         return runtime.core().read_model(model.SerializeToString()), None
     for place in (None, folder):  # the system's folder for such files, then the one that is on the same file system
@@ -43,6 +65,29 @@ def read(model: ModelProto, folder: Path | None) -> tuple[Any, object]:
         except OSError:
             continue
     return _read_from_memory(model, folder)
+
+
+def _copy(model: ModelProto) -> ModelProto:
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+def _in_other_files(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:
+    return ((tensor, fields) for tensor, fields in external_tensors(model) if fields["location"] != _IN_MEMORY)
+
+
+def _with_addresses(model: ModelProto, file: Path) -> list[np.ndarray[Any, Any]]:
+    """Have tensors that lie in the model's own file point to what is read of it, which is returned."""
+    held = []
+    with file.open("rb") as stream:
+        for tensor in all_tensors(model):
+            if is_in(file, tensor):
+                place = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
+                stream.seek(place["offset"])
+                held.append(np.fromfile(stream, np.uint8, place["length"]))
+                _point(tensor, held[-1].ctypes.data, place["length"])
+    return held
 
 
 def _written(model: ModelProto, folder: Path, own: Path, locations: set[str]) -> str:
@@ -59,9 +104,8 @@ def _written(model: ModelProto, folder: Path, own: Path, locations: set[str]) ->
 
 def _read_from_memory(model: ModelProto, folder: Path) -> tuple[Any, object]:
     maps: dict[str, np.memmap[Any, Any]] = {}
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    for tensor, fields in external_tensors(copy):
+    copy = _copy(model)
+    for tensor, fields in list(_in_other_files(copy)):
         _point_at(tensor, fields, folder, maps)
     return runtime.core().read_model(copy.SerializeToString()), maps
 
@@ -74,7 +118,10 @@ def _point_at(tensor: TensorProto, fields: dict[str, str], folder: Path, maps: d
     location = fields["location"]
     if location not in maps:
         maps[location] = np.memmap(folder / location, np.uint8, "r")
-    address = maps[location].ctypes.data + int(fields.get("offset", 0))
+    _point(tensor, maps[location].ctypes.data + int(fields.get("offset", 0)), length)
+
+
+def _point(tensor: TensorProto, address: int, length: int) -> None:
     del tensor.external_data[:]
     for key, value in {"location": _IN_MEMORY, "offset": address, "length": length}.items():
         tensor.external_data.add(key=key, value=str(value))

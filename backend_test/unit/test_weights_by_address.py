@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights in the file of a model that is written anew for OpenVINO: it copies them from where they were read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from onnx_multi_backend.engines.openvino import reading, runtime
+from onnx_multi_backend.models.loading import load
+from onnx_multi_backend.models.own_file import is_in
+
+N = 300_000
+TYPES = ("float32", "float16", "float64", "bfloat16", "int8", "uint8", "int32", "int64", "bool", "int4", "float8_e4m3fn")
+
+
+def _weights(kind: str, seed: int) -> Any:
+    values = np.random.default_rng(seed).integers(0, 2 if kind == "bool" else 7, N)
+    return values.astype(getattr(ml_dtypes, kind, kind))
+
+
+def _model(kind: str) -> ModelProto:
+    """Results that are weights: of an initializer and a Constant."""
+    second = numpy_helper.from_array(_weights(kind, 1), "w1")
+    return models.model(
+        [
+            models.node("Constant", [], ["c"], value=second),
+            models.node("Cast", ["w0"], ["y0"], to=TensorProto.FLOAT),
+            models.node("Cast", ["c"], ["y1"], to=TensorProto.FLOAT),
+            models.node("Identity", ["x"], ["y2"]),
+        ],
+        [models.tensor("x", [1])],
+        [models.tensor(f"y{i}", None) for i in range(3)],
+        initializers={"w0": _weights(kind, 0)},
+        opsets={"": 21},
+    )
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_each_type(kind: str, tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model(kind), path)
+    loaded = load(path)
+    held = [*loaded.proto.graph.initializer, loaded.proto.graph.node[0].attribute[0].t]
+    assert all(is_in(path, tensor) for tensor in held)
+    model, _ = reading.read(loaded.proto, loaded)
+    path.write_bytes(bytes(path.stat().st_size))  # nothing is read of it any more
+    compiled = runtime.core().compile_model(model, "CPU")
+    found = compiled([np.zeros(1, np.float32)])
+    for seed in (0, 1):
+        np.testing.assert_array_equal(found[seed], _weights(kind, seed).astype(np.float32))
+
+
+def test_a_rewritten_model(tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    """A constant with an axis more than what it is multiplied by, behind a Reshape: see `axes_given_before`."""
+    weights = np.random.default_rng(0).normal(size=(256, 512)).astype(np.float32)
+    path = tmp_path / "model.onnx"
+    onnx.save(
+        models.model(
+            [
+                models.node("MatMul", ["x", "w"], ["p"]),
+                models.node("Reshape", ["p", "sizes"], ["r"]),
+                models.node("Mul", ["r", "one"], ["y"]),
+            ],
+            [models.tensor("x", [2, 256])],
+            [models.tensor("y", None)],
+            initializers={"w": weights, "sizes": np.int64([4, 256]), "one": np.full((1, 1, 1), 2, np.float32)},
+            opsets={"": 17},
+        ),
+        path,
+    )
+    rep = openvino.prepare(path)
+    assert "axes_given_before" in [change.pass_name for change in rep.adaptations]
+    x = np.random.default_rng(1).normal(size=(2, 256)).astype(np.float32)
+    np.testing.assert_allclose(rep.run([x])[0], 2 * (x @ weights).reshape(1, 4, 256), rtol=1e-4, atol=1e-4)
+
+
+def test_a_file_that_was_changed_meanwhile(tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model("float32"), path)
+    loaded = load(path)
+    onnx.save(helper.make_model(loaded.proto.graph), path)
+    with pytest.raises(omb.InvalidModelError, match="was changed"):
+        reading.read(loaded.proto, loaded)
