@@ -72,7 +72,7 @@ def test_a_rewritten_model(tmp_path: Path, openvino: type[omb.Preset]) -> None:
             ],
             [models.tensor("x", [2, 256])],
             [models.tensor("y", None)],
-            initializers={"w": weights, "sizes": np.int64([4, 256]), "one": np.full((1, 1, 1), 2, np.float32)},
+            initializers={"w": weights, "sizes": np.array([4, 256]), "one": np.full((1, 1, 1), 2, np.float32)},
             opsets={"": 17},
         ),
         path,

@@ -112,7 +112,7 @@ def test_dequantized_weights(
     random = np.random.default_rng(0)
     feeds: dict[str, Any] = {"x": random.integers(200, 256, (4, 64)).astype(np.uint8)}
     w = random.integers(100, 128, (64, 8)).astype(np.int8)
-    values = {"w": w, "one": np.float32(1), "xz": np.uint8(0), "ws": np.float32(1), "wz": np.int8(0)}
+    values: dict[str, Any] = {"w": w, "one": np.float32(1), "xz": np.uint8(0), "ws": np.float32(1), "wz": np.int8(0)}
     values["step"] = np.float32(8192)
     weights = ["w", "ws", *(["wz"] if "" not in of_run else [])]
     model = models.model(

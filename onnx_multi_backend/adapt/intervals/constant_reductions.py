@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import SMALL_BYTES
+from onnx_multi_backend.adapt.intervals.constant_products import EXACT
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.models.graph_walk import canonical
@@ -30,15 +30,20 @@ REDUCED: Mapping[str, Callable[[_Array, tuple[int, ...]], _Array]] = {
 #: A shift by as many bits leaves nothing of any type.
 _WIDEST = 64
 #: What has to stay within int32 by element, and where the type is unsigned must not be below 0, which wraps around.
-_COMPUTED: Mapping[str, Callable[..., _Array]] = {
-    "Add": operator.add,
-    "BitShift": lambda x, amounts: x << np.minimum(amounts, _WIDEST),  # to the left
-    "BitwiseNot": lambda x: -1 - x,
-    "Mul": operator.mul,
-    "Sub": operator.sub,
+_COMPUTED: Mapping[str, Callable[..., _Array | None]] = {
+    **EXACT,
+    "Add": lambda node, x, y: x + y,
+    "BitShift": lambda node, x, amounts: x << np.minimum(amounts, _WIDEST),  # to the left
+    "BitwiseNot": lambda node, x: -1 - x,
+    "Mul": lambda node, x, y: x * y,
+    "Sub": lambda node, x, y: x - y,
 }
 _WIDE = frozenset({_T.INT64, _T.UINT64})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
+_REDUCED_TYPES = {
+    "ReduceL2": _WIDE | {_T.INT32},
+    **dict.fromkeys(("ReduceProd", "ReduceSumSquare"), _WIDE | {_T.UINT32}),
+}
 _CASTS = frozenset({"Cast", "CastLike"})
 
 
@@ -81,7 +86,7 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     data = constants.get(node.input[0]) if reduced and node.input and not canonical(node.domain) else None
     if reduced is None or data is None:
         return False
-    if data.data_type not in _WIDE and not (node.op_type == "ReduceL2" and data.data_type == _T.INT32):
+    if data.data_type not in _REDUCED_TYPES.get(node.op_type, _WIDE):
         return False
     array = numpy_helper.to_array(data)
     axes = _axes(node, constants, array.ndim)
@@ -91,10 +96,13 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
         return False
     if axes is None or not array.size:
         return False
-    found = np.asarray(
-        reduced(array.astype(object).reshape(array.shape or 1), axes)
-    )  # of a scalar, numpy makes no array
+    whole = array.astype(object).reshape(array.shape or 1)
+    found = np.asarray(reduced(whole, axes))  # of a scalar, numpy makes no array
     low, high = LIMITS[_T.INT32]
+    if data.data_type == _T.UINT32:  # squares and products wrap around before they are limited
+        modulus = LIMITS[_T.UINT32][1] + 1
+        squares = whole * whole if node.op_type == "ReduceSumSquare" else found
+        return bool(np.any(found % modulus > high) or np.any(squares % modulus > high))
     return bool((found < low).any() or (found > high).any())
 
 
@@ -114,18 +122,22 @@ def _shifts_right(node: NodeProto) -> bool:
 
 
 def _is_limited(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
-    data = [constants.get(name) for name in node.input]
+    data = [constants.get(name) for name in node.input if name]
     known = [numpy_helper.to_array(tensor).astype(object) for tensor in data if tensor is not None]
     if len(known) < len(data) or canonical(node.domain):
         return False
     try:
-        found = np.asarray(_COMPUTED[node.op_type](*known), object)  # of scalars, numpy makes no array
-    except ValueError:  # shapes that do not fit: the engine says so
+        made = _COMPUTED[node.op_type](node, *known)
+    except (IndexError, TypeError, ValueError):  # shapes, places or axes that do not fit: the engine says so
         return False
+    if made is None:
+        return False
+    found = np.asarray(made, object)  # of scalars, numpy makes no array
     low, high = LIMITS[_T.INT32]
     if data[0] is not None and data[0].data_type in _UNSIGNED:
         low, modulus = 0, LIMITS[data[0].data_type][1] + 1
-        found = np.where(found < 0, found, found % modulus)
+        if node.op_type not in EXACT:  # OpenVINO adds products up in other types
+            found = np.where(found < 0, found, found % modulus)
     return bool((found < low).any() or (found > high).any())
 
 
