@@ -19,7 +19,19 @@ from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.models.own_file import is_in
 
 N = 300_000
-TYPES = ("float32", "float16", "float64", "bfloat16", "int8", "uint8", "int32", "int64", "bool", "int4", "float8_e4m3fn")
+TYPES = (
+    "float32",
+    "float16",
+    "float64",
+    "bfloat16",
+    "int8",
+    "uint8",
+    "int32",
+    "int64",
+    "bool",
+    "int4",
+    "float8_e4m3fn",
+)
 
 
 def _weights(kind: str, seed: int) -> Any:
