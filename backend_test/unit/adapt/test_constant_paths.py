@@ -122,3 +122,21 @@ def test_shapes_of_constants_are_not_looked_for_in_what_openvino_read() -> None:
     assert constant_paths.fold(None, Contents(plain)) == ()
     with pytest.raises(AttributeError):
         constant_paths.fold(None, Contents(other))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("operator", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_a_loss_of_constants_is_weighted_anew_in_each_run(
+    openvino: type[omb.Preset], operator: str, reduction: str
+) -> None:
+    """OpenVINO picks the numbers of the labels before the first run, and multiplied them by the weights in place."""
+    shape = "float[n]" if reduction == "none" else "float"
+    model = parsed(
+        f"""(float[3] w) => ({shape} y) <float[2, 3] x = {{-1, -1, 1, 0, 0, 0}}, int32[2] labels = {{0, 2}}> {{
+            y = {operator} <reduction = "{reduction}"> (x, labels, w) }}"""
+    )
+    prepared = openvino.prepare(model)
+    for first in (1, 2, 3):
+        w = np.array([first, 5, 0.5], np.float32)
+        (right,) = ReferenceEvaluator(model).run(None, {"w": w})
+        np.testing.assert_allclose(prepared.run([w])[0], right, rtol=1e-5)

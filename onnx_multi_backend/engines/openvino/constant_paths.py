@@ -30,7 +30,7 @@ _IN_PARTS = frozenset(
     {
         *("BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "GRU", "Gemm"),
         *("GroupNormalization", "InstanceNormalization", "LSTM", "LayerNormalization", "MatMulInteger"),
-        *("QLinearConv", "QLinearMatMul", "RNN"),
+        *("NegativeLogLikelihoodLoss", "QLinearConv", "QLinearMatMul", "RNN", "SoftmaxCrossEntropyLoss"),
     }
 )
 #: OpenVINO's layers that make something new of a constant, and whose readers need their weights as they are stored.
