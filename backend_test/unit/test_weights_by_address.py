@@ -102,3 +102,22 @@ def test_a_file_that_was_changed_meanwhile(tmp_path: Path, openvino: type[omb.Pr
     onnx.save(helper.make_model(loaded.proto.graph), path)
     with pytest.raises(omb.InvalidModelError, match="was changed"):
         reading.read(loaded.proto, loaded)
+
+
+def test_other_entries_of_external_data(tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model("float32"), path)
+    loaded = load(path)
+    loaded.proto.graph.initializer[0].external_data.add(key="checksum", value="abc")
+    model, _ = reading.read(loaded.proto, loaded)
+    found = runtime.core().compile_model(model, "CPU")([np.zeros(1, np.float32)])
+    np.testing.assert_array_equal(found[0], _weights("float32", 0))
+
+
+def test_a_file_that_was_removed_meanwhile(tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model("float32"), path)
+    loaded = load(path)
+    path.unlink()
+    with pytest.raises(omb.InvalidModelError, match="was changed or removed"):
+        reading.read(loaded.proto, loaded)

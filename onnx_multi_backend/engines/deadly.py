@@ -64,6 +64,12 @@ def range_without_end(node: NodeProto, constants: list[np.ndarray | None]) -> st
     )
 
 
+def scattered_number(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """ScatterElements into a known number, which has no axis."""
+    data = constants[0] if constants else None
+    return "it scatters into a tensor without axes" if data is not None and not data.ndim else None
+
+
 def no_stride(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """A window that does not move."""
     found = any(0 in attribute.ints for attribute in node.attribute if attribute.name == "strides")

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
@@ -139,3 +140,64 @@ def test_dequantized_weights(
     (found,) = preset.prepare(model, cache_dir=False).run(feeds)
     right = np.round(feeds["x"].astype(np.int64) @ w.astype(np.int64) / values["step"])
     assert np.abs(found - np.clip(right, 0, 255)).max() <= 1
+
+
+BRANCH = """y = If (go) <then_branch = t () => (int32[a, b, c, d] ty) { ty = ConvInteger (x, w, xz) },
+    else_branch = e () => (int32[a, b, c, d] ey) { ey = ConvInteger (x, w, xz) }>"""
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("of_run", ["x", "xz", "x xz"])
+def test_what_a_branch_reads_is_made_unsigned_before_it(
+    of_run: str, preset: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The OpenVINO provider takes the branches as they are; with Casts in them it would fail to load."""
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    random = np.random.default_rng(0)
+    values = {"x": _ends(random, "int8", (1, 4, 5, 5)), "xz": np.int8(3)}
+    w = _ends(random, "uint8", (6, 4, 3, 3))
+    shapes = {"x": "int8[1, 4, 5, 5] x", "xz": "int8 xz"}
+    given = [shapes[name] for name in of_run.split()]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 14]> g (bool go, uint8[6, 4, 3, 3] w, {", ".join(given)}) => (int32[a, b, c, d] y) {{ {BRANCH} }}"""
+    )
+    stored = {name: value for name, value in values.items() if name not in of_run.split()}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in stored.items())
+    prepared = preset.prepare(model, cache_dir=False)
+    feeds = {name: values[name] for name in of_run.split()} | {"w": w}
+    for go in (True, False):
+        (found,) = prepared.run(feeds | {"go": np.array(go)})
+        right = _expected("ConvInteger", values["x"].astype(np.int64) - 3, w.astype(np.int64))
+        np.testing.assert_array_equal(found, right)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("zeros", ["xz, wz", "xz", ", wz", ""])
+def test_a_product_that_the_provider_may_leave(
+    zeros: str, openvino_ep: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    random = np.random.default_rng(0)
+    x, w = random.integers(200, 256, (4, 64)).astype(np.uint8), random.integers(100, 128, (64, 8)).astype(np.int8)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 14]> g (uint8[4, 64] x, float[2] f{", uint8 xz" if "xz" in zeros else ""}) => (int32[a, b] y, float[c] r)
+            <int8 wz = {{-3}}> {{ y = MatMulInteger (x, w{", " if zeros else ""}{zeros}) r = Relu (f) }}"""
+    )
+    model.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    feeds = {"x": x, "f": np.zeros(2, np.float32)} | ({"xz": np.uint8(1)} if "xz" in zeros else {})
+    found, _ = openvino_ep.prepare(model, cache_dir=False, fallback="full").run(feeds)
+    wide = w.astype(np.int64) + (3 if "wz" in zeros else 0)
+    np.testing.assert_array_equal(found, (x.astype(np.int64) - ("xz" in zeros)) @ wide)
+
+
+def test_a_default_that_a_run_replaces(ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By weights further from 0 than its own."""
+    monkeypatch.setattr(byte_products, "are_exact", lambda: False)
+    random = np.random.default_rng(0)
+    x, w = random.integers(200, 256, (4, 64)).astype(np.uint8), random.integers(100, 128, (64, 8)).astype(np.int8)
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 14]> g (uint8[4, 64] x, int8[64, 8] w) => (int32[a, b] y) { y = MatMulInteger (x, w) }'
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.ones_like(w), "w"))
+    (found,) = ort_cpu.prepare(model, cache_dir=False).run({"x": x, "w": w})
+    np.testing.assert_array_equal(found, x.astype(np.int64) @ w.astype(np.int64))

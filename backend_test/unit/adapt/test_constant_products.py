@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, parser
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 import onnx_multi_backend as omb
 
@@ -87,3 +88,33 @@ def test_within_int32_openvino_computes_them(form: str, kind: str, openvino: typ
 def test_openvino_refuses_them_with_the_reason(form: str, openvino: type[omb.Preset]) -> None:
     with pytest.raises(omb.UnsupportedModelError, match="its result leaves what int32 holds"):
         openvino.prepare(_model(form, "int64", 2_000_000_000))
+
+
+def test_many_factors_are_not_worked_out(openvino: type[omb.Preset]) -> None:
+    """A product of six matrices of ones over all their indices at once takes minutes in Python's integers."""
+    names = "bcdefg"
+    model = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[N] z, int64[A, B] y) {{
+            z = Relu(x) y = Einsum<equation = "ij,jk,kl,lm,mn,no->io">({", ".join(names)}) }}"""
+    )
+    model.graph.initializer.extend(numpy_helper.from_array(np.ones((12, 12), np.int64), name) for name in names)
+    _, found = openvino.prepare(model).run([np.array([1, -2], np.float32)])
+    np.testing.assert_array_equal(found, np.full((12, 12), 12**5))
+
+
+@pytest.mark.parametrize("alpha", ["inf", "nan"])
+def test_a_factor_that_is_no_number_is_no_untyped_error(alpha: str, preset: type[omb.Preset]) -> None:
+    model = _model("Gemm", "int64", 5)
+    next(n for n in model.graph.node if n.op_type == "Gemm").attribute.append(
+        helper.make_attribute("alpha", float(alpha))
+    )
+    with contextlib.suppress(omb.OnnxMultiBackendError):
+        preset.prepare(model, fallback="full")
+
+
+def test_an_exponent_that_is_no_number_is_a_typed_error(preset: type[omb.Preset]) -> None:
+    model = _model("Pow", "int64", 5)
+    model.graph.initializer.append(helper.make_tensor("s", TensorProto.STRING, [1], [b"q"]))
+    next(n for n in model.graph.node if n.op_type == "Pow").input[1] = "s"
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(model)

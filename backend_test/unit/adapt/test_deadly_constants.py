@@ -411,3 +411,13 @@ def test_a_step_of_nothing_however_it_is_written(openvino: type[omb.Preset], ste
     )
     with pytest.raises(omb.UnsupportedModelError, match="its step is 0"):
         openvino.prepare(model)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_what_is_scattered_into_a_number(reduction: str, openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float z) => (int64 y, float q) <int64 x = {{1}}, int64 i = {{0}}, int64 u = {{9}}> {{
+            y = ScatterElements <reduction = "{reduction}"> (x, i, u) q = Relu (z) }}"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="scatters into a tensor without axes"):
+        openvino.prepare(model)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ Whole = np.ndarray[Any, np.dtype[np.object_]]
 
 #: Beyond such exponents a number is not worked out: more than 64 bits are beyond any type.
 _LARGEST_EXPONENT = 64
+#: More of them, or of what they are at most, take too long.
+_MOST_PRODUCTS = 2**18
 
 
 def _attributes(node: NodeProto) -> dict[str, Any]:
@@ -23,13 +26,15 @@ def _attributes(node: NodeProto) -> dict[str, Any]:
 def _gemm(node: NodeProto, a: Whole, b: Whole, c: Whole | None = None) -> Whole | None:
     given = _attributes(node)
     alpha, beta = given.get("alpha", 1.0), given.get("beta", 1.0)
-    if not float(alpha).is_integer() or not float(beta).is_integer():
+    if not float(alpha).is_integer() or not float(beta).is_integer():  # nor are inf and NaN
         return None
     product: Whole = (a.T if given.get("transA") else a) @ (b.T if given.get("transB") else b) * int(alpha)
     return product if c is None else product + c * int(beta)
 
 
-def _einsum(node: NodeProto, *operands: Whole) -> Whole:
+def _einsum(node: NodeProto, *operands: Whole) -> Whole | None:
+    if math.prod(operand.size for operand in operands) > _MOST_PRODUCTS:
+        return None
     made: Whole = np.einsum(_attributes(node)["equation"].decode(), *operands)
     return made
 

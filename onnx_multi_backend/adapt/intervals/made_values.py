@@ -247,6 +247,8 @@ def _products(done: Operation) -> Made | None:
         whole = functools.reduce(lambda a, b: arithmetic("Mul", [a, b]), done.operands)
         whole = arithmetic("ReduceSum", [whole], count)
         return Made([_limited(whole)], whole)
+    if not all(math.isfinite(a.f) for a in done.node.attribute):
+        return None
     factors = {a.name: Value(_T.INT64, -math.ceil(abs(a.f)), math.ceil(abs(a.f))) for a in done.node.attribute}
     one = Value(_T.INT64, 1, 1)
     whole = arithmetic("Mul", [arithmetic("Gemm", done.operands[:2], count), factors.get("alpha", one)])

@@ -28,6 +28,9 @@ LIMITS: dict[int, tuple[int, int]] = {
     _T.UINT64: (0, 2**64 - 1),
 }
 
+#: What is not in an order: an invalid model may have it as an exponent.
+NO_NUMBERS = frozenset({_T.COMPLEX64, _T.COMPLEX128, _T.STRING})
+
 _RANGES = frozenset(LIMITS.values())
 
 #: The unsigned types whose differences an engine keeps in int32.

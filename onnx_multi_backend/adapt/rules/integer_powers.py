@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, SMALL
+from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, NO_NUMBERS, SMALL
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 
 _T = TensorProto
@@ -27,7 +27,7 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
     """
     x, e = site.input(0), site.input(1)
     kind, given = site.elem_type(x), site.elem_type(e)
-    if not site.is_("Pow") or kind not in _TYPES:
+    if not site.is_("Pow") or kind not in _TYPES or given in NO_NUMBERS:
         return
     exponent = site.constant(e)
     scalar = exponent is not None and exponent.size == 1 and exponent.ndim <= (1 if site.rank(x) else 0)

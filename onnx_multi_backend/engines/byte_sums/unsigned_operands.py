@@ -7,6 +7,7 @@ signed bytes are exact, and so are OpenVINO's where the other operand has a zero
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -40,9 +41,6 @@ _OPERANDS: Mapping[str, _Operand] = {
     "QLinearMatMul": _Operand(3, 5, 0, 2),
 }
 OPERATORS = _OPERANDS.keys()
-#: What ONNX Runtime computes in a model that its OpenVINO execution provider computes: beside it, and ahead where all is constant.
-_BESIDE_OPENVINO = "ConvInteger"
-_AHEAD = "MatMulInteger"
 #: What multiplies by its second operand what was dequantized.
 _PRODUCTS = frozenset({"Conv", "Gemm", "MatMul"})
 
@@ -50,6 +48,7 @@ _PRODUCTS = frozenset({"Conv", "Gemm", "MatMul"})
 def may_be_signed(contents: Contents) -> bool:
     """Whether a model may have such operands."""
     known = {tensor.name for tensor in contents.tensors} | {node.output[0] for node in contents.of("Constant")}
+    known -= {value.name for value in contents.model.graph.input}  # a run may replace a default
     multiplied = _multiplied(contents.nodes) if contents.has({"DequantizeLinear"}) else set()
     return any(
         known.isdisjoint(node.input[_OPERANDS[node.op_type].place :][:1])
@@ -105,6 +104,11 @@ class _Graph:
         self._dims |= {value.name: dims for value in graph.input if (dims := _static_dims(value)) is not None}
         self._dims |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
         self._multiplied = _multiplied(graph.node)
+        self._made = made | {tensor.name for tensor in graph.initializer}
+        self._around = around
+        self._count: Iterator[int] = around._count if around else itertools.count()
+        #: What makes values of the graphs around unsigned, by their names: these graphs are to hold it.
+        self._before: list[tuple[str, list[NodeProto]]] = []
 
     def shifted(self) -> list[str]:
         """Write the operands of its nodes and those of its subgraphs unsigned; their names."""
@@ -112,7 +116,10 @@ class _Graph:
         nodes: list[NodeProto] = []
         for node in self._graph.node:
             for inner in subgraphs(node):
-                done += _Graph(inner, self._operators, self._on_openvino, self._provider, self).shifted()
+                graph = _Graph(inner, self._operators, self._on_openvino, self._provider, self)
+                done += graph.shifted()
+                for name, before in graph._before:
+                    nodes += self._here(name, before)
             if node.op_type in OPERATORS and self._may_saturate(node) and self._may_be_raised(node):
                 done.append(node.input[_OPERANDS[node.op_type].place])
                 nodes += self._unsigned(node)
@@ -123,11 +130,20 @@ class _Graph:
 
     def _may_saturate(self, node: NodeProto) -> bool:
         """Whether the engine that computes a node adds products of unsigned and signed bytes of it, as far as types are known."""
-        if self._on_openvino and node.op_type in self._operators:
-            return self._is_symmetric(node)
-        ahead = node.op_type == _AHEAD and all(name in self._held for name in node.input[:2])
-        beside = self._provider and (node.op_type == _BESIDE_OPENVINO or ahead)
-        return (beside or node.op_type in self._operators) and not self._is_signed(node, other=True)
+        is_meant = node.op_type in self._operators
+        if self._on_openvino and is_meant and self._is_symmetric(node):
+            return True
+        may_be_left = self._provider and (is_meant or self._may_be_left(node))
+        return (may_be_left or (is_meant and not self._on_openvino)) and not self._is_signed(node, other=True)
+
+    def _may_be_left(self, node: NodeProto) -> bool:
+        """Whether OpenVINO's execution provider may leave a product of integers to ONNX Runtime, or find it computed ahead.
+
+        One of matrices without a zero point it takes, and with that of the second matrix alone it does not.
+        """
+        if node.op_type == "MatMulInteger":
+            return bool(_read(node, _OPERANDS[node.op_type].zero)) or all(name in self._held for name in node.input[:2])
+        return node.op_type == "ConvInteger"
 
     def _may_be_raised(self, node: NodeProto) -> bool:
         """Whether a node has such an operand, and a zero point that can be raised."""
@@ -150,15 +166,22 @@ class _Graph:
         places = _OPERANDS[node.op_type][2:] if other else _OPERANDS[node.op_type][:2]
         return any(self._types.get(_read(node, place)) == TensorProto.INT8 for place in places if place >= 0)
 
+    def _here(self, name: str, nodes: list[NodeProto]) -> list[NodeProto]:
+        """These nodes where their value is made in this graph, or there is no graph around it; others are left to that."""
+        if self._around is None or name in self._made:
+            return nodes
+        self._before.append((name, nodes))
+        return []
+
     def _unsigned(self, node: NodeProto) -> Iterator[NodeProto]:
         """Have a node read its operand and zero point unsigned; what makes them."""
         place, zero = _OPERANDS[node.op_type][:2]
         node.input.extend([""] * (zero + 1 - len(node.input)))
         for read in (place, zero):
-            name, made = node.input[read], f"{node.output[0]}/{CAST}_unsigned{read}"
+            name, made = node.input[read], f"{node.output[0]}/{CAST}_unsigned{next(self._count)}"
             node.input[read] = made
             if name and name not in self._held:
-                yield from _raised(name, made)
+                yield from self._here(name, list(_raised(name, made)))
             else:
                 dims = self._dims[node.input[1]] if node.op_type == "DequantizeLinear" and not name else ()
                 values = numpy_helper.to_array(self._held[name]) if name else np.zeros(dims, np.int8)

@@ -46,6 +46,7 @@ def read(model: ModelProto, loaded: LoadedModel) -> tuple[Any, object]:
     whole = loaded.whole(model, own=False)
     held: list[np.ndarray[Any, Any]] = []
     if loaded.path is not None and any(is_in(loaded.path, tensor) for tensor in all_tensors(whole)):
+        loaded.origin.check_unchanged()
         whole = _copy(whole) if whole is model else whole
         held = _with_addresses(whole, loaded.path)
         loaded.origin.check_unchanged()
@@ -83,10 +84,10 @@ def _with_addresses(model: ModelProto, file: Path) -> list[np.ndarray[Any, Any]]
     with file.open("rb") as stream:
         for tensor in all_tensors(model):
             if is_in(file, tensor):
-                place = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
-                stream.seek(place["offset"])
-                held.append(np.fromfile(stream, np.uint8, place["length"]))
-                _point(tensor, held[-1].ctypes.data, place["length"])
+                place = {entry.key: entry.value for entry in tensor.external_data}
+                stream.seek(int(place["offset"]))
+                held.append(np.fromfile(stream, np.uint8, int(place["length"])))
+                _point(tensor, held[-1].ctypes.data, held[-1].size)
     return held
 
 

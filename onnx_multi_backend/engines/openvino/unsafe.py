@@ -13,12 +13,17 @@ from typing import Any
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.passes.string_flow import has_string_constants
-from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end
+from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end, scattered_number
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.contents import Contents
 
 #: Forms that end the process while a model is compiled, or would once they are rewritten, by operator (seen with 2026.4.1).
-DEADLY: Mapping[str, tuple[Deadly, ...]] = {"Div": (overflowing_quotient,), "Range": (range_without_end,)}
+DEADLY: Mapping[str, tuple[Deadly, ...]] = {
+    "Div": (overflowing_quotient,),
+    "Range": (range_without_end,),
+    "Scatter": (scattered_number,),
+    "ScatterElements": (scattered_number,),
+}
 
 _PACKED = ("i4", "u4", "f4e2m1", "u1", "u2", "u3", "u6", "nf4")
 

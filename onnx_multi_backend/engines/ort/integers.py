@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, Value
+from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, NO_NUMBERS, Value
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.host.applies import When, applies
@@ -115,7 +115,9 @@ def _largest_of(op_type: str, limit: int, count: int) -> int:
 def _exponent(site: Site) -> int:
     """The constant exponent that is written as a product; 0 for another."""
     exponent = site.constant(site.input(1))
-    if exponent is None or exponent.size != 1 or not 1 < exponent.item() <= MULTIPLIED or exponent.item() % 1:
+    if exponent is None or site.elem_type(site.input(1)) in NO_NUMBERS or exponent.size != 1:
+        return 0
+    if not 1 < exponent.item() <= MULTIPLIED or exponent.item() % 1:
         return 0
     return int(exponent.item())
 

@@ -11,6 +11,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import SMALL_BYTES
+from onnx_multi_backend.adapt.intervals.values import NO_NUMBERS
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 from onnx_multi_backend.models.tensors import is_whole
@@ -151,7 +152,7 @@ class Scope:
             if given.name in ("value_float", "value_floats"):
                 return np.array([*given.floats, given.f] if given.name == "value_float" else given.floats, np.float32)
             tensor = given.t if given.HasField("t") else None
-        if tensor is None or tensor.ByteSize() >= SMALL_BYTES or not is_whole(tensor):
+        if tensor is None or tensor.ByteSize() >= SMALL_BYTES or not is_whole(tensor) or tensor.data_type in NO_NUMBERS:
             return None
         return numpy_helper.to_array(tensor).astype(np.float32)
 
