@@ -247,3 +247,19 @@ def test_a_scale_of_rank_1_is_that_of_all_unsigned_weights(
     (found,), (wanted,) = (rep.prepare(model).run([x]) for rep in (preset, ort_cpu))
     assert np.unique(wanted).size > 9
     assert np.abs(found.astype(int) - wanted).max() <= 1
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("given", ["", ", float ws"])
+def test_ties_are_rounded_to_even(given: str, preset: type[omb.Preset]) -> None:
+    """42 * 0.25 * 0.05 / 0.05 is 10.5, and a bit more where it is divided last."""
+    sums = np.arange(2, 256, 4, dtype=np.uint8)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 14]> g (float f{given}) => (uint8[a, b, c, d] y, float r)
+            <float xs = {{0.25}}, uint8 z = {{0}}{"" if given else ", float ws = {0.05}"}, float ys = {{0.05}},
+            uint8[1, 1, 1, 1] w = {{1}}> {{ y = QLinearConv (x, xs, z, w, ws, z, ys, z) r = Relu (f) }}"""
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(sums.reshape(1, 1, 8, 8), "x"))
+    feeds = {"f": np.float32(0)} | ({given.split()[-1]: np.float32(0.05)} if given else {})
+    found, _ = preset.prepare(model, fallback="full", cache_dir=False).run(feeds)
+    np.testing.assert_array_equal(found.ravel(), np.rint(sums / 4))

@@ -59,7 +59,10 @@ def quantized_products(site: Site) -> Iterator[ModelProto]:
 
 
 def _scaled_after(site: Site) -> ModelProto | None:
-    """The product of the integers, then scaled: they are exact in float32, and so are their sums up to 2**24."""
+    """The product of the integers, then scaled: they are exact in float32, and so are their sums up to 2**24.
+
+    Scaled by one number, as ONNX's evaluator and ONNX Runtime do: with a quantization after it ties would be rounded otherwise.
+    """
     body, ranks = Body(site), [site.rank(site.input(i)) or 0 for i in (0, 3)]
     if min(ranks) < 2 or site.elem_type(site.input(1)) != TensorProto.FLOAT:
         return None
@@ -79,8 +82,9 @@ def _scaled_after(site: Site) -> ModelProto | None:
         total = body("Add", total, body("Reshape", body.cast(site.input(8), TensorProto.FLOAT), body.ints(*channels)))
     scales = ((1, (1,)), (4, channels)) if conv else ((1, rows), (4, columns))
     scale = body("Mul", *(body("Reshape", site.input(i), body.ints(*places)) for i, places in scales))
-    product = body("Mul", total, scale)
-    return body.finish(body("QuantizeLinear", product, *(_one(body, site, site.input(i)) for i in (6, 7))))
+    made, zero = (_one(body, site, site.input(i)) for i in (6, 7))
+    product = body("Mul", total, body("Div", scale, made))
+    return body.finish(body("QuantizeLinear", product, body.constant(np.ones((), np.float32)), zero))
 
 
 def _convolved(body: Body, site: Site) -> str:

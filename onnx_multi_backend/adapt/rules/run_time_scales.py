@@ -20,7 +20,7 @@ PLACES = {
 
 
 def run_time_scales(site: Site) -> Iterator[ModelProto]:
-    """Scale after a DequantizeLinear by 1; sum the products of integers, and quantize their scaled sum.
+    """Scale after a DequantizeLinear by 1; sum the products of integers, and round their scaled sum.
 
     Source: the operators' documentation.
     """
@@ -32,7 +32,7 @@ def run_time_scales(site: Site) -> Iterator[ModelProto]:
         return
     if any(site.rank(site.input(i)) != 0 for i in (1, 2, 4, 5, 6, 7) if site.has_input(i)):
         return
-    body, made = Body(site), (site.input(6), site.input(7))
+    body = Body(site)
     a, a_scale, a_zero, b, b_scale, b_zero = site.node.input[:6]
     if site.is_("QLinearConv"):
         total = body("ConvInteger", a, b, a_zero, b_zero, **site.attributes())
@@ -43,8 +43,11 @@ def run_time_scales(site: Site) -> Iterator[ModelProto]:
             total = body("Add", total, body("Reshape", site.input(8), body.ints(1, -1, *[1] * (rank - 2))))
     else:
         total = body("MatMulInteger", a, b, a_zero, b_zero)
-    product = body("Mul", body.cast(total, _T.FLOAT), body("Mul", a_scale, b_scale))
-    yield body.finish(body("QuantizeLinear", product, *made))
+    scale = body(
+        "Div", body("Mul", a_scale, b_scale), site.input(6)
+    )  # one number, as the kernels have it: ties are rounded alike
+    product = body("Mul", body.cast(total, _T.FLOAT), scale)
+    yield body.finish(body("QuantizeLinear", product, body.constant(np.ones((), np.float32)), site.input(7)))
 
 
 def scaled_at_run_time(site: Site) -> bool:
