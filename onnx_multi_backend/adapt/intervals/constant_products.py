@@ -40,9 +40,11 @@ def _einsum(node: NodeProto, *operands: Whole) -> Whole | None:
 
 
 def _pow(node: NodeProto, base: Whole, exponent: Whole) -> Whole | None:
-    if (exponent < 0).any():
+    """By whole numbers, which may be of a floating-point type."""
+    if not all(float(e).is_integer() and e >= 0 for e in exponent.ravel()):
         return None
-    made: Whole = base ** np.minimum(exponent, _LARGEST_EXPONENT)
+    factors = np.array([min(int(e), _LARGEST_EXPONENT) for e in exponent.ravel()], object)
+    made: Whole = base ** factors.reshape(exponent.shape)
     return made
 
 

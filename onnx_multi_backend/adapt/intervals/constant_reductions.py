@@ -64,6 +64,8 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
     """Whether `leaves_int32` need be asked, of a node and what is known of what it reads and makes."""
     if not operands or operands[0].sources or operands[0].elem_type not in LIMITS:
         return False
+    if node.op_type == "Pow":  # nothing is known of floating-point numbers
+        operands = operands[:1]
     if node.op_type in _COMPUTED:
         return operands[0].elem_type in _WIDE | {_T.UINT32} and all(
             value.low is not None and not value.sources and not value.assumed for value in operands
