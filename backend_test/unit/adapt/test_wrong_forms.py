@@ -136,7 +136,15 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
         ),
         *("unsigned_activations", "channel_order", "axes_moved", "states_apart", "broadcasts_apart", "signs_told"),
         *("quantized_operators", "lstm_steps", "channels_apart", "biases_added", "factors_apart"),
-        *("rows_apart", "epsilons_kept", "limits_apart", "pointwise_apart", "results_apart", "short_rows_apart"),
+        *(
+            "rows_apart",
+            "epsilons_kept",
+            "limits_apart",
+            "pointwise_apart",
+            "results_apart",
+            "short_rows_apart",
+            "filters_apart",
+        ),
         *(
             "reductions_apart",
             "attention_outputs",

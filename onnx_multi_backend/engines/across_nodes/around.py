@@ -23,6 +23,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limit
 from onnx_multi_backend.engines.across_nodes.quantized.other_axes import terms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pads import pads_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
+from onnx_multi_backend.engines.across_nodes.quantized.scaled_filters import filters_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.quantized.shared_results import results_apart
 from onnx_multi_backend.engines.across_nodes.quantized.three_axes import reductions_apart
@@ -38,7 +39,15 @@ from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.
-_IN_ONNX_RUNTIME = (attention_outputs, joined_extremes, idle_casts, broadcasts_apart, signs_told, short_rows_apart)
+_IN_ONNX_RUNTIME = (
+    attention_outputs,
+    joined_extremes,
+    idle_casts,
+    broadcasts_apart,
+    signs_told,
+    short_rows_apart,
+    filters_apart,
+)
 
 
 def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | None:

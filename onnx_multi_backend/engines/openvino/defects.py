@@ -228,6 +228,7 @@ DEFECTS: Mapping[str, FindDefect] = {
         (
             Only({"openvino": "<2026"}, quantized_defects.dequantized_in_blocks),
             quantized_defects.dequantized,
+            Only({"openvino": "<2026"}, quantized_defects.scaled_in_branches),
             quantized_defects.scaled,
         )
     ),
@@ -264,6 +265,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "QLinearConv": Several(
         (
             quantized_defects.quantized_channels,
+            Only({"openvino": "<2026"}, quantized_defects.scaled_in_branches),
             quantized_defects.scaled,
             quantized_defects.quantized_constants,
             _COLUMN,

@@ -102,6 +102,12 @@ def scaled(site: Site) -> Defect | None:
     return None
 
 
+def scaled_in_branches(site: Site) -> Defect | None:
+    """Source: measured with 2025.4, in ONNX Runtime's provider: a quantized Conv in the branches of an If ends the process while it compiles."""
+    found = scaled(site)
+    return found._replace(deadly=True) if found is not None else None
+
+
 def quantized_channels(site: Site) -> Defect | None:
     """Source: measured; where the numbers of channels differ it is refused."""
     if scales_channels(site):
