@@ -43,9 +43,8 @@ def run_time_scales(site: Site) -> Iterator[ModelProto]:
             total = body("Add", total, body("Reshape", site.input(8), body.ints(1, -1, *[1] * (rank - 2))))
     else:
         total = body("MatMulInteger", a, b, a_zero, b_zero)
-    scale = body(
-        "Div", body("Mul", a_scale, b_scale), site.input(6)
-    )  # one number, as the kernels have it: ties are rounded alike
+    # One number, as the kernels have it: ties are rounded alike.
+    scale = body("Div", body("Mul", a_scale, b_scale), site.input(6))
     product = body("Mul", body.cast(total, _T.FLOAT), scale)
     yield body.finish(body("QuantizeLinear", product, body.constant(np.ones((), np.float32)), site.input(7)))
 
