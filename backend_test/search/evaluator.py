@@ -14,13 +14,14 @@ _OF_ROWS = ("Hardmax", "LogSoftmax", "Softmax")
 #: Before it, these took all axes from `axis` on together.
 _SINCE_AXIS = 13
 
-
 def errs(model: ModelProto) -> str:
     """What the evaluator gets wrong of a model; empty where nothing is known."""
     opsets = [
         o.version for o in (*model.opset_import, *(o for f in model.functions for o in f.opset_import)) if not o.domain
     ]
     flattens = min(opsets, default=1) < _SINCE_AXIS
+    if any(_may_have_more_channels(node, model) for node in all_nodes(model)):
+        return "LRN: the channels beyond as many as there are images are divided by the bias alone"
     return next((f"{n.op_type}: {words}" for n in all_nodes(model) if (words := _of_node(n, flattens=flattens))), "")
 
 
@@ -41,6 +42,15 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
     if node.op_type in ("AveragePool", "MaxPool") and max(gaps_under_auto_pad(node), default=0) > 0:
         return "elements before the first window are left out where auto_pad has nothing to add"
     return "two axes are taken for the spatial ones, however many there are" if node.op_type == "GlobalMaxPool" else ""
+
+
+def _may_have_more_channels(node: NodeProto, model: ModelProto) -> bool:
+    """Whether a node is an LRN of images that may have more channels than there are images."""
+    if node.op_type != "LRN":
+        return False
+    inputs = {value.name: value.type.tensor_type.shape.dim for value in model.graph.input}
+    sizes = [size.dim_value for size in inputs.get(node.input[0], ())]
+    return len(sizes) < 2 or not 0 < sizes[1] <= sizes[0]
 
 
 def _rows(node: NodeProto) -> list[ValueInfoProto]:

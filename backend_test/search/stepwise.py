@@ -11,7 +11,7 @@ import onnx
 import onnx.inliner
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
-from backend_test.search import engines, evaluator
+from backend_test.search import engines, evaluator, kernels
 from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.graphs.values import onnx_kind
 from backend_test.search.parts import names_read
@@ -66,7 +66,7 @@ def _run(
     outputs = [kinds.get(name, ValueInfoProto(name=name)) for name in node.output if name]
     alone.graph.CopyFrom(onnx.GraphProto(name=model.graph.name, node=[node], input=inputs, output=outputs))
     asked = [engines.reference] if not evaluator.errs(alone) else []
-    if tensors:
+    if tensors and not kernels.errs(alone):
         asked.append(engines.ort_unoptimized)
     for engine in asked:
         answer = engine(alone.SerializeToString(), [fed])

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from onnx import ModelProto
 
-from backend_test.search import engines, evaluator
-from backend_test.search.answers import REFUSED, Answer
+from backend_test.search import engines, evaluator, kernels
+from backend_test.search.answers import REFUSED, RESULT, Answer
 from backend_test.search.isolation import Stages
 from backend_test.search.judge import Verdict, judge, within_precision
 from backend_test.search.stepwise import stepwise
@@ -45,9 +45,17 @@ def try_model(preset: str, model: ModelProto, feeds: Sequence[dict[str, Any]], s
     }
     if faulty:
         answers["reference"] = Answer(REFUSED, error=faulty)
+    for name in _of_onnxruntime(preset):
+        if answers[name].kind == RESULT and (words := kernels.errs(model)):
+            answers[name] = Answer(REFUSED, error=words)
     answers["ours"] = ours(preset, data, feeds, stages, word)
     references = {n: answers[n] for n in ("unoptimized", "reference")}
     return Trial(judge(answers["ours"], answers["bare"], references), answers)
+
+
+def _of_onnxruntime(preset: str) -> list[str]:
+    """Who is ONNX Runtime without adaptation."""
+    return ["unoptimized"] if engines.bare_of(preset) is engines.openvino else ["bare", "unoptimized"]
 
 
 def ours(preset: str, data: bytes, feeds: Sequence[dict[str, Any]], stages: Stages, word: str) -> Answer:

@@ -43,6 +43,14 @@ FORMS = [
         [np.float32([-2, 3]), 2 * np.sin(HALVES.astype(np.float32))],
         id="beside others",
     ),
+    pytest.param(
+        model(
+            "(float[N] x) => (float[N] z, float16[96,3] y) { r = Cast<to = 8>(x) z = Cast<to = 1>(r) s = PRelu(c, k) y = Mul(s, h) }",
+            18, c=np.tile(np.array([np.inf, -np.inf, -4], np.float16), (96, 1)), k=np.array([0, 0.5, 0.5], np.float16), h=np.array(2, np.float16),
+        ),
+        [np.float32([-2, 3]), np.tile(np.float32([np.inf, -np.inf, -4]), (96, 1))],
+        id="slopes of infinite numbers",
+    ),
 ]  # fmt: skip
 
 

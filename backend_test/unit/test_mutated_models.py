@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import onnx.defs
 import pytest
 from onnx import ModelProto, TensorProto, parser
 
@@ -18,6 +19,12 @@ def _damaged(text: str, old: bytes, new: bytes) -> bytes:
     data = parser.parse_model(_HEAD + text).SerializeToString()
     assert old in data and len(old) == len(new)
     return data.replace(old, new)
+
+
+def _of_next_opset(data: bytes) -> bytes:
+    model = ModelProto.FromString(data)
+    model.opset_import[0].version = onnx.defs.onnx_opset_version() + 1
+    return model.SerializeToString()
 
 
 def _scan() -> ModelProto:
@@ -65,6 +72,12 @@ MODELS = {
     "an operator that is not UTF-8, behind an unknown one": _damaged(
         "(float[2] x) => (float[2] y) { u = Frobnicate (x) y = Relu (u) }", b"Relu", b"R\xfflu"
     ),
+    "an operator that is not UTF-8, of a newer opset": _of_next_opset(
+        _damaged("(float[2] x) => (float[2] y) { u = Relu (x) y = Exp (u) }", b"Relu", b"R\xfflu")
+    ),
+    "scales without an axis": parser.parse_model(
+        """<ir_version: 5, opset_import: ["" : 10]> g (float[1] x) => (float[a] y) <float scales = {2.0}> { y = Resize (x, scales) }"""
+    ).SerializeToString(),
     "an axis that is too large": parser.parse_model(
         _HEAD
         + """(int32[a, b, c] x, bool go) => (int32[d, e, f] y) <int64[2] pads = {1, 0}, int64[1] axes = {2147483647}> {

@@ -74,7 +74,8 @@ def check_versions(model: LoadedModel) -> None:
         newest = _known_opset(domain)
         if newest is None or opset.version <= newest:
             continue
-        users = sorted({operator_name(node) for node in all_nodes(proto) if canonical(node.domain) == domain})
+        # A name that is not UTF-8 comes as bytes.
+        users = sorted({str(operator_name(node)) for node in all_nodes(proto) if canonical(node.domain) == domain})
         if not users and domain not in _RELEASED:
             continue  # nothing of a preview is used
         raise UnsupportedModelError(

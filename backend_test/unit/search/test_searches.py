@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -36,7 +37,7 @@ from backend_test.search.judge import (
 )
 from backend_test.search.mutations import tensors
 from backend_test.search.sensitivity import _Moved, sensitive
-from backend_test.search.trial import Trial, approximate
+from backend_test.search.trial import Trial, approximate, try_model
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the searches fork")
@@ -295,6 +296,33 @@ def test_the_evaluator_joins_the_rows_of_a_loop(sizes: str, shape: tuple[int, ..
     assert bool(errs(model)) is told
     (rows,) = ReferenceEvaluator(model).run(None, {"x": np.zeros(shape, np.float32), "n": np.array(2)})
     assert (np.shape(rows) != (2, *shape)) is told
+
+
+@pytest.mark.parametrize(("sizes", "told"), [("1, 3, 1, 1", True), ("n, 3, 1, 1", True), ("3, 3, 1, 1", False)])
+def test_the_evaluator_has_as_many_channels_of_a_normalization_as_images(sizes: str, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 19]> g (float[{sizes}] x) => (float[{sizes}] y) {{
+        y = LRN <alpha = 3.0, beta = 1.0, size = 3> (x) }}"""
+    )
+    assert bool(errs(model)) is told
+    images = int(sizes[0]) if sizes[0].isdigit() else 1
+    x = np.ones((images, 3, 1, 1), np.float32)
+    (normalized,) = ReferenceEvaluator(model).run(None, {"x": x})
+    assert np.allclose(normalized[0].ravel(), 1 / np.float32([3, 4, 3])) is not told
+
+
+def test_strings_that_a_loop_passes_on_are_not_judged_by_onnxruntime() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 19]> g (string[2] x, int64 n) => (string[2] y, string[p, q] z) {
+            c = Constant <value = bool {1}> ()
+            y, z = Loop <body = b (int64 i, bool d, string[2] s) => (bool f, string[2] t, string[2] u) {
+                f = Identity (d) t = Identity (x) u = Identity (s) }> (n, c, x) }"""
+    )
+    feeds = [{"x": np.array(words, object), "n": np.array(2)} for words in (["a", "b"], ["c", "d"])]
+    here: Any = SimpleNamespace(run=lambda name, work, extra=0: work(lambda place: None), taken={})
+    trial = try_model("OrtCpu", model, feeds, here)
+    assert trial.verdict.category == OK, trial
+    assert trial.answers["bare"].kind == REFUSED
 
 
 def test_a_task_counts_for_itself_where_another_broke_the_memory() -> None:

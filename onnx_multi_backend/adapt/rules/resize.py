@@ -160,11 +160,13 @@ class _Resizing:
             return False
         if given(self._site, 2):
             scales = self._site.constant(self._site.input(2))
-            return scales is not None and bool(scales[i] == 1)
+            return scales is not None and scales.shape == (len(self._axes),) and bool(scales[i] == 1)
         if self._site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
             return False
         sizes, shape = self._site.constant(self._site.input(3)), self._site.shape(self._site.input(0))
-        return sizes is not None and shape is not None and shape[self._axes[i]] == sizes[i]
+        if sizes is None or shape is None or sizes.shape != (len(self._axes),):
+            return False
+        return shape[self._axes[i]] == sizes[i]
 
     def along(self, i: int) -> _Along:
         """The places along an axis."""

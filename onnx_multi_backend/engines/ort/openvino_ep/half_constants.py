@@ -153,7 +153,8 @@ def _is_half(node: NodeProto, kinds: Mapping[str, int]) -> bool:
 
 
 def _between_casts(node: NodeProto, kinds: Mapping[str, int]) -> list[NodeProto]:
-    before, after = [], []
+    before: list[NodeProto] = []
+    after: list[NodeProto] = []
     for place, name in enumerate(node.input):
         if kinds.get(name) == _HALF:
             node.input[place] = wide = f"{name}{_SUFFIX}_{node.output[0]}_{place}"
@@ -162,4 +163,17 @@ def _between_casts(node: NodeProto, kinds: Mapping[str, int]) -> list[NodeProto]
         if name and kinds[name] == _HALF:
             node.output[place] = wide = f"{name}{_SUFFIX}"
             after.append(helper.make_node("Cast", [wide], [name], name=f"{CAST}_{wide}", to=_HALF))
-    return [*before, node, *after]
+    return [*before, *(_sloped(node) if node.op_type == "PRelu" else [node]), *after]
+
+
+def _sloped(node: NodeProto) -> list[NodeProto]:
+    """A PRelu as ``x < 0 ? slope * x : x``: ONNX Runtime's kernel (before 1.31) adds 0 times an infinite number to it."""
+    x, slope, made = *node.input, node.output[0]
+    zero, below, product = (f"{made}/{name}" for name in ("zero", "below", "product"))
+    value = helper.make_tensor(zero, TensorProto.FLOAT, [], [0.0])
+    return [
+        helper.make_node("Constant", [], [zero], name=zero, value=value),
+        helper.make_node("Less", [x, zero], [below], name=below),
+        helper.make_node("Mul", [slope, x], [product], name=product),
+        helper.make_node("Where", [below, product, x], [made], name=node.name),
+    ]
