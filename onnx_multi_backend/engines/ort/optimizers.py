@@ -10,7 +10,8 @@ is not the first axis.
 
 Another one ends the process before 1.26, with a Where that reads a DequantizeLinear without a constant zero point.
 
-Before 1.30 the process ends too where an input of float16 has a default: the fusion that makes float32 of it frees it.
+Before 1.30 the process ends too where an input of float16 has a default: the fusion that makes float32 of it frees it. So it does with a
+constant of float16 that is cast to float32, where nothing is computed ahead.
 
 Before 1.27 an Optional of what is known ahead is refused: computing it beforehand is not implemented.
 
@@ -36,6 +37,8 @@ from onnx_multi_backend.models.tensors import is_whole
 MERGING = "CommonSubexpressionElimination"
 #: Makes the bias of a convolution of what is added behind it.
 JOINING_BIASES = "ConvAddFusion"
+#: Makes float32 of constants of float16.
+_WIDENING = "FuseFp16InitializerToFp32NodeTransformer"
 #: What a DequantizeLinear is moved over.
 _MOVING = ("Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -43,7 +46,7 @@ _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 def harmful_optimizers(contents: Contents) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""
-    return [
+    found = [
         *_of_pads(contents),
         *_of_halves(contents),
         *_of_choices(contents),
@@ -54,6 +57,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *of_branches(contents),
         *of_empty_results(contents),
     ]
+    return found if FOLDING not in found else [*found, *_of_cast_constants(contents)]
 
 
 def _of_pads(contents: Contents) -> list[str]:
@@ -92,7 +96,13 @@ def _of_defaults(contents: Contents) -> list[str]:
     graph = contents.model.graph
     halves = {tensor.name for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT16}
     given = not halves.isdisjoint(value.name for value in graph.input)
-    return ["FuseFp16InitializerToFp32NodeTransformer"] if given and applies({"onnxruntime": "<1.30"}) else []
+    return [_WIDENING] if given and applies({"onnxruntime": "<1.30"}) else []
+
+
+def _of_cast_constants(contents: Contents) -> list[str]:
+    """Where what is constant is not computed ahead."""
+    halves = any(tensor.data_type == TensorProto.FLOAT16 for tensor in contents.tensors)
+    return [_WIDENING] if halves and contents.has({"Cast"}) and applies({"onnxruntime": "<1.30"}) else []
 
 
 def _of_quantized(contents: Contents) -> list[str]:
