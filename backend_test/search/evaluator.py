@@ -14,6 +14,7 @@ _OF_ROWS = ("Hardmax", "LogSoftmax", "Softmax")
 #: Before it, these took all axes from `axis` on together.
 _SINCE_AXIS = 13
 
+
 def errs(model: ModelProto) -> str:
     """What the evaluator gets wrong of a model; empty where nothing is known."""
     opsets = [

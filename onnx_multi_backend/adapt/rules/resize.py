@@ -166,7 +166,7 @@ class _Resizing:
         sizes, shape = self._site.constant(self._site.input(3)), self._site.shape(self._site.input(0))
         if sizes is None or shape is None or sizes.shape != (len(self._axes),):
             return False
-        return shape[self._axes[i]] == sizes[i]
+        return bool(shape[self._axes[i]] == sizes[i])
 
     def along(self, i: int) -> _Along:
         """The places along an axis."""
