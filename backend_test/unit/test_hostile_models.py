@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
@@ -493,3 +494,16 @@ def test_an_input_of_no_type_is_refused_in_words(openvino: type[omb.Preset]) -> 
     )
     with pytest.raises(omb.OnnxMultiBackendError):
         openvino.prepare(made).run([np.ones(2, np.float32), np.ones(2, np.float32)])
+
+
+def test_a_convolution_is_not_taken_for_one_of_short_images_for_the_name_of_a_constant(
+    preset: type[omb.Preset],
+) -> None:
+    """The tensor in a Constant of a function has the name of the image, and fewer axes."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "local": 1]> g (float[1, 1, 2, 2] x) => (float[1, 1, 2, 2] y)
+        <float[1, 1, 1, 1] w = {2}> { c = Conv (x, w) y = local.f (c) }
+        <domain: "local", opset_import: ["": 17]> f (a) => (b) { k = Constant <value = float[1] x {1}> () b = Add (a, k) }"""
+    )
+    image = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    np.testing.assert_array_equal(preset.prepare(model).run([image])[0], 2 * image + 1)

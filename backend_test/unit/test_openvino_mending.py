@@ -146,6 +146,20 @@ def test_quotients_of_integer_constants_are_cut_off_towards_zero(openvino: type[
 
 
 @pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
+@pytest.mark.parametrize("made", ["c = Expand (k, sizes)", "e = Neg (k) c = Neg (e)"])
+def test_so_are_those_in_a_loop_of_what_is_a_constant_outside(openvino: type[omb.Preset], made: str, kind: str) -> None:
+    """OpenVINO takes the body for the loop, and folds it."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g () => ({kind}[1, 3] y)
+        <{kind}[1, 3] k = {{-12, 3, 19}}, {kind}[1, 1] d = {{17}}, int64[2] sizes = {{1, 1}}, int64 n = {{2}}, bool go = {{1}}> {{
+            {made} y = Loop (n, go, c) <body = b (int64 i, bool more, {kind}[1, 3] s) => (bool again, {kind}[1, 3] q) {{
+                again = Identity (more) q = Div (c, d) }}> }}"""
+    )
+    (y,) = openvino.prepare(model).run([])
+    np.testing.assert_array_equal(y, np.array([[0, 0, 1]], kind))
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
 @pytest.mark.parametrize(
     ("made", "shape"),
     [

@@ -120,8 +120,8 @@ def defective_nodes(
     others = [node for node in meant if names.isdisjoint(node.output)]
     found = []
     if told:
-        values = values if values is not None else ranges(flat.graph)
-        found += search.through(with_constants(flat, told), values, wanted=names)
+        known_values = values if values is not None else ranges(with_ancestors(flat, told).graph)
+        found += search.through(with_constants(flat, told), known_values, wanted=names)
     if others:
         part = with_ancestors(flat, others)
         wanted = None if nested else frozenset(name for node in others for name in node.output if name)

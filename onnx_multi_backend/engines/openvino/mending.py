@@ -42,6 +42,8 @@ class _Mend(NamedTuple):
     change, reason : str
     before : int, optional
         The first opset of ONNX in which the node is right.
+    inside : bool
+        Whether only nodes of branches and bodies are meant.
     """
 
     operators: Mapping[str, str]
@@ -49,6 +51,7 @@ class _Mend(NamedTuple):
     change: str
     reason: str
     before: int | None = None
+    inside: bool = False
 
 
 #: Measured with OpenVINO 2026.4.
@@ -94,6 +97,13 @@ _MENDS = (
         folded.cut_off,
         "truncated towards zero",
         "OpenVINO rounds quotients of integer constants down when it folds them, and to the nearest integer where they have 8 bits",
+    ),
+    _Mend(
+        {"Div": "Divide"},
+        folded.cut_off_inside,
+        "truncated towards zero",
+        "what a body reads from outside may be a constant, and OpenVINO rounds quotients of integer constants down when it folds them",
+        inside=True,
     ),
     _Mend(
         {"Abs": "Abs"},
@@ -206,8 +216,10 @@ def _mended_nodes(read: Any, contents: Contents) -> Iterator[Adaptation]:
     if not wanted:
         return
     opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
-    for op in [op for graph in _graphs(read, contents) for op in graph.get_ops()]:
+    for op, inside in [(op, graph is not read) for graph in _graphs(read, contents) for op in graph.get_ops()]:
         for found in wanted.get(op.get_type_name(), ()):
+            if found.inside > inside:
+                continue
             if opset < (found.before or opset + 1) and found.mend(op):
                 yield _adaptation(op, found.change, found.reason)
                 break  # another node may be in its place

@@ -127,7 +127,7 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
         return []
     graphs = walked_of(contents).typed_graphs
     ranks = {name: len(t.shape.dim) for name, t in tensor_types(graphs).items() if t.HasField("shape")}
-    ranks.update((t.name, len(t.dims)) for graph in graphs for t in constants_of(graph).values())
+    ranks.update((name, len(t.dims)) for graph in graphs for name, t in constants_of(graph).items())
 
     def is_short(node: NodeProto) -> bool:
         place = _WEIGHTS[node.op_type]

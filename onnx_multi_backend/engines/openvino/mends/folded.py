@@ -65,6 +65,17 @@ def cut_off(op: Any) -> bool:
     return negative
 
 
+def cut_off_inside(op: Any) -> bool:
+    """A quotient of what a body reads from outside, which OpenVINO folds where it takes the body for its loop or branch."""
+    if not op.get_output_element_type(0).is_integral_number() or not op.get_attributes()["m_pythondiv"]:
+        return False
+    if op.get_output_element_type(0).bitwidth == 8:
+        _divide_in_32_bits(op)
+    else:
+        op.set_attribute("m_pythondiv", False)
+    return True
+
+
 def _divide_in_32_bits(op: Any) -> None:
     """What OpenVINO does not compute beforehand, 8 bits, is rounded to the nearest integer."""
     ov = runtime.load()
