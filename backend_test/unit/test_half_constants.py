@@ -173,3 +173,19 @@ def test_where_nothing_is_computed_ahead_the_process_lives(built_in_ep: type[omb
     wanted = np.arctanh(1 / np.arange(2, 10, dtype=np.float32)).reshape(4, 2)
     for found in rep.run([]):
         np.testing.assert_allclose(found.astype(np.float32), wanted, rtol=5e-3)
+
+
+def test_slopes_in_an_opset_without_where(built_in_ep: type[omb.Preset]) -> None:
+    made = model(
+        "(float[2,N] x) => (int32[2,1] z, float16[96,3] y) { z = Multinomial<sample_size = 1>(x) s = PRelu(c, k) y = Mul(s, h) }",
+        8,
+        c=np.tile(np.array([5, -2, -4], np.float16), (96, 1)),
+        k=np.array([0, 0.5, 0.5], np.float16),
+        h=np.array(2, np.float16),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", omb.FallbackWarning)
+        rep = built_in_ep.prepare(made, fallback="full")
+    assert "half_constants" in {change.pass_name for change in rep.adaptations}
+    _, y = rep.run([np.float32([[-2, 3], [1, 1]])])
+    np.testing.assert_array_equal(y, np.tile(np.float16([10, -2, -4]), (96, 1)))

@@ -507,3 +507,13 @@ def test_a_convolution_is_not_taken_for_one_of_short_images_for_the_name_of_a_co
     )
     image = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
     np.testing.assert_array_equal(preset.prepare(model).run([image])[0], 2 * image + 1)
+
+
+def test_nor_for_that_of_another_branch(ort_cpu: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[1, 1, 2, 2] x, bool b) => (float[1, 1, 2, 2] y) <float[1, 1, 1, 1] w = {2}> {
+            y = If (b) <then_branch = t () => (float[1, 1, 2, 2] p) { c = Constant <value = float[1] {3}> () p = Mul (x, c) },
+                        else_branch = e () => (float[1, 1, 2, 2] q) { c = Relu (x) q = Conv (c, w) }> }"""
+    )
+    image = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run([image, np.array(False)])[0], 2 * image)

@@ -28,13 +28,15 @@ def test_it_is_computed(preset: type[omb.Preset], form: str) -> None:
     np.testing.assert_array_equal(z, np.float32([1, 2]))
 
 
-def test_beside_constants_that_are_cast(preset: type[omb.Preset]) -> None:
+@pytest.mark.parametrize("cast", ["Cast <to = 1> (c)", "CastLike (c, t)"])
+def test_beside_constants_that_are_cast(preset: type[omb.Preset], cast: str) -> None:
     """Before 1.30 ONNX Runtime ended the process: it made float32 of a constant of float16, where nothing is computed beforehand."""
     if preset.name == "Openvino":
         pytest.skip("OpenVINO has no optionals")
     model = onnx.parser.parse_model(
-        """<ir_version: 8, opset_import: ["": 15]> g (float[2] x) => (float[2] y, optional(float[2]) o) <float16[2] c = {15360, 16384}> {
-            w = Cast <to = 1> (c) n = Neg (w) o = Optional (n) y = Abs (x) }"""
+        f"""<ir_version: 8, opset_import: ["": 15]> g (float[2] x) => (float[2] y, optional(float[2]) o)
+        <float16[2] c = {{15360, 16384}}, float[1] t = {{1}}> {{
+            w = {cast} n = Neg (w) o = Optional (n) y = Abs (x) }}"""
     )
     y, o = preset.prepare(model, fallback="full").run([np.float32([-4, 3])])
     np.testing.assert_array_equal(y, np.float32([4, 3]))

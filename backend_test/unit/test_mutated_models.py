@@ -78,6 +78,10 @@ MODELS = {
     "scales without an axis": parser.parse_model(
         """<ir_version: 5, opset_import: ["" : 10]> g (float[1] x) => (float[a] y) <float scales = {2.0}> { y = Resize (x, scales) }"""
     ).SerializeToString(),
+    "sizes of two axes": parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]> g (float[2, 3] x) => (float[a, b] y)
+        <float[4] roi = {0, 0, 1, 1}, float[0] scales = {}, int64[2, 1] sizes = {2, 3}> { y = Resize (x, roi, scales, sizes) }"""
+    ).SerializeToString(),
     "an axis that is too large": parser.parse_model(
         _HEAD
         + """(int32[a, b, c] x, bool go) => (int32[d, e, f] y) <int64[2] pads = {1, 0}, int64[1] axes = {2147483647}> {

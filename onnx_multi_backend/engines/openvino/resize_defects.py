@@ -101,9 +101,11 @@ def _factors(site: Site) -> list[float] | None:
     """By how much each resized axis grows; None where that is not known."""
     if given(site, 2):
         scales = site.constant(site.input(2))
-        return None if scales is None else [float(s) for s in scales]
+        return None if scales is None or scales.ndim != 1 else [float(s) for s in scales]
     sizes, shape = site.constant(site.input(3)), site.shape(site.input(0))
     if sizes is None or shape is None:
         return None
     old_sizes = [shape[axis] for axis in site.attribute("axes", range(len(shape)))]
+    if sizes.shape != (len(old_sizes),):
+        return None
     return [float(new) / old for new, old in zip(sizes, old_sizes, strict=True) if old] if all(old_sizes) else None

@@ -125,9 +125,10 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
     nodes = [node for node in contents.of(*_WEIGHTS) if not canonical(node.domain)]
     if not nodes or not applies({"onnxruntime": "<1.28"}):
         return []
-    graphs = walked_of(contents).typed_graphs
+    graphs, several = walked_of(contents).typed_graphs, walked_of(contents).several
     ranks = {name: len(t.shape.dim) for name, t in tensor_types(graphs).items() if t.HasField("shape")}
     ranks.update((name, len(t.dims)) for graph in graphs for name, t in constants_of(graph).items())
+    ranks = {name: rank for name, rank in ranks.items() if name not in several}
 
     def is_short(node: NodeProto) -> bool:
         place = _WEIGHTS[node.op_type]

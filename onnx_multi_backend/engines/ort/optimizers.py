@@ -102,7 +102,7 @@ def _of_defaults(contents: Contents) -> list[str]:
 def _of_cast_constants(contents: Contents) -> list[str]:
     """Where what is constant is not computed ahead."""
     halves = any(tensor.data_type == TensorProto.FLOAT16 for tensor in contents.tensors)
-    return [_WIDENING] if halves and contents.has({"Cast"}) and applies({"onnxruntime": "<1.30"}) else []
+    return [_WIDENING] if halves and contents.has({"Cast", "CastLike"}) and applies({"onnxruntime": "<1.30"}) else []
 
 
 def _of_quantized(contents: Contents) -> list[str]:

@@ -29,6 +29,8 @@ from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 
 _HALF = TensorProto.FLOAT16
 _SUFFIX = "/omb_half"
+#: The first opset that has Where.
+_WHERE = 9
 #: Options of the provider with which OpenVINO gets a group as it is.
 _PLAIN_OPTIONS = frozenset({"device_type", "precision", "load_config", "num_of_threads", "num_streams"})
 
@@ -79,7 +81,7 @@ def computed_ahead(payload: Payload, *, passes_on: bool) -> tuple[Payload, tuple
         if changing.isdisjoint(node.output):
             nodes.append(node)
         else:
-            nodes += _between_casts(node, kinds)
+            nodes += _between_casts(node, kinds, sloped=facts.opset >= _WHERE)
             changed.append(f"{node.op_type} {node.name or node.output[0]!r}")
     if not changed:
         return payload, ()
@@ -152,7 +154,7 @@ def _is_half(node: NodeProto, kinds: Mapping[str, int]) -> bool:
     return any(kinds.get(name) == _HALF for name in node.input) and all(kinds.get(name) for name in node.output if name)
 
 
-def _between_casts(node: NodeProto, kinds: Mapping[str, int]) -> list[NodeProto]:
+def _between_casts(node: NodeProto, kinds: Mapping[str, int], *, sloped: bool) -> list[NodeProto]:
     before: list[NodeProto] = []
     after: list[NodeProto] = []
     for place, name in enumerate(node.input):
@@ -163,7 +165,7 @@ def _between_casts(node: NodeProto, kinds: Mapping[str, int]) -> list[NodeProto]
         if name and kinds[name] == _HALF:
             node.output[place] = wide = f"{name}{_SUFFIX}"
             after.append(helper.make_node("Cast", [wide], [name], name=f"{CAST}_{wide}", to=_HALF))
-    return [*before, *(_sloped(node) if node.op_type == "PRelu" else [node]), *after]
+    return [*before, *(_sloped(node) if sloped and node.op_type == "PRelu" else [node]), *after]
 
 
 def _sloped(node: NodeProto) -> list[NodeProto]:
