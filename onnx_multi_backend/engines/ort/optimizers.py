@@ -100,7 +100,7 @@ def _of_defaults(contents: Contents) -> list[str]:
 
 
 def _of_cast_constants(contents: Contents) -> list[str]:
-    """Where what is constant is not computed ahead."""
+    """Those that end the process over a constant that is cast, where nothing is computed ahead."""
     halves = any(tensor.data_type == TensorProto.FLOAT16 for tensor in contents.tensors)
     return [_WIDENING] if halves and contents.has({"Cast", "CastLike"}) and applies({"onnxruntime": "<1.30"}) else []
 
