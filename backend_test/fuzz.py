@@ -32,6 +32,8 @@ from backend_test.soak import rewritten_model, small_model
 
 #: What a refusal may take beyond twice the engine's time, in seconds of the processor.
 _PATIENCE = 1.0
+#: Seconds that the bare engine may take. What takes it longer tells nothing of a preset, and was three quarters of the time of a search.
+_BARE_SECONDS = 5.0
 #: One mutant of so many is prepared once more where its compatibility is asked.
 _ANEW = 8
 
@@ -86,7 +88,8 @@ def attempt(preset: str, mutant: Mutant, stages: Stages, word: str = "") -> Trie
         return work
 
     bare = engines.bare_of(preset)
-    answers = {"bare": stages.run(f"{word}bare", timed("bare", lambda note: bare(mutant.data, feeds, note)))}
+    ask = timed("bare", lambda note: bare(mutant.data, feeds, note))
+    answers = {"bare": stages.run(f"{word}bare", ask, seconds=_BARE_SECONDS)}
     if answers["bare"].kind in FATAL:
         return Tried(f"bare {answers['bare'].kind}", answers)
     extra = stages.taken.get(f"{word}bare", 0)

@@ -67,7 +67,9 @@ class Stages:
         self._connection, self.fates, self._limits = connection, fates, limits
         self.taken: dict[str, int] = {}
 
-    def run(self, name: str, work: Callable[[Callable[[str], None]], Answer], extra: int = 0) -> Answer:
+    def run(
+        self, name: str, work: Callable[[Callable[[str], None]], Answer], extra: int = 0, seconds: float | None = None
+    ) -> Answer:
         """Do one stage's work, or return how it ended a worker before.
 
         Parameters
@@ -77,14 +79,17 @@ class Stages:
             Of a function that it calls with the place it is at, ``prepare`` or ``run``: the clock starts anew there.
         extra : int
             Bytes of memory that it may take beyond the limit.
+        seconds : float, optional
+            A shorter limit of its time.
         """
         if name in self.fates:
             return self.fates[name]
         base = _forget_peak()
         limit = self._limits.memory + extra
+        allowed = self._limits.seconds if seconds is None else seconds
 
         def note(place: str) -> None:
-            self._connection.send(("stage", f"{name}:{place}", limit))
+            self._connection.send(("stage", f"{name}:{place}", limit, allowed))
 
         note("")
         answer = work(note)
@@ -115,20 +120,21 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.task: _Task | None = None
-        self.stage, self.limit, self.base = "", 0, 0
+        self.limits = limits
+        self.stage, self.limit, self.seconds, self.base = "", 0, limits.seconds, 0
         self.entered, self.cpu = time.monotonic(), 0.0
         self.done, self.fresh = 0, True
 
     def give(self, task: _Task) -> None:
         self.task = task
-        self._enter("", 4 * GIB)
+        self._enter("", 4 * GIB, self.limits.seconds)
         with contextlib.suppress(BrokenPipeError):
             self.connection.send((task.key, task.fates))
 
-    def _enter(self, stage: str, limit: int) -> None:
+    def _enter(self, stage: str, limit: int, seconds: float) -> None:
         if stage.partition(":")[0] != self.stage.partition(":")[0] or not stage:
             self.base = _resident(self.process.pid)
-        self.stage, self.limit = stage, limit
+        self.stage, self.limit, self.seconds = stage, limit, seconds
         self.entered, self.cpu = time.monotonic(), _cpu_seconds(self.process.pid)
 
     def messages(self) -> Iterator[Any]:
@@ -137,19 +143,19 @@ class _Worker:
             while self.connection.poll():
                 message = self.connection.recv()
                 if message[0] == "stage":
-                    self._enter(message[1], message[2])
+                    self._enter(*message[1:])
                 else:
                     yield message
 
-    def excess(self, limits: Limits) -> str:
+    def excess(self) -> str:
         """Which limit it is beyond; empty when none."""
         if _resident(self.process.pid) - self.base > self.limit:
             return MEMORY
         wall = time.monotonic() - self.entered
-        if wall <= limits.seconds:
+        if wall <= self.seconds:
             return ""
         used = _cpu_seconds(self.process.pid) - self.cpu
-        return HANG if used > limits.seconds or wall > _WALL * limits.seconds else ""
+        return HANG if used > self.seconds or wall > _WALL * self.seconds else ""
 
     def end(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -214,10 +220,10 @@ def run(work: Work, keys: Iterable[Any], *, jobs: int, limits: Limits | None = N
                     yield task.key, message[1]
                 if worker.task is None:
                     continue
-                fate = DEAD if died else worker.excess(limits)
+                fate = DEAD if died else worker.excess()
                 if fate:
                     workers.remove(worker)
-                    again.append(_judge_death(worker, fate, limits))
+                    again.append(_judge_death(worker, fate))
                     worker.end()
                     workers.append(_Worker(work, limits))
     finally:
@@ -225,7 +231,7 @@ def run(work: Work, keys: Iterable[Any], *, jobs: int, limits: Limits | None = N
             worker.end()
 
 
-def _judge_death(worker: _Worker, fate: str, limits: Limits) -> _Task:
+def _judge_death(worker: _Worker, fate: str) -> _Task:
     """Note how a stage ended a worker; what counts has to do so in a fresh one too before it is the answer."""
     task = worker.task
     assert task is not None
@@ -234,7 +240,7 @@ def _judge_death(worker: _Worker, fate: str, limits: Limits) -> _Task:
         worker.process.join(5)
         error = f"{_how(worker.process.exitcode)} {worker.last_words()}".strip()
     else:
-        error = f"more than {limits.seconds:g} s" if fate == HANG else f"more than {worker.limit / GIB:.1f} GiB"
+        error = f"more than {worker.seconds:g} s" if fate == HANG else f"more than {worker.limit / GIB:.1f} GiB"
     if not stage and stage not in task.may_have_defect:  # what broke its memory may have been another task
         task.may_have_defect[stage] = fate
         return task

@@ -389,3 +389,23 @@ def test_channels_may_be_known_only_at_run_time(openvino_ep: type[omb.Preset], s
         squares = [(x[:, max(0, c - before) : c + behind + 1] ** 2).sum(1, keepdims=True) for c in range(shape[1])]
         right = np.exp(np.abs(x) / (1 + np.float32(0.5) / size * np.concatenate(squares, 1)) ** 0.75)
         np.testing.assert_allclose(prepared.run([x])[0], right, rtol=1e-5)
+
+
+def test_what_is_wrong_is_left_where_its_other_form_is_refused_beside_other_nodes(
+    built_in_ep: None, openvino_ep: type[omb.Preset]
+) -> None:
+    """The provider takes the product in int32, and refuses it beside what a ReduceL2 of integers is written with."""
+    made = models.model(
+        [models.node("ReduceL2", ["x"], ["norm"]), models.node("Mul", ["one", "v"], ["y"])],
+        [models.tensor("x", [], TensorProto.INT32), models.tensor("v", [None], TensorProto.UINT8)],
+        [models.tensor("norm", [], TensorProto.INT32), models.tensor("y", [None], TensorProto.UINT8)],
+        initializers={"one": np.uint8([1])},
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        prepared = openvino_ep.prepare(made, fallback="full")
+    assert sum(w.category is omb.FallbackWarning for w in told) == 1  # of the session that is used, and no other
+    for v in ([0], [163, 0, 255, 8, 112], [255]):
+        norm, y = prepared.run([np.int32(-7), np.uint8(v)])
+        assert norm == 7
+        np.testing.assert_array_equal(y, np.uint8(v))

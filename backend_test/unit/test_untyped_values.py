@@ -45,6 +45,15 @@ def test_a_value_of_a_known_type_needs_no_care() -> None:
     assert [v.name for v in infer(model).graph.value_info] == ["t"]
 
 
+def test_an_initializer_of_an_old_model_has_no_type() -> None:
+    """Unless it is an input too."""
+    text = '<ir_version: {}, opset_import: ["" : 21]> g ({}) => (double[1, 2] y) <float[1, 2] c = {{1, 2}}> {{ y = EyeLike <dtype = 11> (c) }}'
+    for version, inputs, crashes in ((3, "", True), (3, "float[1, 2] c", False), (4, "", False)):
+        model = parser.parse_model(text.format(version, inputs))
+        assert may_crash(model) == crashes
+        assert infer(model).graph.node == model.graph.node
+
+
 @pytest.mark.parametrize("name", _NODES)
 def test_such_a_model_is_refused_and_ends_no_process(
     preset: type[omb.Preset], name: str, fresh: Callable[..., str]

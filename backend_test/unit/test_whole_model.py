@@ -9,6 +9,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend.engines.ort import other_ways
 
 X = np.float32([[-1, 2, 3]])
 
@@ -50,6 +51,15 @@ def test_renaming_is_told(ort_cpu: type[omb.Preset]) -> None:
     assert (change.pass_name, change.change) == ("node_names", "renamed 4")
     with pytest.raises(omb.UnsupportedModelError, match="same node name"):
         ort_cpu.prepare(same_names(), adapt=False)
+
+
+def test_a_model_that_may_never_be_finished_is_not_renamed(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ONNX Runtime refuses it at once for the names."""
+    monkeypatch.setattr(other_ways, "is_endless", lambda contents: contents.model.graph.node[0].name == "n")
+    with pytest.raises(omb.UnsupportedModelError, match="same node name"):
+        ort_cpu.prepare(same_names())
 
 
 def test_an_initializer_before_ir_4_that_is_no_input_and_only_a_body_reads(preset: type[omb.Preset]) -> None:

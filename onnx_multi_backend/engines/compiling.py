@@ -20,10 +20,11 @@ from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.engines.special_values import inputs as special_inputs
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrong_nodes import find_defective, wrong_in
-from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, UnsupportedModelError
+from onnx_multi_backend.errors import FallbackWarning, InvalidModelError, OnnxMultiBackendError, UnsupportedModelError
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.graph_walk import operator_name
 from onnx_multi_backend.models.plausible import expands_too_far, implausible, is_endless, multiplies, nests_too_far
+from onnx_multi_backend.user_warnings import warn
 
 #: The passes that change what an engine would refuse at once: a version that it does not read, and nodes in another order.
 _MADE_READABLE = frozenset({"ir_version", "node_order", "opset_version"})
@@ -51,6 +52,8 @@ def compile_model(target: Target, payload: Payload) -> Built:
             if other is None:
                 raise
             built = other
+        if built.fallback:
+            warn(built.fallback, FallbackWarning)
         return special_inputs.watched(target, payload, built)
 
 
@@ -202,6 +205,8 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
             raise told from error.__cause__
         raise
     if wrong := wrong_in(built.session, found_defects):
+        if payload.lowering and plain and (left := _with_wrong_left(target, payload, wrong)) is not None:
+            return left
         raise elsewhere[0] if elsewhere else _computed_wrongly(target, payload, wrong)
     return built
 
@@ -210,6 +215,23 @@ def _is_told_by_placement(found: DefectiveNode) -> bool:
     """Whether a node is wrong only if a provider takes what holds it, which the session tells."""
     defect = found.defect
     return bool(found.within and defect.provider and defect.wrong and not defect.deadly)
+
+
+def _with_wrong_left(target: Target, payload: Payload, wrong: list[DefectiveNode]) -> Built | None:
+    """The session in which another provider computes what this one would compute wrongly; None where that cannot be had.
+
+    It is for a node whose rewritten form an engine has, but not beside the other nodes of the model.
+    """
+    changed, changes = target.leaving(payload, [found.node for found in wrong if not found.within])
+    if not changes:
+        return None
+    try:
+        built = target.build(changed)
+    except (RefusedError, OnnxMultiBackendError):
+        return None
+    proto = changed.adapted.proto
+    still = wrong_in(built.session, find_defective(target, changed.adapted, typed_of(proto), integers=True))
+    return None if still else built.after(changes)
 
 
 def _with_named_left(target: Target, payload: Payload) -> Built | None:

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.errors import FallbackWarning, UnsupportedModelError
-from onnx_multi_backend.user_warnings import warn
+from onnx_multi_backend.errors import UnsupportedModelError
 
 Fallback = Literal["partial", "none", "full"]
 FALLBACKS: tuple[str, ...] = ("partial", "none", "full")
@@ -51,7 +50,7 @@ def judge(
     inserted: Collection[str],
     fallback: Fallback,
     preset: str,
-) -> None:
+) -> str:
     """Hold a placement to the ``fallback`` policy.
 
     Parameters
@@ -66,6 +65,11 @@ def judge(
     preset : str
         Name for the message.
 
+    Returns
+    -------
+    str
+        What the user is to be warned of; empty where all runs as requested.
+
     Raises
     ------
     MisplacedError
@@ -74,7 +78,7 @@ def judge(
     """
     elsewhere = [n for n in placement if n.provider not in requested]
     if not elsewhere:
-        return
+        return ""
     asked = " or ".join(requested)
     others = ", ".join(sorted({n.provider for n in elsewhere}))
     text = (
@@ -96,4 +100,4 @@ def judge(
             operators=operators,
             reasons=reasons,
         )
-    warn(text, FallbackWarning)
+    return text

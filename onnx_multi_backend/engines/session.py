@@ -146,11 +146,14 @@ class Built:
         What was changed in the model while it was compiled.
     facts : mapping of str to JSON value, or None
         What `Target.restore` needs beside the files that were written for it; None where none were.
+    fallback : str
+        The `FallbackWarning` that is due if this session is the one that is used; empty where none is.
     """
 
     session: Session
     adaptations: tuple[Adaptation, ...] = ()
     facts: Mapping[str, Any] | None = None
+    fallback: str = ""
 
     def after(self, changes: Sequence[Adaptation]) -> Built:
         """The same session of a model that was changed before it was compiled."""

@@ -114,6 +114,10 @@ class Target(Engine):
         """The same target, which leaves nodes to another provider where a refusal names them; None: there is no other."""
         return None
 
+    def leaving(self, payload: Payload, wrong: Sequence[NodeProto]) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload with nodes of the main graph left to another provider, which this one would compute wrongly."""
+        return payload, ()
+
     def check_options(self) -> None:
         """See that the engine compiles anything at all with its options.
 

@@ -26,6 +26,9 @@ _VALUES = {
     "values_strings": TensorProto.STRING,
 }
 
+#: Since this version of the format an initializer need not be an input, which has a type for the inference.
+_INITIALIZED = 4
+
 #: Before an operator's name: onnx knows nothing of it then, and its inference leaves the node out.
 _UNKNOWN = "untyped."
 
@@ -49,7 +52,8 @@ def may_crash(model: ModelProto) -> bool:
         for value in (*graph.value_info, *graph.input, *graph.output)
         if value.type.tensor_type.elem_type
     }
-    known.update(tensor.name for graph in graphs for tensor in graph.initializer)
+    if model.ir_version >= _INITIALIZED:
+        known.update(tensor.name for graph in graphs for tensor in graph.initializer)
     return any(made[name] > 1 or name not in known for node in nodes for name in node.input[:1])
 
 

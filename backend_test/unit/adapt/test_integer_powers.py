@@ -110,3 +110,27 @@ def test_a_constant_is_raised_to_a_power_of_the_run(openvino: type[omb.Preset]) 
         np.testing.assert_array_equal(
             prepared.run([np.float32(exponent)])[0], np.array([12, -4, 19, 2, -1], np.int64) ** exponent
         )
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_constant_powers_beyond_the_type(preset: type[omb.Preset], kind: str) -> None:
+    """Of int32 they are the lowest number, as the engines' own; OpenVINO, which keeps int64 in int32, refuses the element."""
+    text = f'<ir_version: 10, opset_import: ["": 18]> g ({kind}[6] x) => ({kind}[6] y) <float[6] e = {{1, 2, 3, 5, 0, -1}}> {{ y = Pow (x, e) }}'
+    prepared = preset.prepare(onnx.parser.parse_model(text), fallback="full")
+    x = np.array([-7, 73, -70, 73, 9, -1]).astype(kind)
+    np.testing.assert_array_equal(prepared.run([x])[0], [-7, 73**2, -(70**3), 73**5, 1, -1])
+    x[[2, 3]] = 1974, 80
+    if kind == "int64" and preset.name != "OrtCpu":
+        with pytest.raises(
+            omb.InputError, match="element .2. is 1974.* correct results only for values from -73 to 73"
+        ):
+            prepared.run([x])
+        return
+    beyond = (_LEAST, _LEAST) if kind == "int32" else (1974**3, 80**5)
+    np.testing.assert_array_equal(prepared.run([x])[0], [-7, 73**2, *beyond, 1, -1])
+
+
+def test_a_power_of_one_constant_beyond_int32(preset: type[omb.Preset]) -> None:
+    text = '<ir_version: 10, opset_import: ["": 18]> g (int32[3] x) => (int32[3] y) <float e = {5}> { y = Pow (x, e) }'
+    prepared = preset.prepare(onnx.parser.parse_model(text), fallback="full")
+    np.testing.assert_array_equal(prepared.run([np.int32([-73, 80, 2])])[0], [-(73**5), _LEAST, 32])

@@ -131,3 +131,11 @@ def test_another_provider_s_own_kernel_stays(
     asked = engine.OrtEngine("OrtCuda", ((providers.CUDA, {}),), Device("CUDA"))
     monkeypatch.setattr(engine, "answer", lambda *_: None if takes else "it lacks LRN")
     assert bool(asked.find_defect(site)) is rewritten
+
+
+def test_text_is_not_normalized(preset: type[omb.Preset]) -> None:
+    """What reads a value of no known type told ONNX nothing; the rule that writes an LRN cannot write one of text."""
+    text = "(string[1, 2, 3, 3] x) => (float[a, b, c, d] y) { n = LRN <size = 5> (x) y = LogSoftmax <axis = 0> (n) }"
+    made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 11]> g {text}')
+    with pytest.raises((omb.UnsupportedModelError, omb.InvalidModelError)):
+        preset.prepare(made)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
@@ -141,3 +142,19 @@ def test_a_name_that_is_taken_stays(preset: type[omb.Preset]) -> None:
     negative, moved = preset.prepare(model).run([x])
     np.testing.assert_array_equal(negative, -x)
     np.testing.assert_allclose(moved, x.sum(0).T, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ReduceL1", "ReduceLogSum", "ReduceSumSquare"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_a_reduction_over_all_axes_stays(openvino: type[omb.Preset], name: str, keepdims: int) -> None:
+    """OpenVINO ignores the attribute `axes` there, and reduces all axes, as it is to."""
+    shape = "[1, 1]" if keepdims else ""
+    text = f"(float[n, m] x) => (float{shape} y) {{ y = {name} <axes = [0, -1], keepdims = {keepdims}> (x) }}"
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 13]> g {text}')
+    prepared = openvino.prepare(made)
+    assert not [a for a in prepared.adaptations if a.pass_name == "reduce_functions"]
+    x = np.float32([[1, 2, 3], [4, 5, 6]])
+    right = {"ReduceL1": 21, "ReduceLogSum": np.log(21), "ReduceSumSquare": 91}[name]
+    got = prepared.run([x])[0]
+    assert got.shape == ((1, 1) if keepdims else ())
+    np.testing.assert_allclose(got, right, rtol=1e-6)

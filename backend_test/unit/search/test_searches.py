@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from backend_test.search import isolation
-from backend_test.search.answers import REFUSED, RESULT, Answer
+from backend_test.search.answers import HANG, REFUSED, RESULT, Answer
 from backend_test.search.evaluator import errs
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import (
@@ -323,6 +324,19 @@ def test_strings_that_a_loop_passes_on_are_not_judged_by_onnxruntime() -> None:
     trial = try_model("OrtCpu", model, feeds, here)
     assert trial.verdict.category == OK, trial
     assert trial.answers["bare"].kind == REFUSED
+
+
+def test_a_stage_may_have_a_shorter_limit_than_the_others() -> None:
+    def busy(note: Any) -> Answer:
+        start = time.process_time()
+        while time.process_time() < start + 1.0:
+            pass
+        return Answer(RESULT)
+
+    def work(key: int, stages: isolation.Stages) -> list[str]:
+        return [stages.run("short", busy, seconds=0.2).kind, stages.run("long", busy).kind]
+
+    assert list(isolation.run(work, [1], jobs=1)) == [(1, [HANG, RESULT])]
 
 
 def test_a_task_counts_for_itself_where_another_broke_the_memory() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import onnx
-from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.inferring import unknown_sizes
 from onnx_multi_backend.adapt.inferring.hidden_integers import (
@@ -121,10 +121,10 @@ def _declaring(model: ModelProto, values: list[ValueInfoProto]) -> ModelProto:
 def is_valid(model: ModelProto) -> bool:
     """Whether onnx finds nothing wrong with the shapes in a model of one node: no rule is written for another.
 
-    Types are not looked at: the node may stand in a newer opset's form in an older one that lacks its type. Where one is not
-    known, nothing can be found.
+    Types are not looked at, but for text: the node may stand in a newer opset's form in an older one that lacks its type. Where one is
+    not known, nothing can be found.
     """
-    if implausible(all_nodes(model)) is not None:
+    if implausible(all_nodes(model)) is not None or _reads_text_for_numbers(model):
         return False
     if not all(value.type.WhichOneof("value") for value in model.graph.input) or untyped.may_crash(model):
         return True
@@ -132,6 +132,20 @@ def is_valid(model: ModelProto) -> bool:
         return True
     others = (_with_defaults(model), _with_lengths(model), unknown_sizes.undeclared(model))
     return any(other is not None and _passes(other) for other in others)
+
+
+def _reads_text_for_numbers(model: ModelProto) -> bool:
+    """Whether the node of a model reads a text that its operator does not take in the newest opset."""
+    node = model.graph.node[0]
+    given = {v.name for v in model.graph.input if v.type.tensor_type.elem_type == TensorProto.STRING}
+    if not given.intersection(node.input) or not onnx.defs.has(node.op_type, canonical(node.domain)):
+        return False
+    taken = onnx.defs.get_schema(node.op_type, canonical(node.domain)).inputs
+    return any(
+        name in given and "tensor(string)" not in taken[min(i, len(taken) - 1)].types
+        for i, name in enumerate(node.input)
+        if taken
+    )
 
 
 def _passes(model: ModelProto) -> bool:

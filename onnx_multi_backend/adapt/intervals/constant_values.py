@@ -25,6 +25,8 @@ _PLAIN: Mapping[int, np.dtype[Any]] = {
     _T.DOUBLE: np.dtype("<f8"),
 }
 _FEW = 16
+#: Floating-point numbers of a constant beyond which nothing is known of them.
+_MOST_FLOATS = 64
 
 
 def of_tensor(tensor: TensorProto) -> Value:
@@ -32,7 +34,7 @@ def of_tensor(tensor: TensorProto) -> Value:
     kind = tensor.data_type
     whole = of_type(kind)
     if whole.low is None:
-        return (_scalar(tensor, kind) or whole) if kind in (_T.FLOAT, _T.DOUBLE) else whole
+        return (_floats(tensor, kind) or whole) if kind in (_T.FLOAT, _T.DOUBLE) else whole
     if kind == _T.BOOL or tensor.data_location == _T.EXTERNAL:
         return whole
     few = _few(tensor, kind)
@@ -60,17 +62,15 @@ def _few(tensor: TensorProto, kind: int) -> list[Any]:
     return list(np.frombuffer(raw, dtype).tolist())
 
 
-def _scalar(tensor: TensorProto, kind: int) -> Value | None:
-    """A floating-point number, by which sizes are multiplied."""
-    dims = tensor.dims
-    if len(dims) > 1 or (dims and dims[0] != 1) or tensor.data_location == _T.EXTERNAL:
+def _floats(tensor: TensorProto, kind: int) -> Value | None:
+    """Some floating-point numbers, by which sizes are multiplied, or integers raised to powers."""
+    if not 0 < math.prod(tensor.dims) <= _MOST_FLOATS or tensor.data_location == _T.EXTERNAL:
         return None
-    few = _few(tensor, kind)
     try:
-        number = float(few[0] if few else numpy_helper.to_array(tensor).item())
+        numbers = _few(tensor, kind) or numpy_helper.to_array(tensor).ravel().tolist()
     except ValueError:
         return None
-    return Value(kind, number, number) if math.isfinite(number) else None
+    return Value(kind, min(numbers), max(numbers)) if all(map(math.isfinite, numbers)) else None
 
 
 def of_constant(node: NodeProto) -> Value:

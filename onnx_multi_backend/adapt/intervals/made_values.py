@@ -258,14 +258,15 @@ def _products(done: Operation) -> Made | None:
 
 
 def _powered(done: Operation) -> Made | None:
-    """To a power that is known to be small."""
+    """To a power that is known to be small; of an integer, a negative power is -1, 0 or 1."""
     if len(done.operands) != 2:
         return None
     base, exponent = done.operands
-    if base.low is None or base.high is None or exponent.sources or not exponent.within(0, _LARGEST_EXPONENT):
+    least = -math.inf if base.elem_type in LIMITS else 0
+    if base.low is None or base.high is None or exponent.sources or not exponent.within(least, _LARGEST_EXPONENT):
         return None
     try:
-        most = max(abs(base.low), abs(base.high), 1) ** math.ceil(exponent.high or 0)
+        most = max(abs(base.low), abs(base.high), 1) ** max(0, math.ceil(exponent.high or 0))
     except OverflowError:  # of float64
         return None
     whole = base._replace(low=-most if base.low < 0 else 0, high=most)

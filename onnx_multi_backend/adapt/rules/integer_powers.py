@@ -14,6 +14,8 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 _T = TensorProto
 _TYPES = (_T.INT32, _T.INT64)
 _FLOATS = (_T.FLOAT, _T.DOUBLE, _T.FLOAT16)
+#: Up to this power, ONNX Runtime multiplies integers, whatever type the exponent has.
+_SQUARED = 3
 _EXPONENTS = (*_TYPES, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64)
 
 
@@ -22,7 +24,7 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
 
     A negative power of 1 and -1 is 1 or -1, any other is 0. The second body is for an engine that keeps 64 bits in 32.
 
-    Of an exponent that is a floating-point number of a run, a whole one is taken so too. Of any other, and where the result leaves the
+    Of an exponent that is a floating-point number, a whole one is taken so too. Of any other of a run, and where the result leaves the
     type, it stays the cast of the power of floating-point numbers.
     """
     x, e = site.input(0), site.input(1)
@@ -41,7 +43,8 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
         result = x
         for _ in range(int(exponent.item()) - 1):
             result = body("Mul", result, x)
-        yield body.finish(result)
+        cast = given in _FLOATS and exponent.item() > _SQUARED
+        yield body.finish(_or_cast(body, site, result, exponent, kind) if cast else result)
         return
     if exponent is not None and given in _FLOATS:
         with np.errstate(all="ignore"):
@@ -50,7 +53,9 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
             return
         body, most = Body(site), int(whole.max(initial=0))
         numbers = body.constant(whole.astype(np.int32))
-        yield body.finish(_power(body, x, numbers, kind, _T.INT32, most.bit_length()))
+        yield body.finish(
+            _or_cast(body, site, _power(body, x, numbers, kind, _T.INT32, most.bit_length()), whole, kind)
+        )
         return
     if given in (_T.FLOAT, _T.DOUBLE):
         body = Body(site)
@@ -85,12 +90,29 @@ def _floating(body: Body, x: str, exponent: str, kind: int, given: int) -> str:
     zero, end = body.constant(0, given), body.constant(bits, given)
     whole = body("Equal", exponent, body("Floor", exponent))
     among = body("And", body("LessOrEqual", zero, exponent), body("Less", exponent, end))
-    # The power is rounded: what is near the type's end is multiplied, which is right if it holds the result.
-    held = body("Less", body("Abs", power), body.constant((1 + 2**-20) * 2.0 ** (bits - 1), given))
-    exact = body("And", body("And", whole, among), held)
+    exact = body("And", body("And", whole, among), _held(body, power, kind, given))
     number = body.cast(body("Where", exact, exponent, zero), _T.INT32)
     product = _power(body, x, number, kind, _T.INT32, (bits - 1).bit_length(), signed=False)
     return str(body("Where", exact, product, body.cast(power, kind)))
+
+
+def _held(body: Body, power: str, kind: int, given: int) -> str:
+    """Whether a type holds a power. That is rounded: what is near the type's end counts as held, and is multiplied, which is right if it is."""
+    return str(body("Less", body("Abs", power), body.constant((1 + 2**-20) * 2.0 ** (INTEGER_BITS[kind] - 1), given)))
+
+
+def _or_cast(body: Body, site: Site, product: str, exponent: np.ndarray, kind: int) -> str:
+    """A product, or the cast of the power of floating-point numbers where the type does not hold it."""
+    value = site.value(site.input(0))
+    most, bits = max(0, int(exponent.max(initial=0))), INTEGER_BITS[kind]
+    if most <= 1 and exponent.min(initial=0) >= 0:
+        return product
+    low, high = value.low, value.high
+    if low is not None and high is not None and max(-low, high, 0) ** min(most, bits) < 2 ** (bits - 1):
+        return product
+    x = body.cast(site.input(0), _T.FLOAT)
+    power = body("Pow", x, body.constant(exponent.astype(np.float32)))
+    return str(body("Where", _held(body, power, kind, _T.FLOAT), product, body.cast(power, kind)))
 
 
 def _power(body: Body, x: str, exponent: str, kind: int, wide: int, bits: int, *, signed: bool = True) -> str:

@@ -170,7 +170,9 @@ def prelu(site: Site) -> Defect | None:
 
 def reduced(site: Site) -> Defect | None:
     """Source: measured; the axes are an input of ReduceSum since opset 13, of the others since 18."""
-    if site.op_type != "ReduceL2" and 13 <= site.opset < 18 and site.attribute("axes"):
+    axes, shape = site.attribute("axes"), site.shape(site.input(0))
+    all_of_them = shape is not None and len({axis % len(shape) for axis in axes or () if shape}) == len(shape)
+    if site.op_type != "ReduceL2" and 13 <= site.opset < 18 and axes and not all_of_them:
         return Defect("the attribute axes is ignored: all axes are reduced", wrong=True)
     if reduces_nothing(site):
         return Defect("where no axis is reduced, elements are passed on as they are", wrong=True)

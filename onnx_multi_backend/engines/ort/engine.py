@@ -187,6 +187,20 @@ class OrtEngine(Target):
         """The same, with nodes left to the CPU provider that a refusal names."""
         return replace(self, leaves_named=True) if self._leaves else None
 
+    def leaving(self, payload: Payload, wrong: Sequence[NodeProto]) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload with nodes left to the CPU provider that another one would compute wrongly."""
+        if not self._leaves:
+            return payload, ()
+        from onnx_multi_backend.engines.ort.openvino_ep.left_nodes import with_nodes_left
+
+        made = {tuple(node.output) for node in wrong}
+
+        def of_these(model: ModelProto, types: object) -> list[int]:
+            return [i for i, node in enumerate(model.graph.node) if tuple(node.output) in made]
+
+        reason = "the OpenVINO execution provider computes these nodes wrongly, and refuses the model where they are rewritten"
+        return with_nodes_left(payload, of_these, "nodes computed wrongly", reason)
+
     def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared."""
         if not any(known.forgets_ranks for known in self.records):

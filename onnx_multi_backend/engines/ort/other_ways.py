@@ -21,6 +21,7 @@ from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.engines.vast_shapes import has_vast
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS
+from onnx_multi_backend.models.plausible import is_endless
 
 if TYPE_CHECKING:
     from onnx_multi_backend.engines.ort.target import OrtTarget
@@ -34,11 +35,15 @@ _NOT_INPUTS = ("should have created NodeArg for initializer", "initializers that
 def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | MisplacedError) -> Built | None:
     """The session of a model that was refused, built in the first other way that is taken; None where there is none.
 
+    None too where the engine may never finish what it refused at once.
+
     Raises
     ------
     InvalidModelError
         It declares a vast shape, and is not valid: once a provider takes the rest, it takes the memory of that shape.
     """
+    if is_endless(payload.adapted.facts.contents):
+        return None
     if payload.lowering and has_vast(payload.adapted.proto):
         checks.check(payload.loaded, full=True)
     built = _whole(target, payload)

@@ -157,8 +157,9 @@ class OrtTarget(OrtEngine):
             return self.build_once(again[0], apart=apart, grouped=grouped, ahead=ahead, unsigned=unsigned).after(
                 (*changes, *again[1])
             )
+        fallback = ""
         if requested := [n for n in self.requested if n != providers.CPU]:  # named last, it is a fallback
-            judge(
+            fallback = judge(
                 session.placement(),
                 requested=requested,
                 inserted=payload.adapted.inserted,
@@ -169,7 +170,7 @@ class OrtTarget(OrtEngine):
         self._tell_of_lost_errors(session, payload)
         # The nodes of an optimized model are no longer those of the model.
         facts = {"placement": session.placement()} if payload.keep_in is not None else None
-        return Built(self._with_defaults(session, payload), changes, facts)
+        return Built(self._with_defaults(session, payload), changes, facts, fallback)
 
     def _around_quantized(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload around what ONNX Runtime's optimizers get wrong of Q/DQ nodes, and what was changed for that."""
