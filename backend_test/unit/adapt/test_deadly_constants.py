@@ -98,6 +98,10 @@ def convolved(body: str) -> ModelProto:
     return model
 
 
+FRAMES = onnx.parser.parse_model(
+    """<ir_version: 8, opset_import: ["": 19]> g (float[1, 16, 1] x) => (float[a, b, c, d] y)
+    <int64 n = {0}, int64 s = {4}> { y = STFT <onesided = 1> (x, s, , n) }"""
+)
 SHORT = {
     f"a short image of {body}": convolved(body)
     for body in (
@@ -131,6 +135,7 @@ OF_ORT = {
     **({**UNPOOLED, **SHORT} if applies({"onnxruntime": "<1.28"}) else {}),
     "in a branch": within_a_branch(),
     "GatherND with a negative batch": gathered(-2),
+    "STFT of frames of no length": FRAMES,
     "GRU without features": layer("GRU", (3, 1, 0)),
     **{f"{op_type} with an operand named nothing": unnamed(op_type) for op_type in ("Max", "Mean", "Min", "Sum")},
 }

@@ -44,8 +44,15 @@ def no_spread(node: NodeProto, constants: list[np.ndarray | None]) -> str | None
     return None if scale > 0 else "its scale is not above 0"
 
 
+def no_frame(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """STFT without a window, whose constant frame length is 0."""
+    window, length = [*node.input, "", "", ""][2], [*constants, None, None, None, None][3]
+    return "its frame length is 0" if not window and length is not None and length.size and not length.any() else None
+
+
 _ALWAYS: Mapping[str, tuple[Deadly, ...]] = {
     "GatherND": (negative_batch,),
+    "STFT": (no_frame,),
     **dict.fromkeys(("Max", "Mean", "Min", "Sum"), (unnamed_operand,)),
 }
 #: By operator, what constants and attributes tell; constants are computed while a session is built.
