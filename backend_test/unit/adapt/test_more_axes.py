@@ -164,3 +164,17 @@ def test_others_are_not_touched(openvino: type[omb.Preset], body: str) -> None:
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert "axes_given_before" not in {made.pass_name for made in openvino.prepare(model).adaptations}
+
+
+def test_what_is_computed_of_open_sizes_is_no_constant(openvino: type[omb.Preset]) -> None:
+    """Of what only a run tells OpenVINO makes no constant; of a declared size it does."""
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[{}] x, float[2, 3, 4] v) => (float[a, b, c, d] y) <int64 i = {{0}}, int64[3] axes = {{0, 1, 2}}, int64[2] flat = {{6, 4}}> {{
+        c = Identity (x) s = Shape (c) n = Gather (s, i) w = Unsqueeze (n, axes) f = Cast <to = 1> (w) u = Reshape (v, flat) y = Add (u, f) }}"""
+    for sizes, is_given in (("n, m", False), ("1, m", True)):
+        prepared = openvino.prepare(
+            onnx.parser.parse_model(text.format(sizes).replace("float[a, b, c, d] y", "float[a, b, c] y"))
+        )
+        assert ("axes_given_before" in {made.pass_name for made in prepared.adaptations}) == is_given
+        for count in (1,) if is_given else (1, 2):
+            got = prepared.run([np.zeros((count, 5), np.float32), _x()])[0]
+            np.testing.assert_allclose(got, _x().reshape(1, 6, 4) + count, rtol=1e-6)

@@ -91,7 +91,7 @@ class _Search:
     def _lacking(self, node: NodeProto) -> dict[int, int]:
         """How many axes the inputs of a node lack that are computed in a run, as far as is known."""
         computed = {i: name for i, name in enumerate(node.input) if self._is_computed(name)}
-        constants = [name for name in node.input if name in self._walked.fixed] if computed else []
+        constants = [name for name in node.input if name in self._walked.ahead] if computed else []
         most = max((rank for name in constants if (rank := self._rank_of_constant(name)) is not None), default=0)
         ranks = {
             i: self._rank(name) for i, name in computed.items() if most > 1 or (most and self._may_be_a_number(name))

@@ -6,9 +6,9 @@ from __future__ import annotations
 import functools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
 
 from onnx_multi_backend.adapt.single_node import Typed, kept_beside, typed_of
 from onnx_multi_backend.models.contents import Contents
@@ -56,6 +56,15 @@ class Walked:
         return fixed_values(self.graphs)
 
     @functools.cached_property
+    def ahead(self) -> Mapping[str, TensorProto | None]:
+        """The same without what is computed of the shapes of inputs of which no size is declared."""
+        given = (value for value in self.flat.graph.input if value.name not in self.several)
+        shapes = {value.name: value.type.tensor_type.shape.dim for value in given}
+        return fixed_values(
+            self.graphs, open_inputs={n for n, dims in shapes.items() if not any(map(_is_declared, dims))}
+        )
+
+    @functools.cached_property
     def stored(self) -> Mapping[str, TensorProto | None]:
         """The same without what is computed of shapes, which a run may tell."""
         return fixed_values(self.graphs, shapes=False)
@@ -94,7 +103,13 @@ def readers_of(nodes: Iterable[NodeProto]) -> Mapping[str, list[NodeProto]]:
     return readers
 
 
-def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[str, TensorProto | None]:
+def _is_declared(size: TensorShapeProto.Dimension) -> bool:
+    return size.HasField("dim_value")
+
+
+def fixed_values(
+    graphs: Sequence[GraphProto], *, shapes: bool = True, open_inputs: Collection[str] = ()
+) -> dict[str, TensorProto | None]:
     """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
 
     It makes constants of the defaults of inputs, too.
@@ -105,7 +120,10 @@ def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[s
         As `inner_first` has them.
     shapes : bool
         Whether the shapes count, as numbers. It knows those that are declared, and a run tells the others.
+    open_inputs : collection of str, optional
+        Inputs of the model whose shapes do not count.
     """
+    alike = set(open_inputs)
     fixed: dict[str, TensorProto | None] = {t.name: t for graph in graphs for t in graph.initializer}
     for graph in reversed(graphs):  # the outer ones first
         for node in graph.node:
@@ -116,8 +134,10 @@ def fixed_values(graphs: Sequence[GraphProto], *, shapes: bool = True) -> dict[s
                 held = node.attribute[0] if len(node.attribute) == 1 else None
                 fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
             elif operator in ("Shape", "Size"):
-                if shapes:
+                if shapes and node.input[0] not in alike:
                     fixed[node.output[0]] = _NUMBER
+            elif operator in _ALIKE and node.input and node.input[0] in alike:
+                alike.add(node.output[0])
             elif operator in _ALIKE and node.input and node.input[0] in fixed:
                 fixed[node.output[0]] = fixed[node.input[0]]
             elif node.input and all(name in fixed for name in node.input if name):
