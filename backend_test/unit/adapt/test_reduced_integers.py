@@ -180,3 +180,16 @@ def test_all_axes_of_a_tensor_of_unknown_rank(
     }[operator]
     (y,) = openvino.prepare(model).run([x])
     np.testing.assert_array_equal(y, np.full([1] * x.ndim if keep else [], right))
+
+
+@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceL2"])
+@pytest.mark.parametrize("kind", ["uint32", "uint64", "int32", "int64"])
+def test_the_norm_of_each_number_by_itself(ort_cpu: type[omb.Preset], operator: str, kind: str) -> None:
+    """The square of a large one leaves the type."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[n, m] x) => ({kind}[n, m] y) <int64[0] axes = {{}}> {{
+        y = {operator} <noop_with_empty_axes = 1> (x, axes) }}"""
+    )
+    limits = np.iinfo(kind)
+    x = np.array([[0, 3, limits.max], [limits.max - 1, limits.min + 1, limits.max // 2 + 1]], kind)
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run([x])[0], np.abs(x))

@@ -8,8 +8,10 @@ import math
 import numpy as np
 from onnx import TensorProto
 
+from onnx_multi_backend.adapt.intervals.values import WIDE_UNSIGNED
 from onnx_multi_backend.adapt.rules.integer_division import quotient
 from onnx_multi_backend.adapt.rules.integer_sums import axes_of, summed_over
+from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
@@ -17,6 +19,8 @@ _T = TensorProto
 
 def absolutes(body: Body, site: Site, kind: int) -> str | None:
     """ReduceL1."""
+    if reduces_nothing(site) and kind in WIDE_UNSIGNED:
+        return str(body("Identity", site.input(0)))
     return summed_over(body, site, body("Abs", site.input(0)), kind)
 
 
@@ -27,6 +31,8 @@ def squares(body: Body, site: Site, kind: int) -> str | None:
 
 def root_of_squares(body: Body, site: Site, kind: int) -> str | None:
     """ReduceL2: a root of floating-point numbers is off by 1 at most. It is held to the sum by a difference, which is small."""
+    if reduces_nothing(site):
+        return str(body("Identity" if kind in WIDE_UNSIGNED else "Abs", site.input(0)))
     total = squares(body, site, kind)
     if total is None:
         return None

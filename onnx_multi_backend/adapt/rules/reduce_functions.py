@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.intervals.values import WIDE_UNSIGNED
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
@@ -25,6 +26,10 @@ def reduce_functions(site: Site) -> Iterator[ModelProto]:
     ReduceLogSumExp subtracts the maximum before, so that no exponential is too large.
     """
     x = site.input(0)
+    if site.is_("ReduceL1", "ReduceL2") and reduces_nothing(site) and site.elem_type(x) in WIDE_UNSIGNED:
+        body = Body(site, site.opsets)
+        yield body.finish(body("Identity", x))
+        return
     if site.is_("ReduceL2") and reduces_nothing(site):
         body = Body(site, site.opsets)
         yield body.finish(body("Abs", x))
