@@ -130,7 +130,10 @@ def mutant_work(preset: str, options: argparse.Namespace) -> Any:
         bytes_seed = rng.randrange(1 << 32) if rng.random() < 0.12 else None
         if bytes_seed is not None and rng.random() < 0.7:
             chosen = []
-        mutant = make(start, chosen, bytes_seed, f"{seed}:{i}")
+        try:
+            mutant = make(start, chosen, bytes_seed, f"{seed}:{i}")
+        except DecodeError:  # protobuf itself does not read what nests so deeply
+            return Outcome("not made")
         tried = attempt(preset, mutant, stages)
         if tried.category not in (*FATAL, UNTYPED, "slow"):
             return Outcome(tried.category)

@@ -172,3 +172,19 @@ def test_a_tile_of_unknown_rank_has_as_many_axes_as_repeats(openvino: type[omb.P
     prepared = openvino.prepare(models.model(nodes, given, [models.tensor("y", ["n"])]))
     x = np.float32([[1, 2, 3], [5, 6, 7]])
     np.testing.assert_array_equal(prepared.run([x, np.int64([0]), np.int64([2])])[0], [3, 4, 5, 3, 4, 5])
+
+
+@quickly
+@given(shape=hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3), data=st.data())
+def test_axes_that_are_inserted(shape: tuple[int, ...], data: st.DataObject) -> None:
+    """Also into tensors of no elements, whose sizes of 0 are kept."""
+    count = data.draw(st.integers(1, 2))
+    total = len(shape) + count
+    places = st.lists(st.integers(-total, total - 1), min_size=count, max_size=count, unique_by=lambda a: a % total)
+    axes = np.array(data.draw(places), np.int64)
+    inputs = [models.tensor("x", [None] * len(shape)), models.tensor("a", [count], INT64)]
+    model = models.one_node("Unsqueeze", inputs, [models.tensor("y", [None] * total)], opset=13)
+    new, changes = rewritten(model, "Unsqueeze")
+    assert [c.pass_name for c in changes] == ["unsqueeze_axes"]
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    np.testing.assert_array_equal(computed(new, x, axes)[0], np.expand_dims(x, tuple(axes.tolist())))

@@ -28,4 +28,4 @@ def unsqueeze_axes(site: Site) -> Iterator[ModelProto]:
     sizes = body("Concat", body.ints(1), body("Shape", site.input(0)), axis=0)
     taken = body("Gather", sizes, before, axis=0)  # the first, 1, is before any size of the tensor
     shape = body("Where", body("Equal", marks, one), one, taken)
-    yield body.finish(body("Reshape", site.input(0), shape))
+    yield body.finish(body("Reshape", site.input(0), shape, allowzero=1))
