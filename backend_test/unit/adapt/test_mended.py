@@ -222,6 +222,10 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             "AveragePool", [(1, 1, 6)], opset=19, ceil_mode=1, auto_pad="SAME_UPPER", kernel_shape=[1], strides=[2]
         ),
         "ReduceL1 whose axes are an attribute": single("ReduceL1", [(2, 3, 4)], opset=13, axes=[2]),
+        "DequantizeLinear of a scalar by a scale with an axis": parsed(
+            19,
+            "(int8 x) => (float y) <float[1] s = {0.5}, int8[1] z = {3}> { y = DequantizeLinear <axis = 0> (x, s, z) }",
+        ),
         "ReduceL2 of no axes": single("ReduceL2", [(2, 3)], opset=18, noop_with_empty_axes=1),
         "ReduceLogSumExp of 100": parsed(
             18,
@@ -360,6 +364,7 @@ BY_CHANCE = {
 
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
+    "DequantizeLinear of a scalar by a scale with an axis": [[np.array(6, np.int8)]],
     "ReduceL2 of no axes": [[np.float32([[1, -2, 3], [-4, 5, -6]])]],
     "rows of strings": [[np.array([list("abc"), list("def")], object), np.array([1, 0])]],
     "a constant for each of two columns": [[floats(2, 2), floats(2, 2)]],

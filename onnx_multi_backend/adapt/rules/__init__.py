@@ -16,6 +16,7 @@ from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.depth_and_space import depth_and_space
 from onnx_multi_backend.adapt.rules.dequantize_blocks import dequantize_blocks
+from onnx_multi_backend.adapt.rules.dequantize_scalars import dequantize_scalars
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.empty_products import empty_products
@@ -130,6 +131,7 @@ RULES: tuple[Rule, ...] = (
     skip_layer_normalization,
     cum_prod,
     dequantize_blocks,
+    dequantize_scalars,
     dequantize_wide,
     det,
     exact_integers,

@@ -228,6 +228,7 @@ DEFECTS: Mapping[str, FindDefect] = {
         (
             Only({"openvino": "<2026"}, quantized_defects.dequantized_in_blocks),
             quantized_defects.dequantized,
+            quantized_defects.dequantized_scalar,
             Only({"openvino": "<2026"}, quantized_defects.scaled_in_branches),
             quantized_defects.scaled,
         )

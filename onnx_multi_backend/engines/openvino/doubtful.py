@@ -88,7 +88,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "QLinearConv" and (_may_scale_channels(node, facts) or _of_constants(node, facts)):
         return True
-    if node.op_type == "DequantizeLinear" and _may_be_rounded(node, facts):
+    if node.op_type == "DequantizeLinear" and (_may_be_rounded(node, facts) or _may_get_an_axis(node, facts)):
         return True
     if node.op_type in PLACES:
         return _scales_at_run_time(node, facts)
@@ -218,6 +218,13 @@ def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
     scale = facts.kinds.get(node.input[1]) or frozenset(filter(facts.may_hold, HALVES))
     wide = any(not facts.kinds.get(name, frozenset()).isdisjoint(WIDE) for name in node.input[::2])
     return TensorProto.BFLOAT16 in scale or (wide and TensorProto.FLOAT16 in scale)
+
+
+def _may_get_an_axis(node: NodeProto, facts: Facts) -> bool:
+    """Whether a DequantizeLinear may read a scalar, and a scale of one axis."""
+    scale = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
+    data = facts.constants.get(node.input[0])
+    return scale is not None and list(scale.dims) == [1] and (data is None or not data.dims)
 
 
 def _of_constants(node: NodeProto, facts: Facts) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules.dequantize_scalars import scales_a_scalar
 from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
@@ -90,6 +91,13 @@ def dequantized(site: Site) -> Defect | None:
     """Source: measured; what is given at run time is computed in float32, but for bfloat16."""
     if is_wide(site) and (site.elem_type(site.input(1)) == TensorProto.BFLOAT16 or not holds_its_constants(site)):
         return Defect("integers are limited and rounded to 16 bits before they are scaled", wrong=True)
+    return None
+
+
+def dequantized_scalar(site: Site) -> Defect | None:
+    """Source: measured; ONNX Runtime takes such a scale for a number too."""
+    if scales_a_scalar(site):
+        return Defect("a scalar gets the axis that its scale has", wrong=True)
     return None
 
 
