@@ -17,6 +17,8 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.lowering import lower
 from onnx_multi_backend.adapt.patience import Patience, unhurried
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines import compiling
+from onnx_multi_backend.engines.ort import errors, target
 
 ML = "ai.onnx.ml"
 
@@ -164,3 +166,21 @@ def _spend(seconds: float) -> None:
     started = time.process_time()
     while time.process_time() - started < seconds:
         pass
+
+
+def test_nothing_is_written_in_another_way_where_the_memory_is_too_small(
+    ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other node would need less of it."""
+    model = models.one_node("Relu", [models.tensor("x", [2])], [models.tensor("y", [2])])
+
+    def no_memory(self: object, payload: object, providers: object) -> None:
+        raise errors.all_errors()[0]("Exception during initialization: std::bad_alloc")
+
+    def rewritten(*given: object, **named: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(target.OrtTarget, "_session", no_memory)
+    monkeypatch.setattr(compiling, "build_rewritten", rewritten)
+    with pytest.raises(omb.UnsupportedModelError, match="a tensor is too large. std::bad_alloc. Correct its sizes"):
+        ort_cpu.prepare(model)

@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.single_node import Typed, typed_of, types_shared
 from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.engines import widths
-from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process
+from onnx_multi_backend.engines.diagnosis import as_told, computed_wrongly, ends_the_process, too_large
 from onnx_multi_backend.engines.made_empty import with_empty_results
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.rewriting import build_rewritten
@@ -192,7 +192,8 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
             target.check_options()
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
-        if lowering:
+        lacks_memory = isinstance(error, RefusedError) and error.lacks_memory
+        if lowering and not lacks_memory:
             rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words, elsewhere=elsewhere)
             if rewritten is None and isinstance(error, RefusedError):
                 rewritten = _with_named_left(target, payload)
@@ -201,6 +202,8 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
         if isinstance(error, RefusedError):
             if elsewhere:
                 raise elsewhere[0] from None
+            if lacks_memory:
+                raise too_large(payload, error.words, who=target.preset) from error.__cause__
             told = target.explain(payload, error) if plain else as_told(payload, error.words, who=target.preset)
             raise told from error.__cause__
         raise

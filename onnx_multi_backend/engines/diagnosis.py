@@ -93,6 +93,11 @@ def as_told(payload: Payload, complaint: str, *, who: str) -> UnsupportedModelEr
     return _error(payload, [("", complaint)], "", _ANOTHER_PRESET, who)
 
 
+def too_large(payload: Payload, complaint: str, *, who: str) -> UnsupportedModelError:
+    """The error for a model of which a tensor is larger than the engine's memory: the engine's own words."""
+    return _error(payload, [("", complaint)], "a tensor is too large. ", "Correct its sizes.", who)
+
+
 def computed_wrongly(payload: Payload, found: Iterable[tuple[NodeProto, str]], *, who: str) -> UnsupportedModelError:
     """The error for a model that an engine accepts and computes wrongly.
 

@@ -37,12 +37,15 @@ class RefusedError(Exception):
         The engine's own, in one line.
     lacks_kernel : bool
         It says itself that it lacks a kernel: then the model is not to blame.
+    lacks_memory : bool
+        It says that a tensor is larger than its memory: then no node need be written in another way.
     """
 
-    def __init__(self, words: str, *, lacks_kernel: bool) -> None:
+    def __init__(self, words: str, *, lacks_kernel: bool, lacks_memory: bool = False) -> None:
         super().__init__(words)
         self.words = words
         self.lacks_kernel = lacks_kernel
+        self.lacks_memory = lacks_memory
 
 
 class NoOtherWayError(UnsupportedModelError):

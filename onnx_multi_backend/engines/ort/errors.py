@@ -37,8 +37,16 @@ def not_implemented() -> type[Exception]:
 #: A place in the engine's sources, with the signature of a C++ function.
 _SIGNATURE = re.compile(r"/\S+\.(?:cc|h):\d+ .*?\)(?:::<lambda\(\)>| const| \[with [^\]]*\])*\s")
 
+#: What ONNX Runtime says where sizes overflow, or there is no memory for them.
+_MEMORY = re.compile(r"std::bad_alloc|storage size overflowed|Integer overflow")
+
 #: Lines that say where in the engine's sources, not what.
 _NOISE = re.compile(r"^(Exception from |Check '|\[with |Stacktrace|$)")
+
+
+def is_of_memory(error: BaseException) -> bool:
+    """Whether a tensor is too large for the memory."""
+    return bool(_MEMORY.search(str(error)))
 
 
 def first_line(error: BaseException) -> str:

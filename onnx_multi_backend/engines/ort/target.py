@@ -420,4 +420,8 @@ class OrtTarget(OrtEngine):
 
 
 def _refused(error: Exception) -> RefusedError:
-    return RefusedError(errors.first_line(error), lacks_kernel=isinstance(error, errors.not_implemented()))
+    return RefusedError(
+        errors.first_line(error),
+        lacks_kernel=isinstance(error, errors.not_implemented()),
+        lacks_memory=errors.is_of_memory(error),
+    )

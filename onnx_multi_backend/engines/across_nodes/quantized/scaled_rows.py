@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a matrix product with weights that are dequantized along the axis that is added up.
 
-It takes the scales of the rows, or those of blocks of columns, for scales of the columns. With 2026.4 only where the other operand has two axes.
+It takes the scales of the rows, or those of blocks of columns, for scales of the columns. With 2026.4 only where the other operand has two axes. Of
+weights of more than two axes it mixes up all scales, leaves an axis of 1 out of the result, or fails.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _PRODUCTS = frozenset({"FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
 _DOMAINS = ("", "com.microsoft")
 _PASSING = frozenset({"Cast", "Flatten", "Identity"})
 _T = TensorProto
+#: The axes of a matrix, which are the last ones of its tensor.
+_MATRIX = 2
 #: Weights of these types are kept as they are, and scaled in the product.
 _STORED = frozenset({_T.INT8, _T.UINT8, _T.INT4, _T.UINT4, _T.INT2, _T.UINT2})
 _REASON = "OpenVINO would take the scales of the weights' rows for those of their columns"
@@ -94,7 +97,9 @@ class Weights:
             yield _Chain(maker, axis)
             if maker.op_type == "Transpose":
                 order = next((list(a.ints) for a in maker.attribute if a.name == "perm"), [1, 0])
-                axis = order[axis] if sorted(order) == [0, 1] else axis
+                before = len(order) - _MATRIX
+                if sorted(order[before:]) == [before, before + 1]:  # the axes of the matrix stay the last ones
+                    axis = order[before + axis] - before
             elif maker.op_type not in _PASSING:
                 return
             name = maker.input[0]
@@ -102,25 +107,28 @@ class Weights:
     def _scales(self, maker: NodeProto, axis: int) -> bool:
         if maker.op_type == "Mul":
             return any(
-                self._is_cast(one) and self._is_long(other, axis)
+                (stored := self._stored(one)) is not None and (_is_stack(stored) or self._is_long(other, axis))
                 for one, other in (tuple(maker.input), tuple(reversed(maker.input)))
             )
         if maker.op_type != "DequantizeLinear" or maker.input[0] not in self._constants:
             return False
+        data = self._constants[maker.input[0]]
+        if data is not None and _is_stack(data):
+            return True
         scale = self._constants.get(maker.input[1])
         if scale is None or math.prod(scale.dims) == 1:
             return scale is None and maker.input[1] in self._constants
         given = {a.name: a.i for a in maker.attribute}
-        same = given.get("axis", 1) % 2 == axis
+        same = given.get("axis", 1) % _MATRIX == axis
         return not same if given.get("block_size") else same
 
-    def _is_cast(self, name: str) -> bool:
-        """Whether it is stored in 8 bits or fewer, and cast, less a zero point or not."""
+    def _stored(self, name: str) -> TensorProto | None:
+        """The constant of 8 bits or fewer that it is, once that is cast, less a zero point or not; None where it is no such."""
         maker = self._makers.get(name)
         if maker is not None and maker.op_type == "Sub":
             maker = self._makers.get(maker.input[0])
         stored = self._constants.get(maker.input[0]) if maker is not None and maker.op_type == "Cast" else None
-        return stored is not None and stored.data_type in _STORED
+        return stored if stored is not None and stored.data_type in _STORED else None
 
     def _is_long(self, name: str, axis: int) -> bool:
         """Whether a constant differs along an axis of the matrix."""
@@ -129,3 +137,8 @@ class Weights:
             return name in self._constants
         sizes = [1] * (2 - len(tensor.dims)) + list(tensor.dims)
         return sizes[-2:][axis] > 1
+
+
+def _is_stack(tensor: TensorProto) -> bool:
+    """Whether a tensor has more axes than a matrix."""
+    return len(tensor.dims) > _MATRIX
