@@ -426,3 +426,13 @@ def test_what_is_scattered_into_a_number(reduction: str, openvino: type[omb.Pres
     )
     with pytest.raises(omb.UnsupportedModelError, match="scatters into a tensor without axes"):
         openvino.prepare(model)
+
+
+def test_a_branch_with_frames_of_no_length_may_stay_untaken(ort_cpu: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 19]> g (float[1, 16, 1] x, bool b) => (float[n] y) <int64 none = {0}, int64 step = {4}, int64[1] flat = {-1}> {
+        y = If (b) <then_branch = t () => (float[p] u) { f = STFT <onesided = 1> (x, step, , none) u = Reshape (f, flat) },
+                    else_branch = e () => (float[q] v) { v = Reshape (x, flat) }> }"""
+    )
+    x = np.arange(16, dtype=np.float32).reshape(1, 16, 1)
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run([x, np.array(False)])[0], x.ravel())

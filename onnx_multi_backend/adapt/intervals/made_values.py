@@ -119,6 +119,8 @@ def _cast(done: Operation) -> Made:
             return Made([unknown(elem_type)._replace(sources=x.sources, assumed=x.assumed)])
         if x is bare(x.elem_type):
             return Made([bare(elem_type)])
+        if limits is not None and x.elem_type not in LIMITS and x.low is not None and x.high is not None:
+            x = x._replace(low=math.trunc(x.low), high=math.trunc(x.high))
         return Made([x._replace(elem_type=elem_type)])
     return Made([of_type(elem_type)._replace(sources=x.sources, assumed=x.assumed)])
 
@@ -265,6 +267,8 @@ def _powered(done: Operation) -> Made | None:
     least = -math.inf if base.elem_type in LIMITS else 0
     if base.low is None or base.high is None or exponent.sources or not exponent.within(least, _LARGEST_EXPONENT):
         return None
+    if exponent.high is not None and exponent.high <= 1:
+        return Made([base._replace(low=min(base.low, 0), high=max(base.high, 1))])
     try:
         most = max(abs(base.low), abs(base.high), 1) ** max(0, math.ceil(exponent.high or 0))
     except OverflowError:  # of float64

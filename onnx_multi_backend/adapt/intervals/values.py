@@ -153,6 +153,7 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
         sources |= v.sources
         assumed = assumed or v.assumed
         known = known and v.low is not None and v.high is not None
+    unlimited = Value(a.elem_type, sources=sources, assumed=assumed) if sources or assumed else bare(a.elem_type)
     if not known:
         wrapped = a.elem_type in WIDE_UNSIGNED and (op_type == "Sub" or any(v.below_0 for v in operands))
         if sources or assumed or wrapped:
@@ -168,8 +169,12 @@ def arithmetic(op_type: str, operands: list[Value], count: int | None = None) ->
         ]
     if op_type == "Div" and a.elem_type in LIMITS:
         op_type = _QUOTIENT if a.elem_type in WIDE_UNSIGNED else _TRUNCATED
-    low, high = _bounds(op_type, bounds, _COUNT if count is None else count)  # type: ignore[arg-type]
-    return Value(a.elem_type, low, high, sources, assumed)
+    try:
+        low, high = _bounds(op_type, bounds, _COUNT if count is None else count)  # type: ignore[arg-type]
+        is_finite = math.isfinite(low) and math.isfinite(high)
+    except (OverflowError, ValueError):  # of floating-point numbers near their limits, or of infinite ones
+        return unlimited
+    return Value(a.elem_type, low, high, sources, assumed) if is_finite else unlimited
 
 
 def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tuple[float, float]:
@@ -181,8 +186,7 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
     if op_type == "Relu":
         return max(low, 0), max(high, 0)
     if op_type in ("Floor", "Round", "Ceil"):
-        rounded = [v if math.isinf(v) else (math.ceil(v) if v is high else math.floor(v)) for v in (low, high)]
-        return rounded[0], rounded[1]
+        return math.floor(low), math.ceil(high)
     if op_type in ("ReduceSum", "CumSum"):
         return min(low, low * count), max(high, high * count)
     if op_type in ("ReduceSumSquare", "CumProd", "ReduceProd", "ReduceL1", "ReduceL2"):
@@ -212,6 +216,8 @@ def _bounds(op_type: str, operands: list[tuple[float, float]], count: int) -> tu
         elif op_type in (_QUOTIENT, _TRUNCATED) and low >= 0 and other_low == 0:
             low = 0  # integers are not divided by 0
         elif op_type in ("Div", _QUOTIENT, _TRUNCATED):
+            if other_low <= 0 <= other_high and op_type == "Div":
+                raise ValueError  # floating-point numbers may be divided by less than 1
             if other_low <= 0 <= other_high:
                 low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
             elif op_type == _TRUNCATED:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -36,6 +37,7 @@ def integer_powers(site: Site) -> Iterator[ModelProto]:
     if (
         exponent is not None
         and scalar
+        and math.isfinite(exponent.item())
         and exponent.item() == int(exponent.item())
         and 0 < exponent.item() <= MULTIPLIED
     ):

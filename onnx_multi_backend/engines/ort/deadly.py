@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, numpy_helper
 
 from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
@@ -30,6 +30,7 @@ from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, constants_of
 from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.tensors import is_whole
 
 
 def no_interval(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
@@ -44,15 +45,8 @@ def no_spread(node: NodeProto, constants: list[np.ndarray | None]) -> str | None
     return None if scale > 0 else "its scale is not above 0"
 
 
-def no_frame(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
-    """STFT without a window, whose constant frame length is 0."""
-    window, length = [*node.input, "", "", ""][2], [*constants, None, None, None, None][3]
-    return "its frame length is 0" if not window and length is not None and length.size and not length.any() else None
-
-
 _ALWAYS: Mapping[str, tuple[Deadly, ...]] = {
     "GatherND": (negative_batch,),
-    "STFT": (no_frame,),
     **dict.fromkeys(("Max", "Mean", "Min", "Sum"), (unnamed_operand,)),
 }
 #: By operator, what constants and attributes tell; constants are computed while a session is built.
@@ -125,6 +119,23 @@ def flat_indices(contents: Contents) -> list[tuple[NodeProto, str]]:
         if not canonical(node.domain) and len(list(filter(None, node.input))) == 2
     ]
     return [(node, "its indices have fewer than two known axes") for node in nodes if ranks.get(node.input[1], 2) < 2]
+
+
+def short_frames(contents: Contents) -> list[tuple[NodeProto, str]]:
+    """STFT of frames of no length, by a constant: those of the main graph alone, since a branch may not be taken."""
+    if not contents.has({"STFT"}):
+        return []
+    graph = contents.model.graph
+    constants = constants_of(graph)
+
+    def has_no_length(node: NodeProto) -> bool:
+        window, length = (constants.get(node.input[i]) if len(node.input) > i else None for i in (2, 3))
+        if len(node.input) > 2 and node.input[2]:
+            return window is not None and 0 in window.dims
+        return length is not None and is_whole(length) and not numpy_helper.to_array(length).any()
+
+    nodes = [node for node in graph.node if node.op_type == "STFT" and not canonical(node.domain)]
+    return [(node, "its frames have no length") for node in nodes if has_no_length(node)]
 
 
 def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:

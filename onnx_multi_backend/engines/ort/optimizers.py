@@ -17,6 +17,9 @@ Before 1.27 an Optional of what is known ahead is refused: computing it beforeha
 
 Up to opset 20 a Transpose that moves nothing before or behind a Gemm is taken for one that turns a matrix (1.24 to 1.32).
 
+One ends the process where a branch or a body reads what is moved behind a DequantizeLinear (1.24 to 1.32): it puts another pair of QuantizeLinear and
+DequantizeLinear there, and takes the branch for a node that has the value as an input.
+
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
 """
@@ -27,6 +30,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.single_node import captures
 from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
 from onnx_multi_backend.engines.ort.empty_values import of_empty_results
 from onnx_multi_backend.host.applies import applies
@@ -53,6 +57,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_optionals(contents),
         *_of_defaults(contents),
         *_of_quantized(contents),
+        *_of_captured(contents),
         *_of_idle_transposes(contents),
         *of_branches(contents),
         *of_empty_results(contents),
@@ -138,6 +143,23 @@ def _of_quantized(contents: Contents) -> list[str]:
     if any(dequantizing(node.input[0]) is not None for node in weighted):
         found.append("WeightBiasQuantization")
     return found
+
+
+def _of_captured(contents: Contents) -> list[str]:
+    if not contents.has({"DequantizeLinear"}) or not contents.has(_MOVING) or not contents.holding:
+        return []
+    moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
+    dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
+
+    def is_moved(name: str) -> bool:
+        seen = set()  # names are those of several graphs
+        while name in moved and name not in seen:
+            seen.add(name)
+            name = moved[name]
+        return bool(seen) and name in dequantized
+
+    read = (name for node in contents.holding for name in captures(node))
+    return ["QDQPropagationTransformer"] if any(map(is_moved, read)) else []
 
 
 def _of_idle_transposes(contents: Contents) -> list[str]:
