@@ -18,7 +18,6 @@ from onnx import NodeProto, TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.intervals.values import MULTIPLIED, NO_NUMBERS, Value
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.host.applies import When, applies
 
@@ -55,8 +54,11 @@ def computed_in_float64(site: Site) -> Defect | None:
     """What is wrong with a sum, product or power of integers. Source: measured, on the CPU and on CUDA."""
     if not site.is_(*IN_FLOAT64):
         return None
-    if site.op_type == "ReduceL2" and not reduces_nothing(site):  # how a root is rounded is left open
-        return None
+    if site.op_type == "ReduceL2":
+        from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
+
+        if not reduces_nothing(site):  # how a root is rounded is left open
+            return None
     count = _exponent(site) if site.op_type == "Pow" else _count(site)
     if not count or _is_exact(site.op_type, site.value(site.input(0)), count):
         return None

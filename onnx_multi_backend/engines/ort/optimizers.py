@@ -30,7 +30,6 @@ import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.single_node import captures
 from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
 from onnx_multi_backend.engines.ort.empty_values import of_empty_results
 from onnx_multi_backend.host.applies import applies
@@ -148,6 +147,8 @@ def _of_quantized(contents: Contents) -> list[str]:
 def _of_captured(contents: Contents) -> list[str]:
     if not contents.has({"DequantizeLinear"}) or not contents.has(_MOVING) or not contents.holding:
         return []
+    from onnx_multi_backend.adapt.single_node import captures
+
     moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
     dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
 

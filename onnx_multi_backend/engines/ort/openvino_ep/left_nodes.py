@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt.single_node import scope_of
 from onnx_multi_backend.engines.ort.openvino_ep.branched import branched
 from onnx_multi_backend.engines.ort.openvino_ep.texts import unused_prefix
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import put_back
+from onnx_multi_backend.models.graph_walk import nodes_in, put_back
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -55,7 +55,7 @@ def with_nodes_left(payload: Payload, choose: Choose, what: str, reason: str) ->
         if i in found:
             node = branched([node], {name: types[name] for name in node.output if name}, true, f"{prefix}{i}")
         nodes.append(node)
-    added = {*(node.name for node in nodes[:count]), *(f"{prefix}{i}" for i in found)}
+    added = {*(node.name for node in nodes_in(nodes[:count])), *(f"{prefix}{i}" for i in found)}
     put_back(copy.graph, nodes)
     _declare(copy, made, types)
     change = Adaptation("left_to_cpu", "", f"{what} ({len(found)})", reason)
