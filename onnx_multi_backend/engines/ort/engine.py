@@ -199,7 +199,7 @@ class OrtEngine(Target):
             return [i for i, node in enumerate(model.graph.node) if tuple(node.output) in made]
 
         reason = "the OpenVINO execution provider computes these nodes wrongly, and refuses the model where they are rewritten"
-        return with_nodes_left(payload, of_these, "nodes computed wrongly", reason)
+        return with_nodes_left(payload, of_these, "nodes computed wrongly", reason, hides_bodies=True)
 
     def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared."""

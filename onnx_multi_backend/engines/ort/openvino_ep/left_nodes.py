@@ -26,7 +26,9 @@ from onnx_multi_backend.models.plausible import expands_too_far
 Choose = Callable[[ModelProto, Mapping[str, TypeProto]], Collection[int]]
 
 
-def with_nodes_left(payload: Payload, choose: Choose, what: str, reason: str) -> tuple[Payload, tuple[Adaptation, ...]]:
+def with_nodes_left(
+    payload: Payload, choose: Choose, what: str, reason: str, *, hides_bodies: bool = False
+) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with some nodes left; nothing is changed where there are none, or the type of what one makes is not known.
 
     Parameters
@@ -36,6 +38,8 @@ def with_nodes_left(payload: Payload, choose: Choose, what: str, reason: str) ->
         Which nodes, of the model without functions.
     what, reason : str
         Of the adaptation; their number is put behind `what`.
+    hides_bodies : bool
+        Whether what is put in a body does not count as a node of the model either: it may be all that a provider takes.
     """
     model = payload.adapted.proto
     if expands_too_far(model):
@@ -55,7 +59,8 @@ def with_nodes_left(payload: Payload, choose: Choose, what: str, reason: str) ->
         if i in found:
             node = branched([node], {name: types[name] for name in node.output if name}, true, f"{prefix}{i}")
         nodes.append(node)
-    added = {*(node.name for node in nodes_in(nodes[:count])), *(f"{prefix}{i}" for i in found)}
+    put_in = nodes_in(nodes[:count]) if hides_bodies else nodes[:count]
+    added = {*(node.name for node in put_in), *(f"{prefix}{i}" for i in found)}
     put_back(copy.graph, nodes)
     _declare(copy, made, types)
     change = Adaptation("left_to_cpu", "", f"{what} ({len(found)})", reason)
