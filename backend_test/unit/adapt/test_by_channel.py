@@ -217,3 +217,29 @@ def test_products_of_quantized_values_that_are_quantized_by_channel(
     right = (np.clip(np.rint(right / scale) + zero, 0, 255) - zero) * scale
     got = preset.prepare(model, fallback="full").run([x.astype(np.float32)])[0]
     np.testing.assert_array_less(np.abs(got - right), np.broadcast_to(scale * 1.5, right.shape))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((1, 7, 3), (1, 3, 7)), ((1, 7, 1), (1, 1, 7)), ((1, 7, 2, 3), (1, 7, 3, 7))], ids=str
+)
+@pytest.mark.parametrize("behind", ["Identity (m)", "Relu (m)", "Slice (m, from, to, from, to)"])
+def test_a_product_that_is_quantized_by_channel(
+    preset: type[omb.Preset], shapes: tuple[tuple[int, ...], ...], behind: str
+) -> None:
+    """There are as many channels as columns. A Slice of everything is left out."""
+    first, second = (", ".join(map(str, shape)) for shape in shapes)
+    scales = np.float32([0.015625, 0.05, 0.02, 0.03, 0.1, 0.015625, 0.04])
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[{first}] x, float[{second}] w) => (float y)
+        <float[7] s = {{{", ".join(map(str, scales))}}}, int8[7] z = {{0, 0, 0, 0, 0, 0, 0}}, int64[1] from = {{0}}, int64[1] to = {{1}}> {{
+        m = MatMul (x, w) r = {behind} q = QuantizeLinear <axis = 1> (r, s, z) y = DequantizeLinear <axis = 1> (q, s, z) }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    prepared = preset.prepare(model, fallback="full")
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        x, w = (rng.normal(size=shape).astype(np.float32) * 2 for shape in shapes)
+        made = np.maximum(x @ w, 0) if "Relu" in behind else x @ w
+        scale = scales.reshape(1, 7, *[1] * (made.ndim - 2))
+        right = np.clip(np.rint(made / scale), -128, 127) * scale
+        np.testing.assert_allclose(prepared.run([x, w])[0], right, atol=0.11)

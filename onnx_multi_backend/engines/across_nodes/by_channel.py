@@ -6,7 +6,8 @@ It computes both in one kernel, and takes elements of the constant that belong t
 - every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
   between; never of two, four or five axes, but where the reduction drops axes and the result is quantized;
 - a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other; it may be an
-  operand of the product that is scaled, as the values of an attention are. So does a product of two quantized values. Where a convolution whose weights have zero points reads it, the
+  operand of the product that is scaled, as the values of an attention are. So does a product of two quantized values, and of three axes one that is
+  quantized by channel. Where a convolution whose weights have zero points reads it, the
   zero point of its input is such a constant, and a model of open shapes is refused.
 """
 
@@ -20,7 +21,7 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
-from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, in_one_kernel
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
@@ -33,6 +34,8 @@ _REDUCING = ("Reduce", "Global")
 _PRODUCTS = frozenset({"Einsum", "FusedMatMul", "MatMul"})
 #: What may have a number for each channel in its other inputs, whatever they are.
 _BY_CHANNEL = frozenset({"BatchNormalization", "DequantizeLinear", "QuantizeLinear"})
+#: A Slice of everything is left out.
+_PASSING = PASSING | {"Slice"}
 _REASON = "OpenVINO would take elements of a constant behind it for those of other channels"
 
 
@@ -54,16 +57,20 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     places = []
     for graph, known, typed in zip(walked.graphs, found, walked.typed_graphs, strict=True):
         types = tensor_types([typed])
-        own = (place for place in known if _has_such_axes(graph.node[place], types, quantized=quantized))
+        own = (
+            place
+            for place, scaled in known.items()
+            if _has_such_axes(graph.node[place], types, quantized=quantized, scaled=scaled)
+        )
         places.append(dict.fromkeys(own, (0,)))
     return outputs_apart(walked.flat, places, f"{CAST}channels", "channels_apart", _REASON)
 
 
-def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor], *, quantized: bool) -> bool:
-    """Whether a node may have as many axes as it is wrong of; those of constants are not told."""
+def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor], *, quantized: bool, scaled: bool) -> bool:
+    """Whether a node may have as many axes as it is wrong of; those of constants are not told. `scaled`: it is quantized by channel."""
     ranks = [len(types[name].shape.dim) for name in node.input if name in types and types[name].HasField("shape")]
     if node.op_type in _PRODUCTS:
-        return not ranks or max(ranks) > _AXES
+        return not ranks or max(ranks) > _AXES - scaled
     if quantized and any(a.name == "keepdims" and not a.i for a in node.attribute):
         return True
     return node.input[0] not in types or not types[node.input[0]].HasField("shape") or ranks[0] == _AXES
@@ -87,8 +94,8 @@ class _Graph:
         self._kinds = kinds
         self._of_bytes = of_bytes
 
-    def found(self) -> list[int]:
-        """The places of the reductions and products in question."""
+    def found(self) -> dict[int, bool]:
+        """The places of the reductions and products in question, and whether their results are quantized by channel."""
         of_products: set[str] = set()
         places = []
         for place, node in enumerate(self._nodes):
@@ -101,19 +108,20 @@ class _Graph:
                 meant = _reduces(node)
             if meant:
                 places.append(place)
-        return [place for place in places if self._meets_channels(self._nodes[place])]
+        met = ((place, self._meets_channels(self._nodes[place])) for place in places)
+        return {place: scaled for place, scaled in met if scaled is not None}
 
-    def _meets_channels(self, first: NodeProto) -> bool:
-        """Whether what may be computed in the same kernel as a node has a constant for each channel."""
-        of_product = first.op_type in _PRODUCTS
-        for node, others in in_one_kernel(first, self._readers, self._constants):
+    def _meets_channels(self, first: NodeProto) -> bool | None:
+        """Whether what may be computed in the same kernel as a node is quantized by channel; None where nothing has a constant for each."""
+        of_product, meets = first.op_type in _PRODUCTS, False
+        for node, others in in_one_kernel(first, self._readers, self._constants, _PASSING):
             if node.op_type in _BY_CHANNEL and any(self._is_long(other) for other in others):
                 return True
             if node.op_type in ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
-                return True
+                meets = True
             if of_product and node.op_type == "QuantizeLinear" and _is_convolved(node, self._readers):
-                return True
-        return False
+                meets = True
+        return False if meets else None
 
     def _is_long(self, name: str, *, as_column: bool = False) -> bool:
         """Whether it is a constant, and may have several elements; `as_column`: along another axis than the last."""
