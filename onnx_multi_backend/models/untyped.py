@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, nodes_in, subgraphs
+from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, canonical, nodes_in, subgraphs
 
 _CRASHING = frozenset(
     {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble")}
@@ -25,9 +25,6 @@ _VALUES = {
     "values_int64s": TensorProto.INT64,
     "values_strings": TensorProto.STRING,
 }
-
-#: Since this version of the format an initializer need not be an input, which has a type for the inference.
-_INITIALIZED = 4
 
 #: Before an operator's name: onnx knows nothing of it then, and its inference leaves the node out.
 _UNKNOWN = "untyped."
@@ -52,7 +49,7 @@ def may_crash(model: ModelProto) -> bool:
         for value in (*graph.value_info, *graph.input, *graph.output)
         if value.type.tensor_type.elem_type
     }
-    if model.ir_version >= _INITIALIZED:
+    if model.ir_version >= FREE_INITIALIZERS:  # before, an initializer that is no input has no type for the inference
         known.update(tensor.name for graph in graphs for tensor in graph.initializer)
     return any(made[name] > 1 or name not in known for node in nodes for name in node.input[:1])
 

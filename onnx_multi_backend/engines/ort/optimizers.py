@@ -26,6 +26,8 @@ QuantizeLinear behind a DequantizeLinear, also over what moves elements, and wit
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
 import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
@@ -114,14 +116,10 @@ def _of_quantized(contents: Contents) -> list[str]:
         return []
     dequantized = {node.output[0]: node for node in contents.of("DequantizeLinear")}
     found = []
-    moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING)}
+    moved = _moved(contents)
 
     def dequantizing(name: str) -> NodeProto | None:
-        seen = set()  # names are those of several graphs
-        while name not in dequantized and name in moved and name not in seen:
-            seen.add(name)
-            name = moved[name]
-        return dequantized.get(name)
+        return dequantized.get(_source(name, moved, dequantized))
 
     scales = {tensor.name: tensor for tensor in contents.tensors if is_whole(tensor)}
 
@@ -149,18 +147,25 @@ def _of_captured(contents: Contents) -> list[str]:
         return []
     from onnx_multi_backend.adapt.single_node import captures
 
-    moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
+    moved = _moved(contents)
     dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
+    read = (name for node in contents.holding for name in captures(node) if name in moved)
+    found = any(_source(moved[name], moved, dequantized) in dequantized for name in read)
+    return ["QDQPropagationTransformer"] if found else []
 
-    def is_moved(name: str) -> bool:
-        seen = set()  # names are those of several graphs
-        while name in moved and name not in seen:
-            seen.add(name)
-            name = moved[name]
-        return bool(seen) and name in dequantized
 
-    read = (name for node in contents.holding for name in captures(node))
-    return ["QDQPropagationTransformer"] if any(map(is_moved, read)) else []
+def _moved(contents: Contents) -> dict[str, str]:
+    """What is only moved, by its name: what it is moved from."""
+    return {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
+
+
+def _source(name: str, moved: Mapping[str, str], until: Container[str]) -> str:
+    """What a value is moved from, back to the first of those at which the search ends."""
+    seen = set()  # names are those of several graphs
+    while name not in until and name in moved and name not in seen:
+        seen.add(name)
+        name = moved[name]
+    return name
 
 
 def _of_idle_transposes(contents: Contents) -> list[str]:
