@@ -97,3 +97,17 @@ def test_the_lowest_of_wide_unsigned_integers(openvino_ep: type[omb.Preset], axe
     got = prepared.run([x, np.array([1])] if axes else [x])[0]
     np.testing.assert_array_equal(got, x.min(1, keepdims=bool(keepdims)))
     assert OPENVINO in {node.provider for node in prepared.placement()}
+
+
+def test_the_shape_of_a_constant_in_a_branch(openvino_ep: type[omb.Preset]) -> None:
+    numbers = ", ".join(map(str, range(1, 41)))
+    made = parsed(f"""(float[2, 3] x) => (float[2, 3] y) <bool never = {{0}}, float[4, 10] c = {{{numbers}}}> {{
+        y = If (never) <
+            then_branch = then () => (float[2, 3] u) {{ u = Neg (x) }},
+            else_branch = other () => (float[2, 3] v) {{
+                pooled = Exp (c) s = Shape (c) n = Size (s) zero = Constant <value = int64[1] {{0}}> () one = Sub (n, zero)
+                all = Concat <axis = 0> (s, one) v = Identity (x)
+            }}>
+    }}""")
+    x = np.float32([[1, -2, 3], [4, -5, 6]])
+    np.testing.assert_array_equal(openvino_ep.prepare(made).run([x])[0], x)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import Scope, Typed, opset_imports, opset_versions, reads, single_node_model
@@ -23,6 +23,8 @@ from onnx_multi_backend.models.plausible import is_endless
 #: Whether a provider takes a node, asked alone.
 Takes = Callable[[Site], bool]
 
+#: Where the shape is known, ONNX Runtime computes them before it asks a provider.
+_OF_SHAPES = frozenset({"Shape", "Size"})
 _RANDOM = frozenset(
     "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split()
 )
@@ -54,6 +56,8 @@ def computed_twice(model: ModelProto, takes: Takes, *, bodies: bool) -> tuple[Mo
             return None
         for value in single.graph.input:  # a node is taken or not, whatever the elements are
             value.ClearField("doc_string")
+        if node.op_type in _OF_SHAPES and not canonical(node.domain):
+            _with_open_shape(single.graph)
         return takes(Site(single))
 
     added: set[str] = set()
@@ -67,6 +71,16 @@ def computed_twice(model: ModelProto, takes: Takes, *, bodies: bool) -> tuple[Mo
 
     visit(copy.graph, Scope({}, {}), inside=False)
     return (copy, added) if added else (model, added)
+
+
+def _with_open_shape(graph: GraphProto) -> None:
+    """Have a node that reads a shape read one that ONNX Runtime does not know: it computes the others before it asks a provider."""
+    types = [(v.type.tensor_type.elem_type, len(v.type.tensor_type.shape.dim)) for v in graph.input]
+    types += [(tensor.data_type, len(tensor.dims)) for tensor in graph.initializer]
+    graph.ClearField("input")
+    graph.ClearField("initializer")
+    for name, (kind, rank) in zip(graph.node[0].input, types, strict=True):
+        graph.input.append(helper.make_tensor_value_info(name, kind, [f"{name}_{i}" for i in range(rank)]))
 
 
 def _bodies(graph: GraphProto) -> Iterator[GraphProto]:
