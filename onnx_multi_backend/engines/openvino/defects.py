@@ -33,6 +33,7 @@ from onnx_multi_backend.engines.openvino import (
     window_defects,
 )
 from onnx_multi_backend.engines.openvino.doubtful import may_be_meant
+from onnx_multi_backend.engines.openvino.quotient_defects import divided
 from onnx_multi_backend.engines.openvino.resize_defects import resized
 from onnx_multi_backend.host.applies import When
 from onnx_multi_backend.models.graph_walk import canonical
@@ -233,6 +234,7 @@ DEFECTS: Mapping[str, FindDefect] = {
             quantized_defects.scaled,
         )
     ),
+    "Div": divided,
     "Expand": Several((*_WITHOUT_AXES, _expand)),
     "GRU": step_defects.recurrent,
     "Gather": Several((Only({"openvino": ">=2026"}, form_defects.gather_empty), form_defects.gather)),
