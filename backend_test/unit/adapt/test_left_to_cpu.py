@@ -351,3 +351,15 @@ def test_what_the_cpu_provider_gets_wrong_too_is_rewritten_and_left_to_it(
     for axis in (0, 1):
         found = prepared.run([x, np.array([axis]), floats(4)])[0]
         np.testing.assert_array_equal(found, reduced(x, axis=axis, keepdims=bool(keepdims)))
+
+
+def test_a_depth_whose_shape_is_known_only_at_run_time(openvino_ep: type[omb.Preset]) -> None:
+    """Behind it, what is wrong of Celu is rewritten: the provider is shown the OneHot among the nodes of that."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float16[4, 2] x, float[n] depth) => (float[4, 2, k] y) <float[2] values = {-2, 3}> {
+        z = OneHot (x, depth, values) y = Celu <alpha = 0.5> (z) }"""
+    )
+    x = np.float16([[0, 1], [1, 1], [0, 0], [1, 0]])
+    found = openvino_ep.prepare(made).run([x, np.float32([2])])[0]
+    z = np.where(x[..., None] == np.arange(2), 3, -2)
+    np.testing.assert_allclose(found, np.maximum(z, 0) + np.minimum(0, 0.5 * (np.exp(z / 0.5) - 1)), rtol=1e-5)

@@ -16,17 +16,20 @@ _NAME = "omb_other"
 def why_refused(model: ModelProto) -> str | None:
     """Why the provider takes a node among others, and then cannot read it; None for one that it reads.
 
-    Asked about it alone, it leaves a reduction to the CPU provider.
-    Source: ``src/frontends/onnx/frontend/src/op/reduce.cpp`` of OpenVINO (2025.4, 2026.4).
+    Asked about it alone, it leaves a reduction or a OneHot to the CPU provider.
+    Source: ``src/frontends/onnx/frontend/src/op/reduce.cpp`` and ``op/onehot.cpp`` of OpenVINO (2025.4, 2026.4).
     """
     constant = {tensor.name for tensor in model.graph.initializer}
     given = {v.name: v.type.tensor_type for v in model.graph.input if v.name not in constant}
     for node in model.graph.node:
-        if canonical(node.domain) or not node.op_type.startswith("Reduce") or len(node.input) < 2:
+        reduces = node.op_type.startswith("Reduce")
+        if canonical(node.domain) or not (reduces or node.op_type == "OneHot") or len(node.input) < 2:
             continue
-        axes = given.get(node.input[1])
-        if axes is not None and not (axes.HasField("shape") and all(d.HasField("dim_value") for d in axes.shape.dim)):
-            return "the number of its axes is known only at run time"
+        second = given.get(node.input[1])
+        if second is not None and not (
+            second.HasField("shape") and all(d.HasField("dim_value") for d in second.shape.dim)
+        ):
+            return f"the {'number of its axes' if reduces else 'shape of its depth'} is known only at run time"
     return None
 
 
