@@ -94,7 +94,7 @@ PROVEN_ELSEWHERE = {
             f"unit/conformance/test_{name}.py"
             for name in (
                 *("baseline", "compare", "coverage", "draft", "examples", "expectations"),
-                *("html", "html_axe", "html_finding", "merge", "pytest_suite", "report_files"),
+                *("html", "html_axe", "html_finding", "labels", "merge", "onnxruntime", "pytest_suite", "report_files"),
                 *("selection", "workers", "workflow"),
             )
         ),
@@ -109,9 +109,8 @@ PROVEN_ELSEWHERE = {
     ],
 }
 
-#: Three for two processors: tests wait for other processes and for clocks a sixth of the time. Not loadfile: where an engine crashes its
-#: worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
-PROCESSES = ("-n", "3", "--dist", "worksteal")
+#: For two processors. Tests of no engine, which run in the first environment, wait for other processes and for clocks.
+PROCESSES = {"cpu": 4, "gpu": 3, "openvino-ep": 3}
 
 #: Presets whose engine another environment holds in the same release: of their own tests a sample runs.
 PRESETS_PROVEN_ELSEWHERE = {"cpu": [], "gpu": ["Openvino"], "openvino-ep": ["Openvino"]}
@@ -128,6 +127,14 @@ NOT_EMULATED = """<?xml version="1.0" encoding="utf-8"?>
 def install(session: nox.Session, *requirements: str) -> None:
     """Install requirements in the versions that CI proves."""
     session.install(*requirements, f"--constraint={LOCK}")
+
+
+def processes(engines: str) -> tuple[str, ...]:
+    """How pytest spreads the tests of an environment.
+
+    Not by files: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
+    """
+    return ("-n", str(PROCESSES[engines]), "--dist", "worksteal")
 
 
 @nox.session(tags=["tests"])
@@ -162,12 +169,12 @@ def tests(session: nox.Session, engines: str) -> None:
     ignored += [f"--proven-elsewhere={name}" for name in PRESETS_PROVEN_ELSEWHERE[engines]]
     if engines == "cpu":  # for `emulated`
         ignored += ["-p", "backend_test.processors.keeping", f"--keep-rewritten={REWRITTEN}"]
-    session.run("pytest", *PROCESSES, f"--junitxml={report}", *ignored, *session.posargs, env=USED_MEMORY)
+    session.run("pytest", *processes(engines), f"--junitxml={report}", *ignored, *session.posargs, env=USED_MEMORY)
 
 
 @nox.session(tags=["tests"])
 def emulated(session: nox.Session) -> None:
-    """Run half of the special values, and of the cases that pass adapted, on processors that QEMU emulates; `vendors` runs all."""
+    """Run a quarter of the special values, and of the cases that pass adapted, on processors that QEMU emulates; `vendors` runs all."""
     for old in JUNIT.glob("processors-*.xml"):
         old.unlink()
     JUNIT.mkdir(parents=True, exist_ok=True)
@@ -175,13 +182,13 @@ def emulated(session: nox.Session) -> None:
         (JUNIT / "processors-none.xml").write_text(NOT_EMULATED.format(reason=NO_QEMU), encoding="utf-8")
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"])
-    options = ("--adapted", "--half", "--out=build/emulated", f"--junit={JUNIT}", f"--rewritten={REWRITTEN}")
+    options = ("--adapted", "--quarter", "--out=build/emulated", f"--junit={JUNIT}", f"--rewritten={REWRITTEN}")
     session.run("python", "-m", "backend_test.processors", *options, *session.posargs)
 
 
 @nox.session(tags=["nightly"], default=False)
 def vendors(session: nox.Session) -> None:
-    """Run what `emulated` runs half of, and all of that on the processor that it leaves out: AMD's, with the instruction sets of Intel's."""
+    """Run what `emulated` runs a quarter of, and all of that on the processor that it leaves out: AMD's, with the instruction sets of Intel's."""
     if not shutil.which("qemu-x86_64"):
         session.skip(NO_QEMU)
     install(session, "--editable=.[test]", *ENGINES["cpu"])
@@ -215,7 +222,7 @@ def whole(session: nox.Session, engines: str) -> None:
     """Run all tests in an environment, those too that are proven by others, and every suite in full."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
-    session.run("pytest", *PROCESSES, "--whole-suites", *session.posargs, env=USED_MEMORY)
+    session.run("pytest", *processes(engines), "--whole-suites", *session.posargs, env=USED_MEMORY)
 
 
 #: The presets that the searches try in each environment, and those of the soak.

@@ -4,7 +4,7 @@
 ``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
 tests of special values alone, all of them on each emulated processor. With ``--adapted`` each of these, and each case that passes
 adapted, runs on one of two processors of different instruction sets, by its name; with ``--processor`` on the one named; with
-``--half`` half of them run. A run that was interrupted goes on with ``--resume``. With ``--rewritten`` what the host's suites have rewritten (`keeping`) is not
+``--quarter`` a quarter of them runs. A run that was interrupted goes on with ``--resume``. With ``--rewritten`` what the host's suites have rewritten (`keeping`) is not
 rewritten again.
 """
 
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
         "--adapted", action="store_true", help="only special values, and each case that passes adapted once"
     )
     parser.add_argument("--rewritten", type=Path, help="a folder that `pytest --keep-rewritten` wrote")
-    parser.add_argument("--half", action="store_true", help="of --adapted, every other special value and case")
+    parser.add_argument("--quarter", action="store_true", help="of --adapted, every fourth special value and case")
     parser.add_argument("--special-values", action="store_true", help="only special values, which takes minutes")
     parser.add_argument("--processor", action="append", help="only this one; repeatable")
     given = parser.parse_args(arguments)
@@ -202,7 +202,7 @@ def _import_all() -> None:
 
 def _share(name: str, wanted: Sequence[str], given: argparse.Namespace) -> str:
     """Which special values run on a processor: all of them where only they are asked for, else each on one."""
-    return "0/1" if given.special_values else f"{wanted.index(name)}/{len(wanted) * (2 if given.half else 1)}"
+    return "0/1" if given.special_values else f"{wanted.index(name)}/{len(wanted) * (4 if given.quarter else 1)}"
 
 
 def _special_values(junit: Path | None, share: str) -> tuple[str, ...]:

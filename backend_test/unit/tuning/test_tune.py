@@ -106,7 +106,7 @@ def test_the_setup_prepares_the_model_and_its_results_are_right(
     objective: str, ort_cpu: type[omb.Preset], tmp_path: Path
 ) -> None:
     model = small()
-    tuned = omb.tune(model, X, objective=objective, presets=["OrtCpu"], budget_s=60)
+    tuned = omb.tune(model, X, objective=objective, **HERE | {"processes": objective == "memory"})
     report = tuned.report
     with warnings.catch_warnings():
         warnings.simplefilter("error")
