@@ -109,8 +109,9 @@ PROVEN_ELSEWHERE = {
     ],
 }
 
-#: For two processors. Tests of no engine, which run in the first environment, wait for other processes and for clocks.
-PROCESSES = {"cpu": 4, "gpu": 3, "openvino-ep": 3}
+#: Three for two processors: tests wait for other processes and for clocks a sixth of the time. Not loadfile: where an engine crashes its
+#: worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
+PROCESSES = ("-n", "3", "--dist", "worksteal")
 
 #: Presets whose engine another environment holds in the same release: of their own tests a sample runs.
 PRESETS_PROVEN_ELSEWHERE = {"cpu": [], "gpu": ["Openvino"], "openvino-ep": ["Openvino"]}
@@ -127,14 +128,6 @@ NOT_EMULATED = """<?xml version="1.0" encoding="utf-8"?>
 def install(session: nox.Session, *requirements: str) -> None:
     """Install requirements in the versions that CI proves."""
     session.install(*requirements, f"--constraint={LOCK}")
-
-
-def processes(engines: str) -> tuple[str, ...]:
-    """How pytest spreads the tests of an environment.
-
-    Not by files: where an engine crashes its worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
-    """
-    return ("-n", str(PROCESSES[engines]), "--dist", "worksteal")
 
 
 @nox.session(tags=["tests"])
@@ -169,7 +162,7 @@ def tests(session: nox.Session, engines: str) -> None:
     ignored += [f"--proven-elsewhere={name}" for name in PRESETS_PROVEN_ELSEWHERE[engines]]
     if engines == "cpu":  # for `emulated`
         ignored += ["-p", "backend_test.processors.keeping", f"--keep-rewritten={REWRITTEN}"]
-    session.run("pytest", *processes(engines), f"--junitxml={report}", *ignored, *session.posargs, env=USED_MEMORY)
+    session.run("pytest", *PROCESSES, f"--junitxml={report}", *ignored, *session.posargs, env=USED_MEMORY)
 
 
 @nox.session(tags=["tests"])
@@ -222,7 +215,7 @@ def whole(session: nox.Session, engines: str) -> None:
     """Run all tests in an environment, those too that are proven by others, and every suite in full."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
-    session.run("pytest", *processes(engines), "--whole-suites", *session.posargs, env=USED_MEMORY)
+    session.run("pytest", *PROCESSES, "--whole-suites", *session.posargs, env=USED_MEMORY)
 
 
 #: The presets that the searches try in each environment, and those of the soak.

@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
+from onnx_multi_backend.engines.openvino.quotient_defects import may_be_divided_wrongly
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -45,6 +46,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type in ("Einsum", "MatMul"):
         return False
+    if node.op_type == "Div":
+        return may_be_divided_wrongly(node, facts)
     if node.op_type == "Softmax":
         return _goes_over_several_axes(node, facts)
     if node.op_type == "Gather":
