@@ -73,7 +73,10 @@ PROVEN_ELSEWHERE = {
         ),
         *(
             f"unit/test_{name}.py"
-            for name in ("emulation", "isolation", "openvino_mending", "processor", "third_engine")
+            for name in (
+                *("emulation", "empty_runs", "hostile_models", "isolation", "openvino_mending", "patience"),
+                *("processor", "rapidocr", "repeated_runs", "sampling", "third_engine"),
+            )
         ),
     ],
     "openvino-ep": [

@@ -121,7 +121,11 @@ def test_data_comes_in_every_form_and_is_read_once() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_memory_does_not_grow_with_the_number_of_batches(method: str) -> None:
+def test_memory_does_not_grow_with_the_number_of_batches(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Seconds, once all batches are seen; what histograms take until then is measured.
+    threshold = "onnxruntime.quantization.calibrate.HistogramCollector.get_entropy_threshold"
+    monkeypatch.setattr(threshold, lambda self, histogram, bins: histogram[1][[0, -1]])
+
     def batches(count: int) -> Iterator[np.ndarray]:
         rng = np.random.default_rng(0)
         for i in range(count):
