@@ -44,7 +44,7 @@ def read(model: ModelProto, loaded: LoadedModel) -> tuple[Any, object]:
         A file was changed meanwhile.
     """
     whole = loaded.whole(model, own=False)
-    held: list[np.ndarray[Any, Any]] = []
+    held = None
     if loaded.path is not None and any(is_in(loaded.path, tensor) for tensor in all_tensors(whole)):
         loaded.origin.check_unchanged()
         whole = _copy(whole) if whole is model else whole
@@ -78,16 +78,15 @@ def _in_other_files(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, 
     return ((tensor, fields) for tensor, fields in external_tensors(model) if fields["location"] != _IN_MEMORY)
 
 
-def _with_addresses(model: ModelProto, file: Path) -> list[np.ndarray[Any, Any]]:
+def _with_addresses(model: ModelProto, file: Path) -> np.ndarray[Any, Any]:
     """Have tensors that lie in the model's own file point to what is read of it, which is returned."""
-    held = []
-    with file.open("rb") as stream:
-        for tensor in all_tensors(model):
-            if is_in(file, tensor):
-                place = {entry.key: entry.value for entry in tensor.external_data}
-                stream.seek(int(place["offset"]))
-                held.append(np.fromfile(stream, np.uint8, int(place["length"])))
-                _point(tensor, held[-1].ctypes.data, held[-1].size)
+    held = np.fromfile(
+        file, np.uint8
+    )  # at once: the system gives memory for single tensors page by page, which takes as long again
+    for tensor in all_tensors(model):
+        if is_in(file, tensor):
+            place = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
+            _point(tensor, held.ctypes.data + place["offset"], place["length"])
     return held
 
 
