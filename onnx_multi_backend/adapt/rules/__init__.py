@@ -16,7 +16,6 @@ from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.depth_and_space import depth_and_space
 from onnx_multi_backend.adapt.rules.dequantize_blocks import dequantize_blocks
-from onnx_multi_backend.adapt.rules.dequantize_scalars import dequantize_scalars
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.empty_products import empty_products
@@ -81,6 +80,7 @@ from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
+from onnx_multi_backend.adapt.rules.scalar_scales import scalar_scales
 from onnx_multi_backend.adapt.rules.scaled_apart import scaled_apart
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.scan_slices import scan_slices
@@ -131,7 +131,7 @@ RULES: tuple[Rule, ...] = (
     skip_layer_normalization,
     cum_prod,
     dequantize_blocks,
-    dequantize_scalars,
+    scalar_scales,
     dequantize_wide,
     det,
     exact_integers,

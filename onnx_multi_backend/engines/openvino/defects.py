@@ -229,7 +229,7 @@ DEFECTS: Mapping[str, FindDefect] = {
         (
             Only({"openvino": "<2026"}, quantized_defects.dequantized_in_blocks),
             quantized_defects.dequantized,
-            quantized_defects.dequantized_scalar,
+            quantized_defects.scaled_scalar,
             Only({"openvino": "<2026"}, quantized_defects.scaled_in_branches),
             quantized_defects.scaled,
         )
@@ -280,6 +280,7 @@ DEFECTS: Mapping[str, FindDefect] = {
         (
             Only({"openvino": ">=2026"}, quantized_defects.quantize_wide),
             Only({"openvino": "<2026"}, quantized_defects.quantize_as_named),
+            quantized_defects.scaled_scalar,
             quantized_defects.quantize_along,
             quantized_defects.quantized_at_run_time,
         )

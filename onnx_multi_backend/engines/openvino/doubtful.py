@@ -199,7 +199,7 @@ def _may_be_padded_wrongly(node: NodeProto, facts: Facts) -> bool:
 def _may_be_quantized_wrongly(node: NodeProto, facts: Facts) -> bool:
     """Whether a QuantizeLinear may have more than one scale, or make other integers than uint8 by its name or of 16 bits."""
     scale, zero = (facts.certain.get(name) for name in (*node.input[1:3], "")[:2])
-    if scale is None or list(scale.dims) not in ([], [1]):
+    if scale is None or list(scale.dims) not in ([], [1]) or _may_get_an_axis(node, facts):
         return True
     if len(node.input) > 2 and node.input[2]:
         return zero is None or zero.data_type in _SIXTEEN
@@ -224,7 +224,7 @@ def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_get_an_axis(node: NodeProto, facts: Facts) -> bool:
-    """Whether a DequantizeLinear may read a scalar, and a scale of one axis."""
+    """Whether a node may scale a scalar by a scale of one axis."""
     scale = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
     data = facts.constants.get(node.input[0])
     return scale is not None and list(scale.dims) == [1] and (data is None or not data.dims)

@@ -7,12 +7,12 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.rules.dequantize_scalars import scales_a_scalar
 from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import convolves_constants, scales_channels
 from onnx_multi_backend.adapt.rules.run_time_scales import scaled_at_run_time
+from onnx_multi_backend.adapt.rules.scalar_scales import scales_a_scalar
 from onnx_multi_backend.adapt.site import Site
 
 _SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
@@ -94,7 +94,7 @@ def dequantized(site: Site) -> Defect | None:
     return None
 
 
-def dequantized_scalar(site: Site) -> Defect | None:
+def scaled_scalar(site: Site) -> Defect | None:
     """Source: measured; ONNX Runtime takes such a scale for a number too."""
     if scales_a_scalar(site):
         return Defect("a scalar gets the axis that its scale has", wrong=True)

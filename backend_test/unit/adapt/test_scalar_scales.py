@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DequantizeLinear of a tensor without axes, by a scale that has one: OpenVINO gave the result that axis."""
+"""QuantizeLinear and DequantizeLinear of a tensor without axes, by a scale that has one: OpenVINO gave the result that axis."""
 
 from __future__ import annotations
 
@@ -26,3 +26,16 @@ def test_it_stays_a_scalar(preset: type[omb.Preset], zero: str, given: bool, ops
         got = prepared.run([np.int8(x), *more])[0]
         assert got.shape == ()
         assert got == abs(x - (3 if zero else 0)) / 2
+
+
+@pytest.mark.parametrize("beside", ["v = ReduceMax <keepdims = 0> (m, axes)", "v = ReduceSum <keepdims = 0> (m, axes)"])
+def test_it_stays_a_scalar_between_both(preset: type[omb.Preset], beside: str) -> None:
+    """A ReduceMax is mended in OpenVINO's own graph, and its QuantizeLinear is written as operators by element then."""
+    text = f"""(float x, float[4, 3] m) => (float y, float[n] v) <int64[1] axes = {{1}}, float[1] s = {{0.5}}, uint8[1] z = {{128}}> {{
+        {beside} q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }}"""
+    prepared = preset.prepare(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}'))
+    m = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for x in (3.5, -100, 3.5):
+        got = prepared.run([np.float32(x), m])[0]
+        assert got.shape == ()
+        assert got == max(x, -64)
