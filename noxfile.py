@@ -85,7 +85,7 @@ PROVEN_ELSEWHERE = {
         *(f"unit/{folder}" for folder in ("measuring", "search")),
         *(f"unit/adapt/test_{name}.py" for name in ("engine_crashes", "float_names", "random_models", "widths")),
         *(f"unit/cache/test_{name}.py" for name in ("fingerprint", "folder", "two_processes")),
-        *(f"unit/calibration/test_{name}.py" for name in ("bounds", "calibrate", "odd_models")),
+        *(f"unit/calibration/test_{name}.py" for name in ("bounds", "calibrate", "odd_models", "portable")),
         *(
             f"unit/cli/test_{name}.py"
             for name in (
