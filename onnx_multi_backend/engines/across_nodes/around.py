@@ -11,6 +11,7 @@ from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apart
+from onnx_multi_backend.engines.across_nodes.joined_constants import constants_apart
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.merged_means import means_apart
@@ -83,6 +84,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         columns_apart,
         channels_apart,
         factors_apart,
+        constants_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         half_attentions,

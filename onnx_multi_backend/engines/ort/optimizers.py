@@ -20,6 +20,9 @@ Up to opset 20 a Transpose that moves nothing before or behind a Gemm is taken f
 One ends the process where a branch or a body reads what is moved behind a DequantizeLinear (1.24 to 1.32): it puts another pair of QuantizeLinear and
 DequantizeLinear there, and takes the branch for a node that has the value as an input.
 
+Two multiply the weights of a Conv by the factors of a BatchNormalization or Mul behind it, in their type (1.24 to 1.32): inf of float16 where both are large, few digits
+where both are small.
+
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
 """
@@ -32,6 +35,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.engines.constant_chains import LIMITS, chain_of
 from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
 from onnx_multi_backend.engines.ort.empty_values import of_empty_results
 from onnx_multi_backend.host.applies import applies
@@ -42,6 +46,8 @@ from onnx_multi_backend.models.tensors import is_whole
 MERGING = "CommonSubexpressionElimination"
 #: Makes the bias of a convolution of what is added behind it.
 JOINING_BIASES = "ConvAddFusion"
+#: Make one convolution of one and the factors behind it.
+_JOINING_FACTORS = {"BatchNormalization": "ConvBNFusion", "Mul": "ConvMulFusion"}
 #: Makes float32 of constants of float16.
 _WIDENING = "FuseFp16InitializerToFp32NodeTransformer"
 #: What a DequantizeLinear is moved over.
@@ -60,6 +66,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_quantized(contents),
         *_of_captured(contents),
         *_of_idle_transposes(contents),
+        *_of_factors(contents),
         *of_branches(contents),
         *of_empty_results(contents),
     ]
@@ -173,6 +180,30 @@ def _of_idle_transposes(contents: Contents) -> list[str]:
         return []
     orders = (list(a.ints) for node in contents.of("Transpose") for a in node.attribute if a.name == "perm")
     return ["GemmTransposeFusion"] if [0, 1] in orders else []
+
+
+def _of_factors(contents: Contents) -> list[str]:
+    """They multiply the weights of a convolution by the factors behind it, in their type."""
+    if not contents.has({"Conv"}) or not contents.has(_JOINING_FACTORS):
+        return []
+    constants = Facts(contents.model, contents).constants
+    convolutions = {node.output[0]: node for node in contents.of("Conv") if node.output and len(node.input) > 1}
+    nodes = (node for name in _JOINING_FACTORS for node in contents.of(name))
+    return sorted({_JOINING_FACTORS[node.op_type] for node in nodes if _is_not_held(node, convolutions, constants)})
+
+
+def _is_not_held(node: NodeProto, convolutions: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:
+    """Whether the type of weights does not hold what comes of them, and of the factors of a node behind their convolution."""
+    data = next((place for place, name in enumerate(node.input) if name in convolutions), None)
+    if data is None:
+        return False
+    before = convolutions[node.input[data]]
+    others = [name for place, name in enumerate(node.input) if place != data]
+    if not before.input[1] or not constants.keys() >= {name for name in (*before.input[1:], *others) if name}:
+        return False
+    limits = LIMITS.get(constants[before.input[1]].data_type)
+    own, other = chain_of(node, data, constants), chain_of(before, 0, constants)
+    return limits is not None and own.is_held(*limits) and not other.before(own).is_held(*limits)
 
 
 def _of_halves(contents: Contents) -> list[str]:
