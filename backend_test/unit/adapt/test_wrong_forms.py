@@ -135,7 +135,15 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "vector_products",
         ),
         *("unsigned_activations", "channel_order", "axes_moved", "states_apart", "broadcasts_apart", "signs_told"),
-        *("quantized_operators", "lstm_steps", "channels_apart", "biases_added", "constants_apart", "factors_apart"),
+        *(
+            "quantized_operators",
+            "lstm_steps",
+            "channels_apart",
+            "biases_added",
+            "constants_apart",
+            "factors_apart",
+            "gathers_apart",
+        ),
         *(
             "rows_apart",
             "epsilons_kept",

@@ -9,6 +9,7 @@ from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
+from onnx_multi_backend.engines.across_nodes.gathered_axes import gathers_apart
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apart
 from onnx_multi_backend.engines.across_nodes.joined_constants import constants_apart
@@ -81,6 +82,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         scales_of_zeros,
         means_apart,
         insertions_apart,
+        gathers_apart,
         columns_apart,
         channels_apart,
         factors_apart,
