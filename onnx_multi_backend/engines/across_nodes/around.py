@@ -19,6 +19,7 @@ from onnx_multi_backend.engines.across_nodes.merged_means import means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
+from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limits_apart
@@ -70,6 +71,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         kept_in_place,
         epsilons_kept,
         terms_apart,
+        choices_apart,
         reductions_apart,
         limits_apart,
         rows_apart,

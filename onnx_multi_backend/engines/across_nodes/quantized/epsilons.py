@@ -25,7 +25,7 @@ _MEAN, _DIFFERENCE = "ReduceMean", "Sub"
 #: What a scale is moved over.
 _PASSING = frozenset(
     """Add AveragePool Clip Concat Conv ConvTranspose DepthToSpace Div Expand Flatten Gather Gemm GlobalAveragePool Identity MatMul Max MaxPool
-    Min Mul PRelu Pad ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize Slice SpaceToDepth Split Squeeze Sub Transpose Unsqueeze
+    Min Mul Neg PRelu Pad ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize Slice SpaceToDepth Split Squeeze Sub Transpose Unsqueeze
     Upsample LeakyRelu""".split()
 )
 _REASON = "OpenVINO would normalize the integers, with an epsilon that is not in their unit"

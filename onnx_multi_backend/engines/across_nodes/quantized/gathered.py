@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a Gather of quantized values that have several scales.
+
+Its low-precision transformations move the scales behind the Gather. Of a number as the index the result keeps the axis, and the scales are those of another axis;
+of several indices along another axis than the scales they may be, too. No scale is moved behind the larger of a value and itself, which is that value.
+"""
+
+from __future__ import annotations
+
+import math
+
+from onnx import TensorProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
+from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+
+_REASON = "OpenVINO would move the scales of quantized values behind it, to another axis"
+
+
+def choices_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which such a Gather is kept apart from scales before it; None where there is none."""
+    if not contents.has({"DequantizeLinear"}) or not contents.has({"Gather"}):
+        return None
+    walked = walked_of(contents)
+    scales = (walked.fixed.get(node.input[1]) for node in contents.of("DequantizeLinear") if len(node.input) > 1)
+    if not any(map(_are_several, scales)) or (flat := flat_for(contents)) is None:
+        return None
+    scaled = Scaled(walked.graphs)
+    found = [
+        {
+            place: 0
+            for place, node in enumerate(graph.node)
+            if node.op_type == "Gather" and not canonical(node.domain) and node.input
+            if node.input[0] not in walked.fixed and scaled(node.input[0])
+        }
+        for graph in walked.graphs
+    ]
+    return inputs_apart(flat, found, f"{CAST}chosen", "choices_apart", "kept apart from scales before it", _REASON)
+
+
+def _are_several(tensor: TensorProto | None) -> bool:
+    return tensor is None or math.prod(tensor.dims) > 1
