@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,19 @@ from onnx_multi_backend.engines.ort import plugins
 print(plugins.find("WantedExecutionProvider")[0].name, "onnxruntime_ep_broken" in sys.modules, "onnxruntime_text" in sys.modules)
 """
     assert fresh(code, fakes) == "onnxruntime_ep_wanted False False"
+
+
+def test_folders_archives_and_what_is_neither_are_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ort_cpu: type[omb.Preset]
+) -> None:
+    package(tmp_path, "onnxruntime_ep_here", "")
+    archive = tmp_path / "modules.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("onnxruntime_ep_packed/__init__.py", "")
+    (tmp_path / "file").write_text("")
+    places = [str(tmp_path), str(archive), str(tmp_path / "file"), str(tmp_path / "none"), b"bytes"]
+    monkeypatch.setattr(sys, "path", [*places, *sys.path])
+    assert {"onnxruntime_ep_here", "onnxruntime_ep_packed"} <= set(plugins.modules())
 
 
 def test_what_the_wheel_was_built_with_does_not_change(ort_cpu: type[omb.Preset]) -> None:

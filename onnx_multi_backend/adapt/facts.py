@@ -47,6 +47,14 @@ class Facts:
         """The same, each of those that share a name."""
         return [(name, tensor) for name, tensor in self._named() if _is_small(tensor)]
 
+    @functools.cached_property
+    def namesakes(self) -> Mapping[str, list[TensorProto]]:
+        """The same by name, all of those that share one."""
+        found: dict[str, list[TensorProto]] = {}
+        for name, tensor in self.small:
+            found.setdefault(name, []).append(tensor)
+        return found
+
     def may_know(self, node: NodeProto, place: int) -> bool:
         """Whether an input of a node may be a small constant; what a local function is given may be anything."""
         given = len(node.input) > place and node.input[place] != ""

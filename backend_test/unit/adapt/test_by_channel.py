@@ -243,3 +243,18 @@ def test_a_product_that_is_quantized_by_channel(
         scale = scales.reshape(1, 7, *[1] * (made.ndim - 2))
         right = np.clip(np.rint(made / scale), -128, 127) * scale
         np.testing.assert_allclose(prepared.run([x, w])[0], right, atol=0.11)
+
+
+@pytest.mark.parametrize("form", ["MatMul (w, x)", 'Einsum <equation = "ij,bjk->bik"> (w, x)'])
+def test_a_column_of_factors_before_a_quantization(preset: type[omb.Preset], form: str) -> None:
+    """The factors become a part of its scales, where a product of three axes has as many rows as columns."""
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[2, 2, 2] x) => (float[2, 2, 2] y)
+        <float[2, 2] w = {{2, 5, 8, 4}}, float[2, 1] c = {{6, 4}}, float s = {{0.5}}, int8 z = {{0}}> {{
+            p = {form} m = Mul (p, c) q = QuantizeLinear (m, s, z) y = DequantizeLinear (q, s, z) }}"""
+    )
+    prepared = preset.prepare(made, fallback="full")
+    x = np.float32([[[0.2, -0.3], [0.4, 0.5]], [[-0.5, 0.1], [0.3, 0.2]]])
+    for fed in (x, x[::-1].copy()):
+        right = np.round(np.float32([[2, 5], [8, 4]]) @ fed * np.float32([[6], [4]]) * 2) / 2
+        np.testing.assert_allclose(prepared.run([fed])[0], right, atol=0.51)

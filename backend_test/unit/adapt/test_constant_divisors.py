@@ -49,3 +49,54 @@ def test_float32_is_refused_or_left_to_onnx_runtime(name: str, request: pytest.F
     x = np.float32([[1e-5, 1]])
     with np.errstate(over="ignore"):
         np.testing.assert_allclose(preset.prepare(quotient(c)).run([x])[0], x / c, rtol=1e-6)
+
+
+COMPUTED = {
+    "cast": "w = Constant <value = float[1] {0.000001}> () c = Cast <to = 10> (w)",
+    "passed on": "w = Constant <value = float[1] {0.000001}> () h = Cast <to = 10> (w) c = Identity (h)",
+    "moved": "w = Constant <value = float[1] {0.000001}> () h = Cast <to = 10> (w) a = Constant <value = int64[1] {0}> () c = Unsqueeze (h, a)",
+    "multiplied": "w = Constant <value = float[1] {0.001}> () h = Cast <to = 10> (w) c = Mul (h, h)",
+}
+
+
+@pytest.mark.parametrize("form", COMPUTED)
+@pytest.mark.parametrize("name", ["Openvino", "OrtOpenvino"])
+def test_divisors_that_are_computed_of_constants(name: str, form: str, request: pytest.FixtureRequest) -> None:
+    preset = request.getfixturevalue({"Openvino": "openvino", "OrtOpenvino": "openvino_ep"}[name])
+    made = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": 17]> g (float16[n, 2] x) => (float16[n, 2] y) {{ {COMPUTED[form]} z = Abs (x) y = Div (z, c) }}'
+    )
+    x = np.float16([[0, 1e-4], [0.01, 1]])
+    with np.errstate(over="ignore"):
+        right = (x / np.float16(1e-6)).astype(np.float16)
+    np.testing.assert_allclose(preset.prepare(made).run([x])[0], right, rtol=1.5e-2)
+
+
+@pytest.mark.parametrize("divisors", [(1e-6, 2), (2, 1e-6)])
+def test_a_name_that_stands_in_both_branches(openvino: type[omb.Preset], divisors: tuple[float, float]) -> None:
+    branches = ", ".join(
+        f"{name}_branch = {name} () => (float16[n] {name}y) {{ w{name} = Constant <value = float[1] {{{c:f}}}> () c = CastLike (w{name}, x) {name}y = Div (x, c) }}"
+        for name, c in zip(("then", "else"), divisors, strict=True)
+    )
+    made = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": 17]> g (float16[n] x, bool which) => (float16[n] y) {{ y = If (which) <{branches}> }}'
+    )
+    for branch in (node_branch.g for node_branch in made.graph.node[0].attribute):
+        value = divisors[branch.name == "else"]
+        del branch.node[:2]
+        branch.initializer.append(numpy_helper.from_array(np.float16([value]), "c"))
+    prepared = openvino.prepare(made)
+    x = np.float16([0, 1e-3])
+    for which in (True, False):
+        right = (x / np.float16(divisors[not which])).astype(np.float16)
+        np.testing.assert_allclose(prepared.run([x, np.array(which)])[0], right, rtol=2e-3)
+
+
+def test_a_large_constant(openvino: type[omb.Preset]) -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 17]> g (float16[n, 3000] x) => (float16[n, 3000] y) { y = Div (x, c) }'
+    )
+    c = np.full(3000, 1e-6, np.float16)
+    made.graph.initializer.append(numpy_helper.from_array(c, "c"))
+    x = np.full((2, 3000), 0.01, np.float16)
+    np.testing.assert_allclose(openvino.prepare(made).run([x])[0], x / c, rtol=1e-3)

@@ -140,6 +140,8 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "lstm_steps",
             "channels_apart",
             "biases_added",
+            "choices_apart",
+            "half_divisors",
             "constants_apart",
             "factors_apart",
             "gathers_apart",

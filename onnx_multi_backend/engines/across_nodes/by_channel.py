@@ -119,6 +119,8 @@ class _Graph:
                 return True
             if node.op_type in ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):
                 meets = True
+            if meets and of_product and node.op_type == "QuantizeLinear":  # the constant becomes a part of its scales
+                return True
             if of_product and node.op_type == "QuantizeLinear" and _is_convolved(node, self._readers):
                 meets = True
         return False if meets else None

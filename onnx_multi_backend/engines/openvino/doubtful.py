@@ -225,9 +225,9 @@ def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
 
 def _may_get_an_axis(node: NodeProto, facts: Facts) -> bool:
     """Whether a node may scale a scalar by a scale of one axis."""
-    scale = facts.constants.get(node.input[1]) if len(node.input) > 1 else None
-    data = facts.constants.get(node.input[0])
-    return scale is not None and list(scale.dims) == [1] and (data is None or not data.dims)
+    scales = facts.namesakes.get(node.input[1], ()) if len(node.input) > 1 else ()
+    data = facts.namesakes.get(node.input[0], ())
+    return any(list(scale.dims) == [1] for scale in scales) and (not data or not all(tensor.dims for tensor in data))
 
 
 def _of_constants(node: NodeProto, facts: Facts) -> bool:

@@ -85,8 +85,8 @@ def _with_addresses(model: ModelProto, file: Path) -> np.ndarray[Any, Any]:
     )  # at once: the system gives memory for single tensors page by page, which takes as long again
     for tensor in all_tensors(model):
         if is_in(file, tensor):
-            place = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
-            _point(tensor, held.ctypes.data + place["offset"], place["length"])
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            _point(tensor, held.ctypes.data + int(place["offset"]), int(place["length"]))
     return held
 
 

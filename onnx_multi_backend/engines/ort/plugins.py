@@ -74,7 +74,7 @@ def of_wheel() -> tuple[str, ...]:
 def modules() -> tuple[str, ...]:
     """Names of the installed modules that bring a plugin. Imports none of them."""
     # Of all folders that modules come from, pkgutil looks at each entry, which takes milliseconds, and this is asked often.
-    folders = [folder for folder in sys.path if any(name.startswith(_PREFIX) for name in _listed(folder))]
+    folders = [folder for folder in sys.path if isinstance(folder, str) and _may_hold_one(folder)]
     found = {m.name for m in pkgutil.iter_modules(folders) if m.name.startswith(_PREFIX)}
     return tuple(sorted(name for name in found if name.startswith(_SURE_PREFIX) or _tells(name)))
 
@@ -227,11 +227,13 @@ def provider_without_meta(provider: str) -> str:
     return provider.partition(".")[0]
 
 
-def _listed(folder: str) -> Sequence[str]:
+def _may_hold_one(folder: str) -> bool:
     try:
-        return os.listdir(folder or ".")
-    except OSError:  # no folder, as the standard library's archive, which holds no plugin
-        return ()
+        return any(name.startswith(_PREFIX) for name in os.listdir(folder or "."))
+    except NotADirectoryError:  # an archive
+        return True
+    except OSError:
+        return False
 
 
 def _tells(module: str) -> bool:
