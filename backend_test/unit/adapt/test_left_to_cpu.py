@@ -363,3 +363,18 @@ def test_a_depth_whose_shape_is_known_only_at_run_time(openvino_ep: type[omb.Pre
     found = openvino_ep.prepare(made).run([x, np.float32([2])])[0]
     z = np.where(x[..., None] == np.arange(2), 3, -2)
     np.testing.assert_allclose(found, np.maximum(z, 0) + np.minimum(0, 0.5 * (np.exp(z / 0.5) - 1)), rtol=1e-5)
+
+
+def test_the_largest_of_constants_that_all_differ_in_a_branch(openvino_ep: type[omb.Preset]) -> None:
+    """Which of equal values OpenVINO takes does not matter where there are none; no node of a branch is left to the CPU provider."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 7]> g (float[1] v, float[n] x, bool which) => (float[1] y) {
+        y = If (which) <
+            then_branch = then () => (float[1] u) {
+                c = Constant <value = float[3] {-0.5, -1.5, 0.25}> () t, i = TopK <axis = 0, k = 1> (c) unread = Concat <axis = 0> (x) u = Identity (t) },
+            else_branch = other () => (float[1] w) { same = Equal (which, which) w = Identity (v) }> }"""
+    )
+    prepared = openvino_ep.prepare(made)
+    for which in (True, False, True):
+        found = prepared.run([np.float32([2]), floats(4), np.array(which)])[0]
+        np.testing.assert_array_equal(found, np.float32([0.25 if which else 2]))
