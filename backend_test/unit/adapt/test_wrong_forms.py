@@ -142,6 +142,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "biases_added",
             "choices_apart",
             "half_divisors",
+            "weights_apart",
             "constants_apart",
             "factors_apart",
             "gathers_apart",

@@ -24,6 +24,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_a
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limits_apart
+from onnx_multi_backend.engines.across_nodes.quantized.moved_weights import weights_apart
 from onnx_multi_backend.engines.across_nodes.quantized.other_axes import terms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pads import pads_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
@@ -73,6 +74,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         epsilons_kept,
         terms_apart,
         choices_apart,
+        weights_apart,
         reductions_apart,
         limits_apart,
         rows_apart,
