@@ -107,14 +107,22 @@ PROVEN_ELSEWHERE = {
         ),
         *(
             f"unit/test_{name}.py"
-            for name in ("emulation", "isolation", "openvino_mending", "processor", "third_engine")
+            for name in (
+                "emulation",
+                "isolation",
+                "openvino_mending",
+                "processor",
+                "registry",
+                "sampling",
+                "third_engine",
+            )
         ),
     ],
 }
 
-#: Three for two processors: tests wait for other processes and for clocks a sixth of the time. Not loadfile: where an engine crashes its
-#: worker, pytest-xdist 3.8 then hangs or drops the rest of the file.
-PROCESSES = ("-n", "3", "--dist", "worksteal")
+#: Of pytest in each environment, for two processors. Tests of no engine run in the first: they wait for other processes and for clocks a sixth
+#: of the time.
+PROCESSES = {"cpu": 3, "gpu": 2, "openvino-ep": 2}
 
 #: Presets whose engine another environment holds in the same release: of their own tests a sample runs.
 PRESETS_PROVEN_ELSEWHERE = {"cpu": [], "gpu": ["Openvino"], "openvino-ep": ["Openvino"]}
@@ -131,6 +139,11 @@ NOT_EMULATED = """<?xml version="1.0" encoding="utf-8"?>
 def install(session: nox.Session, *requirements: str) -> None:
     """Install requirements in the versions that CI proves."""
     session.install(*requirements, f"--constraint={LOCK}")
+
+
+def spread(engines: str) -> tuple[str, ...]:
+    """How pytest spreads the tests of an environment; not by files: where an engine crashes its worker, pytest-xdist 3.8 hangs or drops the rest."""
+    return ("-n", str(PROCESSES[engines]), "--dist", "worksteal")
 
 
 @nox.session(tags=["tests"])
@@ -165,7 +178,7 @@ def tests(session: nox.Session, engines: str) -> None:
     ignored += [f"--proven-elsewhere={name}" for name in PRESETS_PROVEN_ELSEWHERE[engines]]
     if engines == "cpu":  # for `emulated`
         ignored += ["-p", "backend_test.processors.keeping", f"--keep-rewritten={REWRITTEN}"]
-    session.run("pytest", *PROCESSES, f"--junitxml={report}", *ignored, *session.posargs, env=USED_MEMORY)
+    session.run("pytest", *spread(engines), f"--junitxml={report}", *ignored, *session.posargs, env=USED_MEMORY)
 
 
 @nox.session(tags=["tests"])
@@ -218,7 +231,7 @@ def whole(session: nox.Session, engines: str) -> None:
     """Run all tests in an environment, those too that are proven by others, and every suite in full."""
     install(session, "--editable=.[test]", *ENGINES[engines])
     install(session, "--no-deps", f"--requirement={MODELS}")
-    session.run("pytest", *PROCESSES, "--whole-suites", *session.posargs, env=USED_MEMORY)
+    session.run("pytest", *spread(engines), "--whole-suites", *session.posargs, env=USED_MEMORY)
 
 
 #: The presets that the searches try in each environment, and those of the soak.

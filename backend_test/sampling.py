@@ -14,7 +14,7 @@ import zlib
 import pytest
 
 #: One test in so many is run, and each case that quantizes.
-SHARE = 16
+SHARE = 24
 
 #: Fixtures of `unit/conftest.py` that are one preset.
 _FIXTURES = {"ort_cpu": "OrtCpu", "openvino": "Openvino", "openvino_ep": "OrtOpenvino", "cuda": "OrtCuda"}
