@@ -70,3 +70,21 @@ def test_fixed_shapes_stay_as_they_are(openvino: type[omb.Preset]) -> None:
     prepared = openvino.prepare(made_of("u = Unsqueeze (x, one) y = Gather <axis = 1> (u, both)", shape="2, 3, 4"))
     assert not prepared.adaptations
     assert prepared.run([np.ones((2, 3, 4), np.float32)])[0].shape == (2, 2, 3, 4)
+
+
+@pytest.mark.parametrize("lists", [([0], [-1, 0]), ([-1, 0], [0])])
+def test_a_name_that_stands_for_two_lists(openvino: type[omb.Preset], lists: tuple[list[int], list[int]]) -> None:
+    """In the one branch it is one index, in the other two: neither Gather is left out."""
+    branch = "{0} () => (float[p, q, r] {0}y) {{ {0}u = Unsqueeze (x, one) {0}y = Gather <axis = 1> ({0}u, i) }}"
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[a, b] x, bool which) => (float[p, q, r] y) <int64[1] one = {{1}}> {{
+        y = If (which) <then_branch = {branch.format("then")}, else_branch = {branch.format("other")}> }}"""
+    )
+    for attribute in made.graph.node[0].attribute:
+        indices = lists[attribute.name != "then_branch"]
+        attribute.g.initializer.append(onnx.numpy_helper.from_array(np.int64(indices), "i"))
+    prepared = openvino.prepare(made)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for which in (True, False, True):
+        (got,) = prepared.run([x, np.array(which)])
+        np.testing.assert_array_equal(got, np.take(x[:, None], lists[not which], 1))

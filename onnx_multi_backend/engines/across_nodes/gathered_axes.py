@@ -8,9 +8,9 @@ itself, which is that value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
@@ -26,7 +26,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     written,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
+from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import is_whole
@@ -43,7 +43,7 @@ def gathers_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    found = [dict(_found(graph, walked.makers, walked.fixed)) for graph in walked.graphs]
+    found = [dict(_found(graph, walked)) for graph in walked.graphs]
     if not any(found):
         return None
     apart = [
@@ -74,28 +74,37 @@ def gathers_apart(contents: Contents) -> Rewritten | None:
     return written(flat, places, write, changes)
 
 
-def _found(
-    graph: GraphProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto | None]
-) -> Iterator[tuple[int, bool]]:
+def _found(graph: GraphProto, walked: Walked) -> Iterator[tuple[int, bool]]:
     """The places of such nodes, and whether they change nothing."""
     for place, node in enumerate(graph.node):
         if node.op_type not in _CHOOSING or canonical(node.domain) or len(node.input) < 2 or not node.output:
             continue
-        chosen = constants.get(node.input[1])
-        maker = maker_before(node.input[0], makers, _PASSING)
-        if node.input[1] not in constants or maker is None or maker.op_type != "Unsqueeze" or canonical(maker.domain):
+        maker = maker_before(node.input[0], walked.makers, _PASSING)
+        if (
+            node.input[1] not in walked.fixed
+            or maker is None
+            or maker.op_type != "Unsqueeze"
+            or canonical(maker.domain)
+        ):
             continue
+        chosen = walked.fixed[node.input[1]] if node.input[1] not in walked.several else None
         is_list = chosen is None or not chosen.data_type or bool(chosen.dims)
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0 if node.op_type == "Gather" else None)
-        inserted = axes_given(maker, _stored(maker, constants))
+        inserted = axes_given(maker, _stored(maker, walked))
         if not is_list or axis is None or (inserted is not None and len(inserted) != 1):
             continue
         if inserted is None or (inserted[0] < 0) != (axis < 0):
             yield place, False
         elif inserted[0] == axis:
-            yield place, node.op_type == "Gather" and chosen is not None and list(chosen.dims) == [1]
+            yield place, node.op_type == "Gather" and chosen is not None and _is_the_first(chosen)
 
 
-def _stored(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> dict[str, TensorProto]:
-    held = {name: tensor for name in node.input[1:2] if (tensor := constants.get(name)) is not None}
+def _is_the_first(indices: TensorProto) -> bool:
+    """Whether a list has one index, which is that of the only element."""
+    return list(indices.dims) == [1] and is_whole(indices) and int(numpy_helper.to_array(indices)[0]) in (0, -1)
+
+
+def _stored(node: NodeProto, walked: Walked) -> dict[str, TensorProto]:
+    names = (name for name in node.input[1:2] if name not in walked.several)
+    held = {name: tensor for name in names if (tensor := walked.fixed.get(name)) is not None}
     return {name: tensor for name, tensor in held.items() if tensor.data_type and is_whole(tensor)}
