@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
@@ -25,6 +24,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     unused,
     written,
 )
+from onnx_multi_backend.engines.across_nodes.ranks import axes_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
@@ -90,7 +90,7 @@ def _found(graph: GraphProto, walked: Walked) -> Iterator[tuple[int, bool]]:
         chosen = walked.fixed[node.input[1]] if node.input[1] not in walked.several else None
         is_list = chosen is None or not chosen.data_type or bool(chosen.dims)
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0 if node.op_type == "Gather" else None)
-        inserted = axes_given(maker, _stored(maker, walked))
+        inserted = axes_stored(maker, walked.fixed) if walked.several.isdisjoint(maker.input[1:]) else None
         if not is_list or axis is None or (inserted is not None and len(inserted) != 1):
             continue
         if inserted is None or (inserted[0] < 0) != (axis < 0):
@@ -102,9 +102,3 @@ def _found(graph: GraphProto, walked: Walked) -> Iterator[tuple[int, bool]]:
 def _is_the_first(indices: TensorProto) -> bool:
     """Whether a list has one index, which is that of the only element."""
     return list(indices.dims) == [1] and is_whole(indices) and int(numpy_helper.to_array(indices)[0]) in (0, -1)
-
-
-def _stored(node: NodeProto, walked: Walked) -> dict[str, TensorProto]:
-    names = (name for name in node.input[1:2] if name not in walked.several)
-    held = {name: tensor for name in names if (tensor := walked.fixed.get(name)) is not None}
-    return {name: tensor for name, tensor in held.items() if tensor.data_type and is_whole(tensor)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
@@ -18,6 +17,7 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import names_taken, unused, written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import walked_of
+from onnx_multi_backend.engines.reciprocals import inexact_reciprocal
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -26,8 +26,6 @@ from onnx_multi_backend.models.tensors import is_whole
 _HALF = TensorProto.FLOAT16
 _PASS, _CHANGE = "half_divisors", "computed in float32"
 _REASON = "OpenVINO would multiply by the reciprocal of the divisor in float16"
-#: Between these a reciprocal is as exact as float16 is.
-_LEAST, _MOST = 1 / float(np.finfo(np.float16).max), 2.0**14
 
 
 def half_divisors(contents: Contents) -> Rewritten | None:
@@ -81,8 +79,7 @@ def _is_plain(tensor: TensorProto | None) -> bool:
     """Whether all of a constant's numbers have exact reciprocals in float16."""
     if tensor is None or not tensor.data_type or not is_whole(tensor) or tensor.data_type == TensorProto.STRING:
         return False
-    sizes = np.abs(numpy_helper.to_array(tensor).astype(np.float64))
-    return bool(((sizes == 0) | ((sizes >= _LEAST) & (sizes <= _MOST))).all())
+    return inexact_reciprocal(_HALF, numpy_helper.to_array(tensor)) is None
 
 
 def _is_half(kind: TypeProto.Tensor | None) -> bool:

@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
-from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, inputs_apart, of_kept_types
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
+from onnx_multi_backend.engines.across_nodes.ranks import axes_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.tensors import is_whole
 
 _INSERTING = frozenset({"Reshape", "Unsqueeze"})
 #: What it may be moved over.
@@ -42,9 +41,7 @@ def insertions_apart(contents: Contents) -> Rewritten | None:
     fixed = has_fixed_inputs(contents.model)
 
     def is_meant(node: NodeProto) -> bool:
-        held = {name: tensor for name in node.input[1:2] if (tensor := constants.get(name)) is not None}
-        known = {name: tensor for name, tensor in held.items() if tensor.data_type and is_whole(tensor)}
-        axes = axes_given(node, known) or (0,)
+        axes = axes_stored(node, constants) or (0,)
         return set(axes) != {-1} and _has_one_behind(walked.types.get(node.input[0]), axes, fixed=fixed)
 
     found = [

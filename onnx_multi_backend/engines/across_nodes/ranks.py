@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from onnx import GraphProto, NodeProto, TensorProto
 
+from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import is_whole
 
 _CHANGING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 #: What has as many axes as what it reads first.
@@ -83,6 +85,12 @@ def _rank(node: NodeProto, ranks: Mapping[str, int], constants: Mapping[str, Ten
     if operator.startswith("Reduce") and all(a.i for a in node.attribute if a.name == "keepdims"):
         return read[0]
     return None
+
+
+def axes_stored(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> tuple[int, ...] | None:
+    """The axes that a node names, by an attribute or a stored list, none for all; None where they are not known."""
+    held = {name: tensor for name in node.input[1:2] if (tensor := constants.get(name)) is not None}
+    return axes_given(node, {n: tensor for n, tensor in held.items() if tensor.data_type and is_whole(tensor)})
 
 
 def axes_named(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> int | None:
