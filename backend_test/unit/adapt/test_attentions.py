@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnx.numpy_helper import from_array
 
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
@@ -114,3 +115,77 @@ def test_of_fixed_sizes_beside_an_open_one(preset: type[omb.Preset]) -> None:
     sizes = {"x": (8, 8), "w": (8, 8), "v": (3, 8)}
     feeds = {name: RNG.normal(size=size).astype(np.float16) for name, size in sizes.items()}
     as_unoptimized(preset, model, feeds, 2e-2)
+
+
+#: Heads put before the queries, and a product behind them.
+HEADS = """q1 = Reshape (x, heads) k1 = Reshape (k, heads) v1 = Reshape (v, heads) q2 = Transpose <perm = [0, 2, 1, 3]> (q1)
+    k2 = Transpose <perm = [0, 2, 3, 1]> (k1) v2 = Transpose <perm = [0, 2, 1, 3]> (v1) a = MatMul (q2, k2)"""
+#: How an attention goes on behind these, up to its result.
+OF_HEADS = {
+    "plain": "s = Softmax (a) b = MatMul (s, v2)",
+    "scaled, with a mask": "h = CastLike (half, a) d = Mul (a, h) m = Where (mask, d, h) s = Softmax (m) b = MatMul (s, v2)",
+    "with an Exp": "e = Exp (a) n = ReduceSum (e, last) s = Div (e, n) b = MatMul (s, v2)",
+    "with an Einsum": 'c = Einsum <equation = "bqhd,bkhd->bhqk"> (q1, k1) s = Softmax (c) b = MatMul (s, v2)',
+    "activated queries": "q3 = Relu (q2) c = MatMul (q3, k2) s = Softmax (c) b = MatMul (s, v2)",
+    "queries in fewer axes between": "q3 = Reshape (q2, fewer) q4 = Reshape (q3, again) c = MatMul (q4, k2) s = Softmax (c) b = MatMul (s, v2)",
+}
+#: What reads the result.
+READING_HEADS = {
+    "the result": "y = Identity (b)",
+    "heads behind the queries": "y = Transpose <perm = [0, 2, 1, 3]> (b)",
+    "the same, activated before": "r = Relu (b) y = Transpose <perm = [0, 2, 1, 3]> (r)",
+    "a sum of both": "t = Transpose <perm = [0, 2, 1, 3]> (b) r = Relu (b) y = Add (t, r)",
+    "a Reshape": "y = Reshape (b, flat)",
+}
+HEADED = [(OF_HEADS["plain"], reading) for reading in READING_HEADS.values()]
+HEADED += [(attention, READING_HEADS["the result"]) for attention in OF_HEADS.values()]
+
+
+def _with_heads(kind: str, attention: str, reading: str, heads: int, queries: int, keys: int) -> ModelProto:
+    names = ", ".join(f"{kind}[2, {n}, {heads * 4}] {name}" for name, n in (("x", queries), ("k", keys), ("v", keys)))
+    model = parsed(
+        f"""({names}) => ({kind} y) <int64[4] heads = {{0, 0, {heads}, 4}}, int64[3] fewer = {{-1, {queries}, 4}}, int64[1] flat = {{-1}},
+        int64[4] again = {{2, {heads}, {queries}, 4}}, int64[1] last = {{-1}}, float half = {{0.5}}, bool[{keys}] mask = {{1{", 1" * (keys - 1)}}}> {{
+        {HEADS} {attention} {reading} }}""",
+        17,
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.parametrize(("attention", "reading"), HEADED)
+@pytest.mark.parametrize(("heads", "queries", "keys"), [(2, 2, 2), (3, 3, 2)])
+def test_it_is_not_written_over_its_queries(
+    preset: type[omb.Preset], attention: str, reading: str, heads: int, queries: int, keys: int
+) -> None:
+    """As many heads as queries gave the queries the shape of the result."""
+    model = _with_heads("float", attention, reading, heads, queries, keys)
+    shapes = {"x": queries, "k": keys, "v": keys}
+    feeds = {name: RNG.normal(size=(2, n, heads * 4)).astype(np.float32) for name, n in shapes.items()}
+    as_unoptimized(preset, model, feeds, 1e-4)
+
+
+def test_the_operator_is_not_written_over_its_queries(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        """(float[2, 3, 3, 4] x, float[2, 3, 3, 4] k, float[2, 3, 3, 4] v) => (float[2, 3, 3, 4] y) {
+        q1 = Relu (x) q2 = Transpose <perm = [0, 2, 1, 3]> (q1) y = Attention (q2, k, v) }""",
+        23,
+    )
+    feeds = {name: RNG.normal(size=(2, 3, 3, 4)).astype(np.float32) for name in "xkv"}
+    as_unoptimized(preset, model, feeds, 1e-4)
+
+
+@pytest.mark.parametrize("kind", ["float", "float16"])
+@pytest.mark.parametrize("heads", [2, 3])
+def test_a_transformer_stays_as_it_is(preset: type[omb.Preset], kind: str, heads: int) -> None:
+    """Heads are put back behind the queries, and only a projection reads the result, before anything is added to it."""
+    block = """t = Transpose <perm = [0, 2, 1, 3]> (b) r = Reshape (t, rows) m = MatMul (r, weights)
+        p = Add (m, x) e = Relu (p) y = Add (p, e)"""
+    model = _with_heads(kind, OF_HEADS["plain"], block, heads, 3, 3)
+    dtype = np.float16 if kind == "float16" else np.float32
+    weights = (RNG.normal(size=(heads * 4, heads * 4)) / 2).astype(dtype)
+    model.graph.initializer.extend((from_array(np.array([2, 3, heads * 4]), "rows"), from_array(weights, "weights")))
+    feeds = {name: (RNG.normal(size=(2, 3, heads * 4)) / 2).astype(dtype) for name in "xkv"}
+    as_unoptimized(preset, model, feeds, 2e-2 if kind == "float16" else 1e-4)
+    names = {made.pass_name for made in preset.prepare(model).adaptations}
+    assert names.isdisjoint({"half_attentions", "queries_kept"})

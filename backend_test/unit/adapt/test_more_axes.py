@@ -178,3 +178,31 @@ def test_what_is_computed_of_open_sizes_is_no_constant(openvino: type[omb.Preset
         for count in (1,) if is_given else (1, 2):
             got = prepared.run([np.zeros((count, 5), np.float32), _x()])[0]
             np.testing.assert_allclose(got, _x().reshape(1, 6, 4) + count, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", ["3, 4", "n, 4", "a, b"])
+@pytest.mark.parametrize("moved", ["Gather (u, one)", "Slice (u, one, end)", "Cast <to = 1> (t)"])
+def test_sizes_behind_the_constant(openvino: type[omb.Preset], sizes: str, moved: str) -> None:
+    """Exporters of transformers compute the places of a mask so: they are right as they are."""
+    before = "t = Gather (u, one) v = " if "Cast" in moved else "v = "
+    kind = "float" if "Cast" in moved else "int64"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{sizes}] x) => ({kind}[a, b, c, d] y)
+        <int64[1] one = {{1}}, int64[1] end = {{2}}, {kind}[1, 1, 1, 1] k = {{3}}> {{ u = Shape (x) {before}{moved} y = Mul (k, v) }}"""
+    )
+    prepared = openvino.prepare(model)
+    (got,) = prepared.run([np.ones((3, 4), np.float32)])
+    assert (got.shape, got.item()) == ((1, 1, 1, 1), 12)
+    assert "axes_given_before" not in {made.pass_name for made in prepared.adaptations}
+
+
+@pytest.mark.parametrize("scaled", ["Neg (g)", "Mul (g, two)", "Sub (two, g)"])
+@pytest.mark.parametrize("moved", ["v = Identity (u)", "v = Squeeze (u)", "v = Reshape (u, one)"])
+def test_scaled_sizes_behind_the_constant(openvino: type[omb.Preset], scaled: str, moved: str) -> None:
+    right = {"Neg (g)": -12, "Mul (g, two)": 24, "Sub (two, g)": -6}[scaled]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[n, m] x) => (int64[a, b, c, d] y)
+        <int64[1] one = {{1}}, int64 two = {{2}}, int64[1, 1, 1, 1] k = {{3}}> {{ s = Shape (x) g = Gather (s, one) u = {scaled} {moved} y = Mul (k, v) }}"""
+    )
+    (got,) = openvino.prepare(model).run([np.ones((3, 4), np.float32)])
+    assert (got.shape, got.item()) == ((1, 1, 1, 1), right)

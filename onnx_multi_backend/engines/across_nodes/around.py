@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 
+from onnx_multi_backend.engines.across_nodes.attention_queries import queries_kept
 from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs, half_attentions
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
@@ -97,6 +98,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         functools.partial(nan_kept, compared=in_onnx_runtime),
         half_attentions,
         *(_IN_ONNX_RUNTIME if in_onnx_runtime else ()),
+        queries_kept,
     ):
         made = mend(contents)
         if made is not None:

@@ -4,7 +4,7 @@
 - 2025.4 splits the queries in two where batch times heads do not fill the cores, and leaves the axis more in an output of the model, directly or behind
   elementwise operators: (2, 2, 4) for (4, 4).
 - Where something else reads the sum of an attention of float16 and another value too, the process ends while the model is compiled (2025.4, 2026.4, on a
-  processor without float16).
+  processor without float16). Where only products read it, moved at most, as in a transformer with a projection behind its heads, the process goes on.
 
 A product over an axis of one element, which changes no value, keeps the attention apart. It keeps its axis, which is taken away behind it: of a reduction that
 leaves its axis out and arithmetic with a constant, OpenVINO makes one step, and takes the constant's first element for all. (The larger of the attention's
@@ -33,20 +33,25 @@ from onnx_multi_backend.engines.across_nodes.apart import (
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
 
-_PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
+PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
 #: The operator that is an attention itself.
-_WHOLE = "Attention"
+WHOLE = "Attention"
+#: Products whose factors are read by nothing else in OpenVINO's graph.
+_MULTIPLYING = frozenset({"Gemm", "MatMul"})
 #: What no attention is seen through.
-_ENDING = _PRODUCTS | {
-    _WHOLE,
+_ENDING = PRODUCTS | {
+    WHOLE,
     *("Conv", "ConvInteger", "ConvTranspose", "GRU", "LSTM", "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN"),
 }
+#: What moves elements.
+_MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 #: What a Softmax may be written with.
 _WEIGHTING = frozenset({"Exp", "Softmax"})
 #: Since this opset ReduceProd has its axes as an input.
 _REDUCES_BY_INPUT = 18
-_SUFFIX = f"{CAST}attention"
+SUFFIX = f"{CAST}attention"
 _CHANGE = "kept apart from what reads it"
 _AXIS_TOO_MANY = "OpenVINO would leave the result of an attention with an axis too many"
 _ENDS = "OpenVINO may end the process over what reads the result of an attention of float16"
@@ -54,23 +59,23 @@ _ENDS = "OpenVINO may end the process over what reads the result of an attention
 
 def attention_outputs(contents: Contents) -> Rewritten | None:
     """A copy of the model in which attentions are kept apart from its outputs; None where there are none."""
-    if not has_fixed_inputs(contents.model) or (walked := _walked(contents)) is None:
+    if not has_fixed_inputs(contents.model) or (walked := walked_with(contents)) is None:
         return None
     outputs = [value.name for graph in walked.graphs for value in graph.output]
-    return _apart(walked, _before(outputs, walked.makers), "attention_outputs", _AXIS_TOO_MANY)
+    return _apart(walked, before(outputs, walked.makers), "attention_outputs", _AXIS_TOO_MANY)
 
 
 def half_attentions(contents: Contents) -> Rewritten | None:
     """A copy of the model in which attentions of float16 are kept apart from what reads them; None where there are none."""
-    if not _may_hold_halves(contents) or (walked := _walked(contents)) is None:
+    if not _may_hold_halves(contents) or (walked := walked_with(contents)) is None:
         return None
     is_fixed = has_fixed_inputs(contents.model)
-    read = {name for graph in walked.graphs for node in graph.node for name in node.input}
+    values = weighted(walked)
+    ends = (node for graph in walked.graphs for node in graph.node if node.output and is_end(node, values))
     halves = [
         node
-        for graph in walked.graphs
-        for node in graph.node
-        if node.op_type in (*_PRODUCTS, _WHOLE) and node.output[0] in read
+        for node in ends
+        if _may_be_added(node.output[0], walked)
         if (kind := walked.types.get(node.output[0])) is not None and kind.elem_type == TensorProto.FLOAT16
         if is_fixed or (kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim))
     ]
@@ -84,23 +89,18 @@ def _may_hold_halves(contents: Contents) -> bool:
     return TensorProto.FLOAT16 in contents.tensor_types or TensorProto.FLOAT16 in (*given, *cast)
 
 
-def _walked(contents: Contents) -> Walked | None:
+def walked_with(contents: Contents) -> Walked | None:
     """The model, where it may have an attention."""
-    written_out = contents.has(_PRODUCTS) and contents.has(_WEIGHTING)
-    if not (written_out or contents.has({_WHOLE})):
+    written_out = contents.has(PRODUCTS) and contents.has(_WEIGHTING)
+    if not (written_out or contents.has({WHOLE})):
         return None
     return walked_of(contents) if flat_for(contents) is not None else None
 
 
 def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: str) -> Rewritten | None:
     """A copy in which the attentions that end with one of these nodes are kept apart from what reads them."""
-    ends = {
-        node.output[0]
-        for node in nodes
-        if (node.op_type in _PRODUCTS and any(n.op_type in _WEIGHTING for n in _before(node.input, walked.makers)))
-        or node.op_type == _WHOLE
-        if _SUFFIX not in node.output[0]
-    }
+    values = weighted(walked)
+    ends = {node.output[0] for node in nodes if is_end(node, values) and SUFFIX not in node.output[0]}
     found = [
         {i: name for i, node in enumerate(graph.node) for name in node.output[:1] if name in ends}
         for graph in walked.graphs
@@ -112,17 +112,56 @@ def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: s
 
     def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
         changes.append(Adaptation(pass_name, f"{node.op_type} {node.name or name!r}", _CHANGE, reason))
-        made, longer, whole = (unused(f"{name}{_SUFFIX}{end}", taken) for end in ("", "_longer", "_whole"))
-        node.output[0] = made
+        node.output[0] = unused(f"{name}{SUFFIX}", taken)
         yield node
-        yield from with_axes(made, longer, 1, opset)
-        yield from on_axes("ReduceProd", longer, whole, [0], as_input=opset >= _REDUCES_BY_INPUT, name=made, keepdims=1)
-        yield from on_axes("Squeeze", whole, name, [0], as_input=opset >= AXES_AS_INPUT, name=whole)
+        yield from over_an_axis(node.output[0], name, node.output[0], opset, taken)
 
     return written(flat, found, write, changes)
 
 
-def _before(names: Collection[str], makers: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
+def over_an_axis(read: str, made: str, name: str, opset: int, taken: set[str]) -> Iterator[NodeProto]:
+    """The product of a value over an axis of one element, which is that value; no other node has the name."""
+    longer, whole = (unused(f"{name}{end}", taken) for end in ("_longer", "_whole"))
+    yield from with_axes(read, longer, 1, opset)
+    yield from on_axes("ReduceProd", longer, whole, [0], as_input=opset >= _REDUCES_BY_INPUT, name=name, keepdims=1)
+    yield from on_axes("Squeeze", whole, made, [0], as_input=opset >= AXES_AS_INPUT, name=whole)
+
+
+def weighted(walked: Walked) -> set[str]:
+    """The values that come of a Softmax or an Exp, products and the like not passed."""
+    found: set[str] = set()
+    for graph in reversed(walked.graphs):  # the outer ones first
+        for node in graph.node:
+            if node.op_type in _WEIGHTING or (node.op_type not in _ENDING and not found.isdisjoint(node.input)):
+                found.update(node.output)
+    return found
+
+
+def is_end(node: NodeProto, values: Collection[str]) -> bool:
+    """Whether an attention ends with a node; these values are `weighted`."""
+    return node.op_type == WHOLE or (node.op_type in PRODUCTS and any(name in values for name in node.input))
+
+
+def _may_be_added(name: str, walked: Walked) -> bool:
+    """Whether anything but a product reads a value, moved at most."""
+    seen: set[str] = set()
+    todo = [name]
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in walked.several:
+            return True
+        for reader in (reader for readers in walked.readers for reader in readers.get(name, ())):
+            if not canonical(reader.domain) and reader.op_type in _MOVING and name == reader.input[0]:
+                todo.append(reader.output[0])
+            elif canonical(reader.domain) or reader.op_type not in _MULTIPLYING or name in reader.input[2:]:
+                return True
+    return False
+
+
+def before(names: Collection[str], makers: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
     """The nodes that values come through, up to products and the like, which are among them."""
     seen: set[str] = set()
     todo = list(names)

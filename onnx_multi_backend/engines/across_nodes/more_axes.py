@@ -2,7 +2,8 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant that has more axes than what it is computed with.
 
 Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, a constant of one element is taken for a number, and the result lacks its
-axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in. The value is given these axes beforehand.
+axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in. The value is given these axes beforehand. Sizes that only move
+are right behind the constant; exporters compute places of a padding mask so.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
 
 _COMPUTING = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
+#: What moves elements of what it reads first, and changes none.
+_MOVING = frozenset({"Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
+_SIZES = frozenset({"Shape", "Size"})
 _PASS, _CHANGE = "axes_given_before", "what it reads is given the axes of its constant"
 _REASON = "OpenVINO would leave the axes out that its constant has more than the value before it"
 
@@ -92,6 +96,8 @@ class _Search:
         """How many axes the inputs of a node lack that are computed in a run, as far as is known."""
         computed = {i: name for i, name in enumerate(node.input) if self._is_computed(name)}
         constants = [name for name in node.input if name in self._walked.ahead] if computed else []
+        if constants and node.input[0] in constants:
+            computed = {i: name for i, name in computed.items() if not self._is_size(name)}
         most = max((rank for name in constants if (rank := self._rank_of_constant(name)) is not None), default=0)
         ranks = {
             i: self._rank(name) for i, name in computed.items() if most > 1 or (most and self._may_be_a_number(name))
@@ -100,6 +106,18 @@ class _Search:
 
     def _is_computed(self, name: str) -> bool:
         return name in self._walked.makers and name not in self._ahead
+
+    def _is_size(self, name: str) -> bool:
+        """Whether a value holds sizes of a shape that were moved at most."""
+        seen: set[str] = set()
+        while name not in seen and (maker := self._walked.makers.get(name)) is not None and not canonical(maker.domain):
+            if maker.op_type in _SIZES:
+                return True
+            if maker.op_type not in _MOVING:
+                return False
+            seen.add(name)
+            name = maker.input[0]
+        return False
 
     def _rank_of_constant(self, name: str) -> int | None:
         rank = self._told.get(name)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around an attention of fixed sizes that OpenVINO (2025.4, 2026.4) writes over its queries.
+
+It takes the Transpose of the queries, of as many heads as there are queries, into the attention, whose result has the shape that they had before: it shares
+their memory, though one head's result lies where others' queries are still to be read. Where the result is transposed back, each head writes over its own
+queries. A product over an axis of one element, which changes no value, keeps the weights apart from the values, or the queries from an `Attention`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from onnx import NodeProto, TypeProto
+
+from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, names_taken, unused, written
+from onnx_multi_backend.engines.across_nodes.attentions import (
+    PRODUCTS,
+    SUFFIX,
+    WHOLE,
+    before,
+    is_end,
+    over_an_axis,
+    walked_with,
+    weighted,
+)
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+
+#: How heads are put before the queries, and behind them again.
+_HEADS = [0, 2, 1, 3]
+_PASS, _CHANGE = "queries_kept", "kept apart from what it is multiplied by"
+_REASON = "OpenVINO would write the result of an attention over its queries"
+
+
+def queries_kept(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which no attention is written over its queries; None where none would be."""
+    if not contents.has({"Einsum", "Transpose"}) or (walked := walked_with(contents)) is None:
+        return None
+    search = _Search(walked, is_fixed=has_fixed_inputs(contents.model))
+    found = [{i: node.input[0] for i, node in enumerate(graph.node) if search.finds(node)} for graph in walked.graphs]
+    if not any(found):
+        return None
+    flat = walked.flat
+    opset, taken, changes = opset_versions(flat).get("", 1), names_taken(flat), list[Adaptation]()
+
+    def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
+        changes.append(Adaptation(_PASS, f"{node.op_type} {node.name or node.output[0]!r}", _CHANGE, _REASON))
+        node.input[0] = unused(f"{name}{SUFFIX}", taken)
+        yield from over_an_axis(name, node.input[0], node.input[0], opset, taken)
+        yield node
+
+    return written(flat, found, write, changes)
+
+
+class _Search:
+    """Looks for the nodes that such attentions end with."""
+
+    def __init__(self, walked: Walked, *, is_fixed: bool) -> None:
+        self._walked = walked
+        self._weighted = weighted(walked)
+        self._is_fixed = is_fixed
+        self._outputs = {value.name for graph in walked.graphs for value in graph.output}
+
+    def finds(self, node: NodeProto) -> bool:
+        """Whether such an attention ends with a node."""
+        if not is_end(node, self._weighted):
+            return False
+        moved = [name for name in self._queries(node) for name in self._moved(name)]
+        if not moved or self._is_moved_back(node.output[0]):
+            return False
+        names = (node.output[0], *moved)
+        return not all(map(self._is_declared_otherwise, names)) and self._has_as_many_heads(node.output[0])
+
+    def _queries(self, node: NodeProto) -> Iterator[str]:
+        """What may be the queries of an attention that ends with a node."""
+        if node.op_type == WHOLE:
+            yield node.input[0]
+            return
+        for maker in before(node.input[:1], self._walked.makers):
+            if maker.op_type in PRODUCTS:
+                yield maker.output[0] if maker.op_type == "Einsum" else maker.input[0]
+
+    def _moved(self, name: str) -> Iterator[str]:
+        """What a Transpose of heads or an Einsum reads on the way to a value."""
+        makers = before([name], self._walked.makers)
+        return (maker.input[0] for maker in makers if maker.op_type == "Einsum" or _puts_heads(maker))
+
+    def _is_moved_back(self, name: str) -> bool:
+        """Whether a Transpose of heads alone reads the result of an attention."""
+        if name in self._outputs or name in self._walked.several:
+            return False
+        readers = [reader for readers in self._walked.readers for reader in readers.get(name, ())]
+        return len(readers) == 1 and _puts_heads(readers[0])
+
+    def _is_declared_otherwise(self, name: str) -> bool:
+        """Whether a value is declared to have another number of heads than of queries: inference takes longer."""
+        kind = self._declared.get(name)
+        heads = _heads(kind) if kind is not None else None
+        return heads is not None and 0 not in heads and heads[0] != heads[1]
+
+    @functools.cached_property
+    def _declared(self) -> Mapping[str, TypeProto.Tensor]:
+        return tensor_types(self._walked.graphs)
+
+    def _has_as_many_heads(self, name: str) -> bool:
+        """Whether the result of an attention has, as far as is known, as many heads as queries, of fixed sizes."""
+        kind = self._walked.types.get(name)
+        if kind is None or not kind.HasField("shape"):
+            return self._is_fixed
+        if (heads := _heads(kind)) is None:
+            return False
+        is_fixed = self._is_fixed or all(size.HasField("dim_value") for size in kind.shape.dim)
+        return is_fixed and (0 in heads or heads[0] == heads[1])
+
+
+def _puts_heads(node: NodeProto) -> bool:
+    """Whether a node puts heads before queries, or behind them."""
+    is_transpose = node.op_type == "Transpose" and not canonical(node.domain)
+    return is_transpose and any(list(attribute.ints) == _HEADS for attribute in node.attribute)
+
+
+def _heads(kind: TypeProto.Tensor) -> tuple[int, int] | None:
+    """The sizes along the axes of heads and queries, 0 where one is not known; None where there are not four axes."""
+    sizes = kind.shape.dim
+    return (sizes[1].dim_value, sizes[2].dim_value) if len(sizes) == len(_HEADS) else None
