@@ -41,6 +41,10 @@ class Limits:
         """The element type in which arrays of an element type pass the engine's boundary; itself where they pass as they are."""
         return elem_type
 
+    def takes_any_flag(self) -> bool:
+        """Whether the engine reads a flag that is neither 0 nor 1 as ONNX Runtime does; see the pass `flags`."""
+        return False
+
     def needs_carrier(self, elem_type: int, *, cast_to: bool, saturate: bool) -> bool:
         """Whether the engine needs a narrow type carried in a wider one.
 

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.passes.boundary_types import boundary_types
 from onnx_multi_backend.adapt.passes.carried_types import carried_types
 from onnx_multi_backend.adapt.passes.codes import StringCodes
+from onnx_multi_backend.adapt.passes.flags import flags
 from onnx_multi_backend.adapt.passes.ir_version import ir_version
 from onnx_multi_backend.adapt.passes.opset_version import opset_version
 from onnx_multi_backend.adapt.passes.string_codes import string_codes
@@ -27,6 +28,7 @@ Pass = Callable[[Work], None]
 
 PASSES: tuple[Pass, ...] = (
     trailing_empties,
+    flags,
     unwrapped,
     string_codes,
     carried_types,

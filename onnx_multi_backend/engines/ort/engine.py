@@ -88,6 +88,7 @@ class OrtEngine(Target):
         return OrtLimits(
             packed_outputs=not any(known.zero_packed_outputs for known in self.records),
             inside=next((known.inside for known in self.records if known.inside is not None), None),
+            reads_flags=all(known.reads_flags for known in self.records),
             hands_optionals_on=all(known.hands_optionals_on for known in self.records),
         )
 

@@ -70,6 +70,8 @@ class OrtLimits(Limits):
         writes beyond its memory (seen with version 1.24.1).
     inside : Limits, optional
         Of an engine that computes inside an execution provider: what it needs carried is carried too.
+    reads_flags : bool
+        Whether a flag that is neither 0 nor 1 is read as ONNX Runtime's CPU provider reads it.
     hands_optionals_on : bool
         Whether an optional may hold what an execution provider computes: a run fails where CUDA's does (seen with version 1.31.1).
     """
@@ -80,8 +82,14 @@ class OrtLimits(Limits):
     sorts_nodes = True
 
     def __init__(
-        self, *, packed_outputs: bool = True, inside: Limits | None = None, hands_optionals_on: bool = True
+        self,
+        *,
+        packed_outputs: bool = True,
+        inside: Limits | None = None,
+        reads_flags: bool = True,
+        hands_optionals_on: bool = True,
     ) -> None:
+        self._reads_flags = reads_flags
         self._packed_outputs = packed_outputs
         self._hands_optionals_on = hands_optionals_on
         self._inside = inside
@@ -104,6 +112,9 @@ class OrtLimits(Limits):
         if not self._packed_outputs:
             return elem_type not in (TensorProto.FLOAT8E8M0, TensorProto.INT4, TensorProto.UINT4) or cast_to
         return elem_type == TensorProto.FLOAT4E2M1 and not self.can_cast(elem_type, 25, out=True)
+
+    def takes_any_flag(self) -> bool:
+        return self._reads_flags
 
     def has_optionals(self) -> bool:
         """Before 1.27 it refuses an optional of what is known ahead, or ends the process."""

@@ -74,6 +74,8 @@ class Record:
         Whether it gives zeros for outputs of 4-bit and 2-bit types.
     breaks_memory : bool
         Whether it takes nodes that break the process's memory; see `unsafe`.
+    reads_flags : bool
+        Whether it reads flags that are neither 0 nor 1 as the CPU provider does.
     hands_optionals_on : bool
         Whether an optional may hold what it computes.
     leaves_text : bool
@@ -120,6 +122,7 @@ class Record:
     loses_errors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False
+    reads_flags: bool = True
     hands_optionals_on: bool = True
     leaves_text: bool = False
     deadly: Mapping[str, tuple[Deadly, ...]] = field(default_factory=dict)

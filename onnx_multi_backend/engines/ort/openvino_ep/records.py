@@ -51,6 +51,7 @@ _OPENVINO = Record(
     wrong_when_empty=WRONG_WHEN_EMPTY,
     wrong_in_empty_runs=WRONG_IN_EMPTY_RUNS,
     values_lost=special_values.LOST_IN_PROVIDER,
+    reads_flags=False,
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.
