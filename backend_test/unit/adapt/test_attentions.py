@@ -189,3 +189,33 @@ def test_a_transformer_stays_as_it_is(preset: type[omb.Preset], kind: str, heads
     as_unoptimized(preset, model, feeds, 2e-2 if kind == "float16" else 1e-4)
     names = {made.pass_name for made in preset.prepare(model).adaptations}
     assert names.isdisjoint({"half_attentions", "queries_kept"})
+
+
+#: Constant keys or values, and what reads them.
+CONSTANTS = {
+    "values": ("v", "k = Reshape (x, as_keys)", "b = MatMul (s, v)"),
+    "values that are computed": ("v", "k = Reshape (x, as_keys)", "w = Relu (v) b = MatMul (s, w)"),
+    "values of an Einsum": ("v", "k = Reshape (x, as_keys)", 'b = Einsum <equation = "bhqk,bhkd->bhqd"> (s, v)'),
+    "keys": ("k", "v = Reshape (x, as_values)", "b = MatMul (s, v)"),
+    "both": ("kv", "", "b = MatMul (s, v)"),
+}
+
+
+@pytest.mark.parametrize("constants", CONSTANTS)
+@pytest.mark.parametrize("batch", [(2, 3), (1, 3), (2, 1)])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_constant_keys_and_values(
+    preset: type[omb.Preset], constants: str, batch: tuple[int, int], is_open: bool
+) -> None:
+    """Several matrices of them were those of another batch or head."""
+    names, made, product = CONSTANTS[constants]
+    sizes = "n, m, 4, 8" if is_open else f"{batch[0]}, {batch[1]}, 4, 8"
+    model = parsed(
+        f"""(float[{sizes}] x) => (float[a, b, c, d] y) <int64[4] as_keys = {{0, 0, 8, 4}}, int64[4] as_values = {{0, 0, 4, 8}}> {{
+        {made} a = MatMul (x, k) s = Softmax (a) {product} y = Identity (b) }}""",
+        17,
+    )
+    shapes = {"k": (*batch, 8, 4), "v": (*batch, 4, 8)}
+    tensors = {name: RNG.normal(size=shapes[name]).astype(np.float32) for name in names}
+    model.graph.initializer.extend(from_array(tensor, name) for name, tensor in tensors.items())
+    as_unoptimized(preset, model, {"x": RNG.normal(size=(*batch, 4, 8)).astype(np.float32)}, 1e-4)

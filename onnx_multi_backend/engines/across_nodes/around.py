@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 
+from onnx_multi_backend.engines.across_nodes.attention_constants import constant_keys
 from onnx_multi_backend.engines.across_nodes.attention_queries import queries_kept
 from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs, half_attentions
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
@@ -46,6 +47,7 @@ from onnx_multi_backend.models.contents import Contents
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.
 _IN_ONNX_RUNTIME = (
+    constant_keys,
     attention_outputs,
     joined_extremes,
     idle_casts,

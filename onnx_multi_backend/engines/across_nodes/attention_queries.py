@@ -13,18 +13,15 @@ from collections.abc import Iterator, Mapping
 
 from onnx import NodeProto, TypeProto
 
-from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, names_taken, unused, written
+from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs
 from onnx_multi_backend.engines.across_nodes.attentions import (
     PRODUCTS,
-    SUFFIX,
     WHOLE,
     before,
     is_end,
-    over_an_axis,
     walked_with,
     weighted,
+    weights_apart,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types
@@ -33,7 +30,6 @@ from onnx_multi_backend.models.graph_walk import canonical
 
 #: How heads are put before the queries, and behind them again.
 _HEADS = [0, 2, 1, 3]
-_PASS, _CHANGE = "queries_kept", "kept apart from what it is multiplied by"
 _REASON = "OpenVINO would write the result of an attention over its queries"
 
 
@@ -43,18 +39,7 @@ def queries_kept(contents: Contents) -> Rewritten | None:
         return None
     search = _Search(walked, is_fixed=has_fixed_inputs(contents.model))
     found = [{i: node.input[0] for i, node in enumerate(graph.node) if search.finds(node)} for graph in walked.graphs]
-    if not any(found):
-        return None
-    flat = walked.flat
-    opset, taken, changes = opset_versions(flat).get("", 1), names_taken(flat), list[Adaptation]()
-
-    def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
-        changes.append(Adaptation(_PASS, f"{node.op_type} {node.name or node.output[0]!r}", _CHANGE, _REASON))
-        node.input[0] = unused(f"{name}{SUFFIX}", taken)
-        yield from over_an_axis(name, node.input[0], node.input[0], opset, taken)
-        yield node
-
-    return written(flat, found, write, changes)
+    return weights_apart(walked, found, "queries_kept", _REASON)
 
 
 class _Search:

@@ -13,7 +13,7 @@ result and itself ends the process in the second way, of float32 too where it fo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from onnx import NodeProto, TensorProto
 
@@ -114,12 +114,38 @@ def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: s
         changes.append(Adaptation(pass_name, f"{node.op_type} {node.name or name!r}", _CHANGE, reason))
         node.output[0] = unused(f"{name}{SUFFIX}", taken)
         yield node
-        yield from over_an_axis(node.output[0], name, node.output[0], opset, taken)
+        yield from _over_an_axis(node.output[0], name, node.output[0], opset, taken)
 
     return written(flat, found, write, changes)
 
 
-def over_an_axis(read: str, made: str, name: str, opset: int, taken: set[str]) -> Iterator[NodeProto]:
+def weights_apart(walked: Walked, found: Sequence[Mapping[int, str]], pass_name: str, reason: str) -> Rewritten | None:
+    """A copy in which the weights of attentions are kept apart from their values; the queries, for the operator `Attention`.
+
+    Parameters
+    ----------
+    walked : Walked
+    found : sequence of mapping of int to str
+        What the nodes read first that these attentions end with, by the nodes' places, for each graph.
+    pass_name, reason : str
+        Of the adaptations.
+    """
+    if not any(found):
+        return None
+    flat = walked.flat
+    opset, taken, changes = opset_versions(flat).get("", 1), names_taken(flat), list[Adaptation]()
+
+    def write(node: NodeProto, name: str, kept: dict[str, str]) -> Iterator[NodeProto]:
+        where = f"{node.op_type} {node.name or node.output[0]!r}"
+        changes.append(Adaptation(pass_name, where, "kept apart from what it is multiplied by", reason))
+        node.input[0] = unused(f"{name}{SUFFIX}", taken)
+        yield from _over_an_axis(name, node.input[0], node.input[0], opset, taken)
+        yield node
+
+    return written(flat, found, write, changes)
+
+
+def _over_an_axis(read: str, made: str, name: str, opset: int, taken: set[str]) -> Iterator[NodeProto]:
     """The product of a value over an axis of one element, which is that value; no other node has the name."""
     longer, whole = (unused(f"{name}{end}", taken) for end in ("_longer", "_whole"))
     yield from with_axes(read, longer, 1, opset)
