@@ -18,7 +18,7 @@ from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apa
 from onnx_multi_backend.engines.across_nodes.joined_constants import constants_apart
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
-from onnx_multi_backend.engines.across_nodes.merged_means import means_apart
+from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_counted_apart, means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
@@ -55,6 +55,7 @@ _IN_ONNX_RUNTIME = (
     signs_told,
     short_rows_apart,
     filters_apart,
+    axes_counted_apart,
 )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means of means behind a pool, which OpenVINO takes at once and gets wrong from the second run on."""
+"""Reductions of what the same reduction made, which OpenVINO takes at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
 MEANS = {
@@ -47,3 +48,33 @@ def test_a_mean_of_an_output_of_sizes_that_are_not_declared(preset: type[omb.Pre
     prepared = preset.prepare(model, fallback="full")
     for _ in range(3):
         np.testing.assert_allclose(prepared.run([x])[1], right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "operator", ["ReduceSum", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceSumSquare"]
+)
+@pytest.mark.parametrize(("first", "second"), [([3], [-1]), ([-1], [-2]), ([2, 3], [-1]), ([1], [-1, 0]), ([3], [1])])
+@pytest.mark.parametrize("between", ["", "i = Identity (u)"])
+def test_negative_axes_behind_dropped_ones(
+    preset: type[omb.Preset], operator: str, first: list[int], second: list[int], between: str
+) -> None:
+    """They were counted from the end of what the first reduction reads."""
+
+    def node(made: str, read: str, axes: list[int], name: str) -> str:
+        if operator == "ReduceSum":
+            return f"{made} = ReduceSum <keepdims = 0> ({read}, {name})"
+        return f"{made} = {operator} <axes = {axes}, keepdims = 0> ({read})"
+
+    lists = [
+        f"int64[{len(axes)}] {name} = {{{', '.join(map(str, axes))}}}" for name, axes in (("f", first), ("s", second))
+    ]
+    body = f"{node('u', 'x', first, 'f')} {between} {node('y', 'i' if between else 'u', second, 's')}"
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[2, 3, 4, 5] x) => (float y) <{", ".join(lists)}> {{ {body} }}'
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4, 5)).astype(np.float32)
+    (made,) = preset.prepare(model).run([x])
+    (wanted,) = unoptimized(model, x)
+    assert made.shape == wanted.shape
+    np.testing.assert_allclose(made, wanted, rtol=1e-4)
