@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.gathered_axes import gathers_apart
+from onnx_multi_backend.engines.across_nodes.grown_products import growth_apart
 from onnx_multi_backend.engines.across_nodes.half_divisors import half_divisors
 from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apart
@@ -97,6 +98,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         factors_apart,
         constants_apart,
         half_divisors,
+        growth_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         half_attentions,

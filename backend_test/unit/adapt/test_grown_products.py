@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products with a constant that have more elements than what is before them, which OpenVINO took for a part of that."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import onnx_multi_backend as omb
+from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
+
+#: A leaky activation and normalizations, written out; `w` is the constant.
+FORMS = {
+    "negated twice": "a = Relu (x) n = Neg (x) b = Relu (n) c = Mul (w, b) d = Neg (c) y = Add (a, d)",
+    "subtracted": "a = Relu (x) n = Neg (x) b = Relu (n) c = Mul (b, w) y = Sub (a, c)",
+    "of the magnitude": "a = Abs (x) b = Sub (x, a) c = Mul (b, w) d = Mul (c, half) e = Relu (x) y = Add (e, d)",
+    "halved first": "a = Abs (x) b = Sub (x, a) c = Mul (b, half) d = Mul (c, w) e = Relu (x) y = Add (e, d)",
+    "root mean square": """p = Mul (x, x) m = ReduceMean <axes = [-1]> (p) a = Add (m, half) s = Sqrt (a) r = Reciprocal (s) z = Mul (x, r)
+        y = Mul (w, z)""",
+    "layer": """u = ReduceMean <axes = [-1]> (x) d = Sub (x, u) p = Mul (d, d) m = ReduceMean <axes = [-1]> (p) a = Add (half, m) s = Sqrt (a)
+        z = Div (d, s) y = Mul (w, z)""",
+    "operator": "z = LayerNormalization (x, one) y = Mul (w, z)",
+}
+#: Sizes of what is read, and of the constant.
+GROWING = [
+    ((2, 1, 4, 8), (1, 3, 1, 1)),
+    ((2, 1, 4, 8), (3, 1, 1)),
+    ((2, 3, 4, 1), (8,)),
+    ((1, 4), (3, 1)),
+    ((1, 3, 4), (2, 1, 1)),
+    ((2, 4), (3, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("sizes", "constant"), GROWING)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_it_grows(
+    preset: type[omb.Preset], form: str, sizes: tuple[int, ...], constant: tuple[int, ...], is_open: bool
+) -> None:
+    shape = ", ".join("abcd"[: len(sizes)] if is_open else map(str, sizes))
+    values = ", ".join(f"{0.3 + 0.1 * i:.1f}" for i in range(np.prod(constant)))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{shape}] x) => (float y)
+        <float[{", ".join(map(str, constant))}] w = {{{values}}}, float half = {{0.5}}, float[1] one = {{1}}> {{ {FORMS[form]} }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    x = np.random.default_rng(0).normal(size=sizes).astype(np.float32)
+    (made,) = preset.prepare(model).run([x])
+    (wanted,) = unoptimized(model, x)
+    assert made.shape == wanted.shape
+    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_keeps_its_sizes_stays_as_it_is(openvino: type[omb.Preset], form: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, 3, 2, 2] x) => (float[n, 3, 2, 2] y)
+        <float[3, 1, 1] w = {{0.3, 0.4, 0.5}}, float half = {{0.5}}, float[2] one = {{1, 1}}> {{ {FORMS[form]} }}"""
+    )
+    assert "growth_apart" not in {made.pass_name for made in openvino.prepare(model).adaptations}

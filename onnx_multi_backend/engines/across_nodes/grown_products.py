@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Around what OpenVINO (2025.4, 2026.4) makes of a product with a constant that gives it more elements, where it takes both for one operator.
+
+A leaky activation that is written out (``Relu(x) - w * Relu(-x)``) is a PRelu to it, and the product behind a normalization the normalization's scale. Neither has
+more elements than what it reads: (1, 4) for (3, 4). Over the larger of a value and itself, which is that value, they are what they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from onnx import NodeProto, TypeProto
+
+from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, of_kept_types
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types, walked_of
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.graph_walk import canonical
+
+#: The operators that are normalizations, and those that end one which is written out.
+_WHOLE = frozenset({"LayerNormalization", "RMSNormalization"})
+_ROOTS = frozenset({"Pow", "Reciprocal", "Sqrt"})
+#: What such an activation multiplies.
+_HALVES = frozenset({"Relu", "Sub"})
+_REASON = "OpenVINO would take the product for a part of what is before it, which has fewer elements"
+
+
+def growth_apart(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which such products are kept apart from what is before them; None where there are none."""
+    if not contents.has({"Mul"}) or not contents.has(_WHOLE | {"Relu", "Sqrt"}):
+        return None
+    if (flat := flat_for(contents)) is None:
+        return None
+    walked = walked_of(contents)
+    taken = [
+        [(i, n, node) for i, node in enumerate(graph.node) for n in _taken_along(node, walked)]
+        for graph in walked.graphs
+    ]
+    declared = tensor_types(walked.graphs) if any(taken) else {}
+    found = [
+        {
+            place: number
+            for place, number, node in own
+            if not _is_declared_alike(declared.get(node.input[number]), declared.get(node.output[0]))
+            and _grows(node.input[number], node.input[1 - number], walked)
+        }
+        for own in taken
+    ]
+    if not any(found):
+        return None
+    graphs = zip(walked.graphs, found, strict=True)
+    read = [{place: graph.node[place].input[number] for place, number in own.items()} for graph, own in graphs]
+    kept = of_kept_types(contents, flat, read)
+    places = [{place: own[place] for place in of} for own, of in zip(found, kept, strict=True)]
+    change = "kept apart from what is before it"
+    return inputs_apart(flat, places, f"{CAST}grown", "growth_apart", change, _REASON)
+
+
+def _taken_along(node: NodeProto, walked: Walked) -> Iterator[int]:
+    """Which input of a product with a constant OpenVINO may take for a part of such an operator."""
+    if node.op_type != "Mul" or canonical(node.domain) or len(node.input) != 2:
+        return
+    for i in (0, 1):
+        tensor, maker = walked.fixed.get(node.input[1 - i]), walked.makers.get(node.input[i])
+        is_constant = node.input[1 - i] in walked.fixed and (tensor is None or math.prod(tensor.dims) != 1)
+        if is_constant and maker is not None and not canonical(maker.domain) and _is_part(maker, walked):
+            yield i
+
+
+def _is_part(node: NodeProto, walked: Walked) -> bool:
+    if node.op_type in _WHOLE | _HALVES:
+        return True
+    if node.op_type not in ("Div", "Mul"):
+        return False
+    makers = [maker for name in node.input if (maker := walked.makers.get(name)) is not None]
+    return any(
+        maker.op_type in _ROOTS | _HALVES or (maker.op_type == "Div" and _is_part(maker, walked)) for maker in makers
+    )
+
+
+def _is_declared_alike(value: TypeProto.Tensor | None, product: TypeProto.Tensor | None) -> bool:
+    """Whether a product is declared to have the sizes of the value: inference takes long."""
+    if value is None or product is None or not value.HasField("shape"):
+        return False
+    sizes = value.shape.dim
+    return all(size.WhichOneof("value") for size in sizes) and list(sizes) == list(product.shape.dim)
+
+
+def _grows(name: str, constant: str, walked: Walked) -> bool:
+    """Whether the product of a value and a constant may have more elements than the value."""
+    value, other = walked.types.get(name), walked.types.get(constant)
+    tensor = walked.fixed.get(constant)
+    if tensor is not None and tensor.data_type:
+        sizes: list[int | None] = list(tensor.dims)
+    elif other is not None and other.HasField("shape"):
+        sizes = [size.dim_value if size.HasField("dim_value") else None for size in other.shape.dim]
+    else:
+        return True
+    if value is None or not value.HasField("shape"):
+        return True
+    return _has_more(value, sizes)
+
+
+def _has_more(value: TypeProto.Tensor, sizes: list[int | None]) -> bool:
+    own = [size.dim_value if size.HasField("dim_value") else None for size in value.shape.dim]
+    missing = len(sizes) - len(own)
+    if missing > 0 and any(size != 1 for size in sizes[:missing]):
+        return True
+    pairs = zip(reversed(own), reversed(sizes), strict=False)
+    return any(mine in (1, None) and size != 1 for mine, size in pairs)
