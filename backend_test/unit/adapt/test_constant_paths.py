@@ -140,3 +140,34 @@ def test_a_loss_of_constants_is_weighted_anew_in_each_run(
         w = np.array([first, 5, 0.5], np.float32)
         (right,) = ReferenceEvaluator(model).run(None, {"w": w})
         np.testing.assert_allclose(prepared.run([w])[0], right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["float", "float16", "int32"])
+@pytest.mark.parametrize("stored", ["uint8", "int8"])
+@pytest.mark.parametrize("product", ["Mul (f, v)", "Mul (v, f)"])
+def test_a_product_of_a_small_constant_in_a_quantized_model(
+    openvino: type[omb.Preset], kind: str, stored: str, product: str
+) -> None:
+    """A QuantizeLinear anywhere in the model keeps constants of 8 bits as they are stored."""
+    to = {"float": 1, "float16": 10, "int32": 6}[kind]
+    model = parsed(
+        f"""(float[2, 1] x, float[3] q) => (float[2, 1] y, uint8[3] z) <float s = {{0.5}}> {{ c = Constant <value = {stored}[2, 1] {{17, 13}}> ()
+        f = Cast <to = {to}> (c) v = Cast <to = {to}> (x) p = {product} y = Cast <to = 1> (p) z = QuantizeLinear (q, s) }}"""
+    )
+    prepared = openvino.prepare(model)
+    x = np.float32([[2], [3]])
+    for _ in range(3):
+        np.testing.assert_array_equal(prepared.run({"x": x, "q": np.ones(3, np.float32)})[0], [[34], [39]])
+
+
+@pytest.mark.parametrize("operator", ["Mul", 'BitShift <direction = "LEFT">'])
+def test_bytes_of_a_run_and_bytes_of_the_model(openvino: type[omb.Preset], operator: str) -> None:
+    model = parsed(
+        f"""(uint8[2, 1] x, float[3] q) => (uint8[2, 1] y, uint8[3] z) <float s = {{0.5}}, uint8[2, 1] c = {{17, 13}}> {{
+        y = {operator} (c, x) z = QuantizeLinear (q, s) }}"""
+    )
+    prepared = openvino.prepare(model)
+    right = [[34], [39]] if operator == "Mul" else [[68], [104]]
+    for _ in range(3):
+        feeds = {"x": np.uint8([[2], [3]]), "q": np.ones(3, np.float32)}
+        np.testing.assert_array_equal(prepared.run(feeds)[0], right)

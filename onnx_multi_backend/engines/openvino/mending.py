@@ -123,6 +123,12 @@ _MENDS = (
         "given its operand without elements last",
         "a constant without elements, multiplied by a value and added to another, ends the process",
     ),
+    _Mend(
+        {"BitShift": "Multiply", "Mul": "Multiply"},
+        operand_order.stored_last,
+        "given its constant of 8 bits last",
+        "in a quantized model the cast of such a constant is written over by the product, in each run once more",
+    ),
     *(
         _Mend(
             {"Clip": kind, operator: kind},

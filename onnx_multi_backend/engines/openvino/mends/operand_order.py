@@ -7,6 +7,8 @@ from typing import Any
 
 #: Integers of so many bits are not folded where the extreme of two constants is asked for.
 _NOT_FOLDED = 16
+#: Constants of so many bits stay as they are stored in a quantized model, and are cast in it.
+_STORED = 8
 
 
 def empty_last(op: Any) -> bool:
@@ -29,11 +31,28 @@ def lower_rank_last(op: Any) -> bool:
     return True
 
 
+def stored_last(op: Any) -> bool:
+    """Multiply's operand that is a constant of 8 bits, cast, goes last, where the other one is of the run."""
+    other = op.input_value(1)
+    if not _is_stored(op.input_value(0)) or _is_stored(other) or other.get_node().get_type_name() == "Constant":
+        return False
+    swap(op)
+    return True
+
+
 def swap(op: Any) -> None:
     """Have a node read its two operands in the other order."""
     first, second = op.input_values()
     op.input(0).replace_source_output(second)
     op.input(1).replace_source_output(first)
+
+
+def _is_stored(value: Any) -> bool:
+    node = value.get_node()
+    if node.get_type_name() != "Convert" or node.input_value(0).get_node().get_type_name() != "Constant":
+        return False
+    kind = node.get_input_element_type(0)
+    return bool(kind.is_integral() and kind.bitwidth <= _STORED)
 
 
 def _is_empty(value: Any) -> bool:
