@@ -31,6 +31,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.moved_weights import weig
 from onnx_multi_backend.engines.across_nodes.quantized.other_axes import terms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pads import pads_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
+from onnx_multi_backend.engines.across_nodes.quantized.rounded_terms import terms_exact
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_filters import filters_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.quantized.shared_results import results_apart
@@ -78,6 +79,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         kept_in_place,
         epsilons_kept,
         terms_apart,
+        terms_exact,
         choices_apart,
         weights_apart,
         reductions_apart,

@@ -8,7 +8,9 @@ No scale is moved behind the larger of a value and itself, which is that value.
 
 from __future__ import annotations
 
-from onnx import GraphProto
+from collections.abc import Iterator
+
+from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, is_apart
@@ -75,6 +77,10 @@ class Scaled:
 
     def __call__(self, name: str) -> bool:
         """Whether what has this name comes from a DequantizeLinear, over operators that scales are moved over."""
+        return next(self.sources(name), None) is not None
+
+    def sources(self, name: str) -> Iterator[NodeProto]:
+        """The DequantizeLinear nodes that it comes from in this way."""
         waiting, seen = [name], {name}
         while waiting:
             maker = self._makers.get(name := waiting.pop())
@@ -83,9 +89,8 @@ class Scaled:
             if maker.op_type == "MaxPool" and name != maker.output[0]:  # integers
                 continue
             if maker.op_type == "DequantizeLinear" and maker.input[0] not in self._constants:
-                return True
+                yield maker
             if maker.op_type in _PASSING:
                 read = {other for other in maker.input if other and other not in self._constants} - seen
                 seen |= read
                 waiting += read
-        return False
