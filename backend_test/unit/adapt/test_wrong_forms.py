@@ -160,6 +160,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "reductions_apart",
             "attention_outputs",
             "half_attentions",
+            "sums_kept",
             "terms_exact",
             "growth_apart",
             "axes_counted_apart",

@@ -36,6 +36,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.scaled_filters import fil
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.quantized.shared_results import results_apart
 from onnx_multi_backend.engines.across_nodes.quantized.three_axes import reductions_apart
+from onnx_multi_backend.engines.across_nodes.quantized.unit_scales import sums_kept
 from onnx_multi_backend.engines.across_nodes.quantized.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
@@ -80,6 +81,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         epsilons_kept,
         terms_apart,
         terms_exact,
+        sums_kept,
         choices_apart,
         weights_apart,
         reductions_apart,
