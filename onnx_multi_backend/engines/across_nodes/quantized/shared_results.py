@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a quantized convolution or product without a bias whose result several nodes read, of open shapes.
 
-Where its weights, or the second operand, have one scale, what reads the result (Relu, Mul, Exp, ...) is computed in place, and the others read what it made. Behind the larger of a
-value and itself, which is that value, nothing is.
+What reads the result (Relu, Mul, Exp, QuantizeLinear, ...) is computed in place, and the others read what it made. Behind the larger of a value and itself, which is
+that value, nothing is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, names_read
 
-_SHARED = frozenset({"Conv", "Gemm", "MatMul"})
+_SHARED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 #: What joins the scale of the weights, by a number.
 _SCALING = frozenset({"Cast", "Div", "Identity", "Mul"})
 #: What is written with several nodes that read its input, by OpenVINO or around it.
@@ -45,7 +45,7 @@ def _found(
     graph: GraphProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]
 ) -> list[int]:
     """The places of such convolutions and products."""
-    meant = [i for i, node in enumerate(graph.node) if _is_meant(node, constants, makers)]
+    meant = [i for i, node in enumerate(graph.node) if _is_meant(node, makers)]
     if not meant:
         return []
     times: defaultdict[str, int] = defaultdict(int)
@@ -68,13 +68,11 @@ def _found(
     return [i for i in meant if is_shared(graph.node[i].output[0])]
 
 
-def _is_meant(node: NodeProto, constants: Mapping[str, TensorProto | None], makers: Mapping[str, NodeProto]) -> bool:
+def _is_meant(node: NodeProto, makers: Mapping[str, NodeProto]) -> bool:
     if node.op_type not in _SHARED or canonical(node.domain) or (len(node.input) > 2 and node.input[2]):
         return False
     weights = makers.get(node.input[1])
-    if weights is None or weights.op_type != "DequantizeLinear":
-        return weights is not None and weights.op_type != "Constant"  # how they are scaled is not known
-    return _is_number(constants.get(weights.input[1]))
+    return weights is not None and weights.op_type != "Constant"
 
 
 def _by_a_number(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
