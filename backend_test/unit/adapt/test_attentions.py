@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper
 from onnx.numpy_helper import from_array
 
 import onnx_multi_backend as omb
@@ -126,6 +126,8 @@ OF_HEADS = {
     "scaled, with a mask": "h = CastLike (half, a) d = Mul (a, h) m = Where (mask, d, h) s = Softmax (m) b = MatMul (s, v2)",
     "with an Exp": "e = Exp (a) n = ReduceSum (e, last) s = Div (e, n) b = MatMul (s, v2)",
     "with an Einsum": 'c = Einsum <equation = "bqhd,bkhd->bhqk"> (q1, k1) s = Softmax (c) b = MatMul (s, v2)',
+    "heads put before in two steps": """t = Relu (q1) u = Transpose <perm = [0, 3, 1, 2]> (t) w = Transpose <perm = [0, 3, 2, 1]> (u) c = MatMul (w, k2)
+        s = Softmax (c) b = MatMul (s, v2)""",
     "activated queries": "q3 = Relu (q2) c = MatMul (q3, k2) s = Softmax (c) b = MatMul (s, v2)",
     "queries in fewer axes between": "q3 = Reshape (q2, fewer) q4 = Reshape (q3, again) c = MatMul (q4, k2) s = Softmax (c) b = MatMul (s, v2)",
 }
@@ -136,6 +138,10 @@ READING_HEADS = {
     "the same, activated before": "r = Relu (b) y = Transpose <perm = [0, 2, 1, 3]> (r)",
     "a sum of both": "t = Transpose <perm = [0, 2, 1, 3]> (b) r = Relu (b) y = Add (t, r)",
     "a Reshape": "y = Reshape (b, flat)",
+    "an activation behind the heads": "t = Transpose <perm = [0, 2, 1, 3]> (b) y = Relu (t)",
+    "one over a Reshape": "t = Transpose <perm = [0, 2, 1, 3]> (b) r = Reshape (t, flat) y = Sigmoid (r)",
+    "a normalization behind the heads": "t = Transpose <perm = [0, 2, 1, 3]> (b) y = LayerNormalization (t, scale)",
+    "a scaled residual": "t = Transpose <perm = [0, 2, 1, 3]> (b) m = Mul (t, two) y = Add (m, q1)",
 }
 HEADED = [(OF_HEADS["plain"], reading) for reading in READING_HEADS.values()]
 HEADED += [(attention, READING_HEADS["the result"]) for attention in OF_HEADS.values()]
@@ -145,7 +151,7 @@ def _with_heads(kind: str, attention: str, reading: str, heads: int, queries: in
     names = ", ".join(f"{kind}[2, {n}, {heads * 4}] {name}" for name, n in (("x", queries), ("k", keys), ("v", keys)))
     model = parsed(
         f"""({names}) => ({kind} y) <int64[4] heads = {{0, 0, {heads}, 4}}, int64[3] fewer = {{-1, {queries}, 4}}, int64[1] flat = {{-1}},
-        int64[4] again = {{2, {heads}, {queries}, 4}}, int64[1] last = {{-1}}, float half = {{0.5}}, bool[{keys}] mask = {{1{", 1" * (keys - 1)}}}> {{
+        int64[4] again = {{2, {heads}, {queries}, 4}}, int64[1] last = {{-1}}, float half = {{0.5}}, float two = {{2}}, float[4] scale = {{1, 2, 3, 4}}, bool[{keys}] mask = {{1{", 1" * (keys - 1)}}}> {{
         {HEADS} {attention} {reading} }}""",
         17,
     )
@@ -219,3 +225,30 @@ def test_constant_keys_and_values(
     tensors = {name: RNG.normal(size=shapes[name]).astype(np.float32) for name in names}
     model.graph.initializer.extend(from_array(tensor, name) for name, tensor in tensors.items())
     as_unoptimized(preset, model, {"x": RNG.normal(size=(*batch, 4, 8)).astype(np.float32)}, 1e-4)
+
+
+def test_before_opset_8(preset: type[omb.Preset]) -> None:
+    model = parsed(
+        """(float[2, 3, 3, 4] x, float[2, 3, 4, 3] k, float[2, 3, 3, 4] v) => (float[2, 3, 3, 4] y) {
+        q1 = Relu (x) q2 = Transpose <perm = [0, 2, 1, 3]> (q1) a = MatMul (q2, k) s = Softmax <axis = 3> (a) y = MatMul (s, v) }""",
+        7,
+    )
+    shapes = {"x": (2, 3, 3, 4), "k": (2, 3, 4, 3), "v": (2, 3, 3, 4)}
+    feeds = {name: RNG.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    as_unoptimized(preset, model, feeds, 1e-4)
+
+
+@pytest.mark.parametrize("operator", ["Attention", "Einsum", "MatMul"])
+def test_a_node_of_another_domain_without_inputs(openvino: type[omb.Preset], operator: str) -> None:
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node(operator, [], ["q"], domain="cust"),
+        helper.make_node("MatMul", ["q", "x"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["s"]),
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["s", "t"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, [2, 3, 4])], [value("y", 1, None)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("cust", 1)]
+    with pytest.raises(omb.UnsupportedModelError, match=operator):
+        openvino.prepare(helper.make_model(graph, opset_imports=opsets, ir_version=8))

@@ -12,7 +12,12 @@ from onnx import ModelProto, helper
 import onnx_multi_backend as omb
 from backend_test.unit.adapt.test_quantized_neighbours import unoptimized
 
-CONSTANTS = """<int64[1] one = {1}, int64[0] none = {}, int64 last = {1}, int64[3] sizes = {0, 4, 3}, float[4] twice = {1, 1, 2, 2},
+CONSTANTS = """<int64[1] one = {1}, int64[0] none = {}, int64[3] sizes = {0, 4, 3}, float[4] twice = {1, 1, 2, 2},
+    float[1, 8, 2] gates = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, -0.1, -0.2, -0.3, -0.4, -0.5, -0.6},
+    float[1, 8, 2] states = {0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0, -0.1, -0.2, -0.3, -0.4, -0.5, -0.6, -0.7, -0.8, -0.9},
+    float[1, 6, 2] three = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, -0.1, -0.2},
+    float[1, 6, 2] fold = {0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0, -0.1, -0.2, -0.3, -0.4, -0.5},
+    float[1, 12] both = {0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.7, -0.1, -0.2, -0.3, -0.4, -0.5},
     float[2, 2] square = {1, 2, 3, 4}, float[0] no = {}, int64 first = {0}>"""
 #: Nodes by the input that they read.
 NODES = {
@@ -25,7 +30,6 @@ NODES = {
         "y = ReduceSum <noop_with_empty_axes = FLAG> (x, none)",
         "y = ArgMax <axis = 1, keepdims = FLAG> (x)",
         "y = ArgMin <axis = 1, keepdims = FLAG, select_last_index = FLAG> (x)",
-        "y = CumSum <reverse = 1> (x, last)",
         "y, i = TopK <axis = 1, largest = FLAG> (x, one)",
         "y = Trilu <upper = FLAG> (x)",
         "y = IsInf <detect_negative = FLAG> (x)",
@@ -34,6 +38,10 @@ NODES = {
     "1, 2, 5": [
         "y = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = FLAG> (x)",
         "y = AveragePool <kernel_shape = [2], pads = [1, 1], count_include_pad = FLAG> (x)",
+    ],
+    "2, 1, 2": [
+        "y, h, c = LSTM <hidden_size = 2, input_forget = FLAG> (x, gates, states)",
+        "y, h = GRU <hidden_size = 2, linear_before_reset = FLAG> (x, three, fold, both)",
     ],
     "2, 2": ["y = Gemm <transA = FLAG> (x, square)", "y = Gemm <transB = FLAG> (x, square)"],
     "1, 1, 3, 3": ['y = Resize <mode = "cubic", exclude_outside = FLAG> (x, no, twice)'],
@@ -81,3 +89,25 @@ def test_in_a_branch(openvino: type[omb.Preset]) -> None:
 
 def test_onnx_runtime_reads_them_by_itself(ort_cpu: type[omb.Preset]) -> None:
     assert not ort_cpu.prepare(_model("y = ReduceMax <axes = [1], keepdims = 3> (x)", "2, 3, 4")).adaptations
+
+
+@pytest.mark.parametrize("declared", ["k", "k: int = 2"])
+def test_a_flag_of_a_function(openvino: type[omb.Preset], declared: str) -> None:
+    given = "" if "=" in declared else " <k = 2>"
+    names = f"<{declared}>" if "=" in declared else "<k>"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 17, "l": 1]> g (float[2, 3, 4] x) => (float[a, b] y) {{ y = l.f{given} (x) }}
+        <domain: "l", opset_import: ["": 17]> f {names} (x) => (y) {{ y = ReduceMax <axes = [1], keepdims: int = @k> (x) }}"""
+    )
+    (made,) = openvino.prepare(model).run([np.ones((2, 3, 4), np.float32)])
+    assert made.shape == (2, 4)
+
+
+@pytest.mark.parametrize("flag", [2, -1])
+def test_a_cast_that_saturates_or_not(openvino: type[omb.Preset], flag: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 19]> g (float[3] x) => (float[3] y) <float8e4m3fn t = {{1}}> {{
+        a = CastLike <saturate = {flag}> (x, t) y = Cast <to = 1> (a) }}"""
+    )
+    x = np.float32([1e9, -1e9, 2])
+    np.testing.assert_array_equal(openvino.prepare(model).run([x])[0], unoptimized(model, x)[0])

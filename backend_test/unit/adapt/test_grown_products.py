@@ -21,6 +21,11 @@ FORMS = {
     "layer": """u = ReduceMean <axes = [-1]> (x) d = Sub (x, u) p = Mul (d, d) m = ReduceMean <axes = [-1]> (p) a = Add (half, m) s = Sqrt (a)
         z = Div (d, s) y = Mul (w, z)""",
     "operator": "z = LayerNormalization (x, one) y = Mul (w, z)",
+    "an Identity between": "a = Relu (x) n = Neg (x) b = Relu (n) i = Identity (b) c = Mul (i, w) y = Sub (a, c)",
+    "a Cast between": "z = LayerNormalization (x, one) i = Cast <to = 1> (z) y = Mul (i, w)",
+    "a number between": "z = LayerNormalization (x, one) i = Mul (z, half) y = Mul (i, w)",
+    "a quotient": "z = LayerNormalization (x, one) y = Div (z, w)",
+    "a power": "p = Mul (x, x) m = ReduceMean <axes = [-1]> (p) a = Add (m, half) h = Neg (half) r = Pow (a, h) z = Mul (x, r) y = Mul (z, w)",
 }
 #: Sizes of what is read, and of the constant.
 GROWING = [
@@ -60,3 +65,13 @@ def test_what_keeps_its_sizes_stays_as_it_is(openvino: type[omb.Preset], form: s
         <float[3, 1, 1] w = {{0.3, 0.4, 0.5}}, float half = {{0.5}}, float[2] one = {{1, 1}}> {{ {FORMS[form]} }}"""
     )
     assert "growth_apart" not in {made.pass_name for made in openvino.prepare(model).adaptations}
+
+
+def test_a_long_row_of_quotients(openvino: type[omb.Preset]) -> None:
+    rows = " ".join(f"d{i + 1} = Div (d{i}, d{i})" for i in range(60))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3] x) => (float[2, 3] y)
+        <float[3] w = {{1, 2, 3}}> {{ d0 = Relu (x) {rows} y = Mul (d60, w) }}"""
+    )
+    (made,) = openvino.prepare(model).run([np.ones((2, 3), np.float32)])
+    np.testing.assert_allclose(made, [[1, 2, 3]] * 2)

@@ -78,3 +78,21 @@ def test_negative_axes_behind_dropped_ones(
     (wanted,) = unoptimized(model, x)
     assert made.shape == wanted.shape
     np.testing.assert_allclose(made, wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "u = ReduceSum <keepdims = 0> (x, a) i = Cast <to = 1> (u) y = ReduceSum <keepdims = 0> (i, a)",
+        "u = ReduceSum <keepdims = 0> (x, a) i = Reshape (u, sizes) y = ReduceSum <keepdims = 0> (i, a)",
+        "u = ReduceSumSquare <axes = [-1], keepdims = 0> (x) y = ReduceSum <keepdims = 0> (u, a)",
+        "u = ReduceSum <keepdims = 0> (x, a) y = ReduceLogSum <axes = [-1], keepdims = 0> (u)",
+    ],
+)
+def test_negative_axes_behind_other_sums(preset: type[omb.Preset], nodes: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""{HEAD} g (float[2, 3, 4, 5] x) => (float[2, 3] y) <int64[1] a = {{-1}}, int64[3] sizes = {{2, 3, 4}}> {{ {nodes} }}"""
+    )
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4, 5)).astype(np.float32)
+    (made,) = preset.prepare(model).run([x])
+    np.testing.assert_allclose(made, unoptimized(model, x)[0], rtol=1e-4)

@@ -12,6 +12,7 @@ from onnx import AttributeProto, NodeProto
 
 from onnx_multi_backend.adapt.work import Adaptation, Work
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.inlining import inlined
 
 _ARGS = dict.fromkeys(("ArgMax", "ArgMin"), ("keepdims",))
 _REDUCTIONS = {
@@ -27,7 +28,7 @@ _SET_BY_ONE: Mapping[str, tuple[str, ...]] = {
     **_POOLS,
     "Attention": ("is_causal",),
     "Cast": ("saturate",),
-    "CumSum": ("exclusive", "reverse"),
+    "CastLike": ("saturate",),
     "Reshape": ("allowzero",),
     "RotaryEmbedding": ("interleaved",),
     "TopK": ("largest", "sorted"),
@@ -60,7 +61,15 @@ _OPERATORS = _SET_BY_ONE.keys() | _SET_BY_ANY.keys()
 
 def flags(work: Work) -> None:
     """Write them, in the main graph, in subgraphs and in local functions."""
-    if work.limits.takes_any_flag() or not any(any(_odd(node)) for node in work.contents.of(*_OPERATORS)):
+    if work.limits.takes_any_flag():
+        return
+    candidates = work.contents.of(*_OPERATORS)
+    if work.model.functions and any(attribute.ref_attr_name for node in candidates for attribute in _flags(node)):
+        flat = inlined(work.model)
+        if any(any(_odd(node)) for node in all_nodes(flat)):
+            work.inline(flat, "a call of it gives a flag")
+            candidates = work.contents.of(*_OPERATORS)
+    if not any(any(_odd(node)) for node in candidates):
         return
     for node in all_nodes(work.edit()):
         for attribute in _odd(node):
@@ -72,7 +81,11 @@ def flags(work: Work) -> None:
 
 def _odd(node: NodeProto) -> Iterator[AttributeProto]:
     """The flags of a node that are neither 0 nor 1."""
+    return (attribute for attribute in _flags(node) if not attribute.ref_attr_name and attribute.i not in (0, 1))
+
+
+def _flags(node: NodeProto) -> Iterator[AttributeProto]:
     if node.op_type not in _OPERATORS or canonical(node.domain):
         return
     names = (*_SET_BY_ONE.get(node.op_type, ()), *_SET_BY_ANY.get(node.op_type, ()))
-    yield from (a for a in node.attribute if a.name in names and a.i not in (0, 1))
+    yield from (attribute for attribute in node.attribute if attribute.name in names)

@@ -33,9 +33,8 @@ def coupled_gates(site: Site) -> Iterator[ModelProto]:
             inputs[place] = _coupled(
                 body, inputs[place], order, site.elem_type(site.input(0)), hidden, rows=place in _WEIGHTS
             )
-    outputs = len(site.node.output)
-    made = body("LSTM", *inputs, outputs=outputs, **site.attributes("input_forget"))
-    yield body.finish(*([made] if outputs == 1 else made))
+    made = body("LSTM", *inputs, outputs=len(site.node.output), **site.attributes("input_forget"))
+    yield body.finish(*made)
 
 
 def _coupled(body: Body, name: str, order: str, kind: int, hidden: int, *, rows: bool) -> str:

@@ -2,8 +2,8 @@
 """Around an attention of fixed sizes that OpenVINO (2025.4, 2026.4) writes over its queries.
 
 It takes the Transpose of the queries, of as many heads as there are queries, into the attention, whose result has the shape that they had before: it shares
-their memory, though one head's result lies where others' queries are still to be read. Where the result is transposed back, each head writes over its own
-queries. A product over an axis of one element, which changes no value, keeps the weights apart from the values, or the queries from an `Attention`.
+their memory, though one head's result lies where others' queries are still to be read. Where the result is transposed back within the attention, as before a
+projection, each head writes over its own queries. A product over an axis of one element, which changes no value, keeps the weights apart from the values, or the queries from an `Attention`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from onnx_multi_backend.engines.across_nodes.attentions import (
     WHOLE,
     before,
     is_end,
+    may_be_added,
     walked_with,
     weighted,
     weights_apart,
@@ -67,20 +68,23 @@ class _Search:
             yield node.input[0]
             return
         for maker in before(node.input[:1], self._walked.makers):
-            if maker.op_type in PRODUCTS:
+            if maker.op_type in PRODUCTS and not canonical(maker.domain):
                 yield maker.output[0] if maker.op_type == "Einsum" else maker.input[0]
 
     def _moved(self, name: str) -> Iterator[str]:
-        """What a Transpose of heads or an Einsum reads on the way to a value."""
+        """What a Transpose or an Einsum reads on the way to a value."""
         makers = before([name], self._walked.makers)
-        return (maker.input[0] for maker in makers if maker.op_type == "Einsum" or _puts_heads(maker))
+        return (m.input[0] for m in makers if m.op_type in ("Einsum", "Transpose") and not canonical(m.domain))
 
     def _is_moved_back(self, name: str) -> bool:
-        """Whether a Transpose of heads alone reads the result of an attention."""
-        if name in self._outputs or name in self._walked.several:
+        """Whether a Transpose of heads alone reads the result of an attention, and products alone what it makes."""
+        if name in self._walked.several:
             return False
         readers = [reader for readers in self._walked.readers for reader in readers.get(name, ())]
-        return len(readers) == 1 and _puts_heads(readers[0])
+        if len(readers) != 1 or not _puts_heads(readers[0]):
+            return False
+        made = readers[0].output[0]
+        return self._outputs.isdisjoint({name, made}) and not may_be_added(made, self._walked)
 
     def _is_declared_otherwise(self, name: str) -> bool:
         """Whether a value is declared to have another number of heads than of queries: inference takes longer."""

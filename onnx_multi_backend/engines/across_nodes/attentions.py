@@ -22,7 +22,6 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import (
     AXES_AS_INPUT,
-    flat_for,
     has_fixed_inputs,
     names_taken,
     on_axes,
@@ -34,6 +33,7 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.plausible import expands_too_far
 
 PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
 #: The operator that is an attention itself.
@@ -75,7 +75,7 @@ def half_attentions(contents: Contents) -> Rewritten | None:
     halves = [
         node
         for node in ends
-        if _may_be_added(node.output[0], walked)
+        if may_be_added(node.output[0], walked)
         if (kind := walked.types.get(node.output[0])) is not None and kind.elem_type == TensorProto.FLOAT16
         if is_fixed or (kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim))
     ]
@@ -94,7 +94,7 @@ def walked_with(contents: Contents) -> Walked | None:
     written_out = contents.has(PRODUCTS) and contents.has(_WEIGHTING)
     if not (written_out or contents.has({WHOLE})):
         return None
-    return walked_of(contents) if flat_for(contents) is not None else None
+    return None if expands_too_far(contents.model) else walked_of(contents)
 
 
 def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: str) -> Rewritten | None:
@@ -165,10 +165,12 @@ def weighted(walked: Walked) -> set[str]:
 
 def is_end(node: NodeProto, values: Collection[str]) -> bool:
     """Whether an attention ends with a node; these values are `weighted`."""
+    if canonical(node.domain):
+        return False
     return node.op_type == WHOLE or (node.op_type in PRODUCTS and any(name in values for name in node.input))
 
 
-def _may_be_added(name: str, walked: Walked) -> bool:
+def may_be_added(name: str, walked: Walked) -> bool:
     """Whether anything but a product reads a value, moved at most."""
     seen: set[str] = set()
     todo = [name]

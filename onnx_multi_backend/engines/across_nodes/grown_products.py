@@ -19,17 +19,17 @@ from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types,
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
-#: The operators that are normalizations, and those that end one which is written out.
-_WHOLE = frozenset({"LayerNormalization", "RMSNormalization"})
-_ROOTS = frozenset({"Pow", "Reciprocal", "Sqrt"})
-#: What such an activation multiplies.
-_HALVES = frozenset({"Relu", "Sub"})
+_PRODUCTS = frozenset({"Div", "Mul"})
+#: Normalizations, what one is written with, and half of such an activation.
+_PARTS = frozenset({"LayerNormalization", "Pow", "RMSNormalization", "Reciprocal", "Relu", "Sqrt"})
+#: What may stand between them and the product.
+_BETWEEN = _PRODUCTS | {"Cast", "Dropout", "Identity", "Neg"}
 _REASON = "OpenVINO would take the product for a part of what is before it, which has fewer elements"
 
 
 def growth_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what is before them; None where there are none."""
-    if not contents.has({"Mul"}) or not contents.has(_WHOLE | {"Relu", "Sqrt"}):
+    if not contents.has(_PRODUCTS) or not contents.has(_PARTS):
         return None
     if (flat := flat_for(contents)) is None:
         return None
@@ -60,24 +60,34 @@ def growth_apart(contents: Contents) -> Rewritten | None:
 
 def _taken_along(node: NodeProto, walked: Walked) -> Iterator[int]:
     """Which input of a product with a constant OpenVINO may take for a part of such an operator."""
-    if node.op_type != "Mul" or canonical(node.domain) or len(node.input) != 2:
+    if node.op_type not in _PRODUCTS or canonical(node.domain) or len(node.input) != 2:
         return
-    for i in (0, 1):
-        tensor, maker = walked.fixed.get(node.input[1 - i]), walked.makers.get(node.input[i])
+    for i in (0, 1) if node.op_type == "Mul" else (0,):
+        tensor = walked.fixed.get(node.input[1 - i])
         is_constant = node.input[1 - i] in walked.fixed and (tensor is None or math.prod(tensor.dims) != 1)
-        if is_constant and maker is not None and not canonical(maker.domain) and _is_part(maker, walked):
+        if is_constant and node.input[i] not in walked.fixed and _comes_of_part(node.input[i], walked):
             yield i
 
 
-def _is_part(node: NodeProto, walked: Walked) -> bool:
-    if node.op_type in _WHOLE | _HALVES:
-        return True
-    if node.op_type not in ("Div", "Mul"):
-        return False
-    makers = [maker for name in node.input if (maker := walked.makers.get(name)) is not None]
-    return any(
-        maker.op_type in _ROOTS | _HALVES or (maker.op_type == "Div" and _is_part(maker, walked)) for maker in makers
-    )
+def _comes_of_part(name: str, walked: Walked) -> bool:
+    """Whether a value comes of such an operator, or what one is written with, over what may be left out or computed with it."""
+    waiting, seen = [name], {name}
+    while waiting:
+        maker = walked.makers.get(waiting.pop())
+        if maker is None or canonical(maker.domain):
+            continue
+        if maker.op_type in _PARTS or (maker.op_type == "Sub" and _reads_magnitude(maker, walked)):
+            return True
+        if maker.op_type in _BETWEEN:
+            new = {read for read in maker.input if read not in walked.fixed} - seen
+            seen |= new
+            waiting += new
+    return False
+
+
+def _reads_magnitude(node: NodeProto, walked: Walked) -> bool:
+    makers = (walked.makers.get(name) for name in node.input)
+    return any(maker is not None and maker.op_type == "Abs" for maker in makers)
 
 
 def _is_declared_alike(value: TypeProto.Tensor | None, product: TypeProto.Tensor | None) -> bool:

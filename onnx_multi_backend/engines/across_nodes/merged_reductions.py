@@ -25,6 +25,10 @@ from onnx_multi_backend.models.graph_walk import canonical
 _MEANS = frozenset({"GlobalAveragePool", "ReduceMean"})
 #: What is left out between them.
 _IDLE = frozenset({"Dropout", "Identity"})
+#: What may change nothing.
+_UNCHANGING = frozenset({"Cast", "Expand", "Flatten", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"})
+#: What OpenVINO writes with a sum.
+_SUMS = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceSum", "ReduceSumSquare"})
 _REDUCTIONS = frozenset(
     f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 )
@@ -51,12 +55,13 @@ def axes_counted_apart(contents: Contents) -> Rewritten | None:
     walked = walked_of(contents)
 
     def counts_wrongly(node: NodeProto, read: NodeProto) -> bool:
-        if node.op_type != read.op_type or _keeps_axes(node) or _keeps_axes(read):
+        alike = node.op_type == read.op_type or {node.op_type, read.op_type} <= _SUMS
+        if not alike or _keeps_axes(node) or _keeps_axes(read):
             return False
         axes = axes_stored(node, walked.fixed)
         return axes is None or any(axis < 0 for axis in axes)
 
-    found = _of_others(walked, _REDUCTIONS, counts_wrongly)
+    found = _of_others(walked, _REDUCTIONS, counts_wrongly, _IDLE | _UNCHANGING)
     if not any(found):
         return None
     places = of_kept_types(contents, flat, found)
@@ -69,14 +74,17 @@ def _keeps_axes(node: NodeProto) -> bool:
 
 
 def _of_others(
-    walked: Walked, operators: Collection[str], is_meant: Callable[[NodeProto, NodeProto], bool]
+    walked: Walked,
+    operators: Collection[str],
+    is_meant: Callable[[NodeProto, NodeProto], bool],
+    between: Collection[str] = _IDLE,
 ) -> list[dict[int, str]]:
     """The places of reductions of what others made, with what they read, for each graph; `is_meant` is asked about both."""
 
     def reads(node: NodeProto) -> bool:
         if node.op_type not in operators or canonical(node.domain):
             return False
-        maker = maker_before(node.input[0], walked.makers, _IDLE)
+        maker = maker_before(node.input[0], walked.makers, between)
         return maker is not None and not canonical(maker.domain) and is_meant(node, maker)
 
     return [{place: node.input[0] for place, node in enumerate(graph.node) if reads(node)} for graph in walked.graphs]
