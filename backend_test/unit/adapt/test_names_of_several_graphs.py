@@ -127,3 +127,42 @@ def test_nodes_of_another_domain_that_nothing_reads(openvino_ep: type[omb.Preset
         del model.graph.node[0].output[:]
     x = np.arange(6, dtype=np.float32)
     np.testing.assert_array_equal(openvino_ep.prepare(model, fallback="full").run([x])[0], x.reshape(3, 2) + 1)
+
+
+#: What both branches of an If make of `x` under the same names, and what the second one makes of that.
+ALIKE = {
+    "an attention": (
+        "r = Relu (x) q = Transpose <perm = [0, 2, 1, 3]> (r) a = MatMul (q, k) s = Softmax (a) {made} = MatMul (s, v)",
+        (2, 3, 3, 4),
+    ),
+    "a leaky activation": ("a = Relu (x) n = Neg (x) b = Relu (n) d = Mul (b, w) {made} = Sub (a, d)", (2, 3, 4, 1)),
+    "sums": ("u = ReduceSum <keepdims = 0> (x, last) {made} = ReduceSum <keepdims = 0> (u, last)", (2, 3, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("form", ALIKE)
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_branches_that_name_their_values_alike(preset: type[omb.Preset], form: str, chosen: bool) -> None:
+    """What looks from node to node left such names out, and OpenVINO's faults in."""
+    made, sizes = ALIKE[form]
+    shape = ", ".join(map(str, sizes))
+    model = parsed(
+        f"""(bool c, float[{shape}] x, float[2, 3, 4, 5] k, float[2, 3, 5, 4] v) => (float y) <int64[1] last = {{-1}},
+        float[8] w = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{ y = If (c)
+        <then_branch = t () => (float t1) {{ {made.format(made="t1")} }}, else_branch = e () => (float e1) {{ {made.format(made="z")} e1 = Neg (z) }}> }}""",
+        17,
+    )
+    for graph in (model.graph, *(attribute.g for node in model.graph.node for attribute in node.attribute)):
+        for value in graph.output:
+            value.type.tensor_type.ClearField("shape")
+    rng = np.random.default_rng(0)
+    feeds = {
+        name: rng.normal(size=size).astype(np.float32)
+        for name, size in (("x", sizes), ("k", (2, 3, 4, 5)), ("v", (2, 3, 5, 4)))
+    }
+    feeds["c"] = np.array(chosen)
+    (result,) = preset.prepare(model, fallback="full").run(feeds)
+    (wanted,) = unoptimized(model, **feeds)
+    assert result.shape == wanted.shape
+    np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-4)

@@ -11,6 +11,7 @@ from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
+from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.engines.across_nodes.gathered_axes import gathers_apart
 from onnx_multi_backend.engines.across_nodes.grown_products import growth_apart
 from onnx_multi_backend.engines.across_nodes.half_divisors import half_divisors
@@ -73,6 +74,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         nothing is mended in OpenVINO's own graph.
     """
     found: Rewritten | None = None
+    contents = with_distinct_names(contents)
     for mend in (
         biases_added,
         channels_in_order,
