@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a quantized convolution or product without a bias whose result several nodes read, of open shapes.
 
-What reads the result (Relu, Mul, Exp, QuantizeLinear, ...) is computed in place, and the others read what it made. Behind the larger of a value and itself, which is
-that value, nothing is.
+What reads the result (Relu, Mul, Exp, QuantizeLinear, ...) is computed in place, and the others read what it made. On a processor without AVX2 it is so in fixed
+shapes too. Behind the larger of a value and itself, which is that value, nothing is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REASON = "OpenVINO would compute one of those that read the result in place of 
 def results_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these results are kept apart from what reads them; None where there are none."""
     quantized = contents.has({"QuantizeLinear"}) and contents.has({"DequantizeLinear"}) and contents.has(_SHARED)
-    if not quantized or has_fixed_inputs(contents.model):
+    if not quantized or (has_fixed_inputs(contents.model) and _has_avx2()):
         return None
     if (flat := flat_for(contents)) is None:
         return None
@@ -39,6 +39,12 @@ def results_apart(contents: Contents) -> Rewritten | None:
     graphs, constants, makers = walked.graphs, walked.fixed, walked.makers
     found = [dict.fromkeys(_found(graph, constants, makers), (0,)) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}shared", "results_apart", _REASON)
+
+
+def _has_avx2() -> bool:
+    from onnx_multi_backend.host import processor  # asked of few models, and imported for these alone
+
+    return "avx2" in processor.current().instruction_sets
 
 
 def _found(
