@@ -2,7 +2,8 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of a product with a constant that gives it more elements, where it takes both for one operator.
 
 A leaky activation that is written out (``Relu(x) - w * Relu(-x)``) is a PRelu to it, and the product behind a normalization the normalization's scale. Neither has
-more elements than what it reads: (1, 4) for (3, 4). Over the larger of a value and itself, which is that value, they are what they are.
+more elements than what it reads: (1, 4) for (3, 4). Over the larger of a value and itself, which is that value, they are what they are. Models with open inputs
+are left as they are: there such an activation is refused in a run, and finding out costs much.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from onnx import NodeProto, TypeProto
+from onnx import NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, of_kept_types
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, inputs_apart, of_kept_types
+from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
+from onnx_multi_backend.engines.across_nodes.ranks import FIRST
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
@@ -24,12 +27,15 @@ _PRODUCTS = frozenset({"Div", "Mul"})
 _PARTS = frozenset({"LayerNormalization", "Pow", "RMSNormalization", "Reciprocal", "Relu", "Sqrt"})
 #: What may stand between them and the product.
 _BETWEEN = _PRODUCTS | {"Cast", "Dropout", "Identity", "Neg"}
+#: Operators whose first constant tells a size of their result, and which of its own; of Conv and the like that along the channels.
+_TELLING = {"Conv": 0, "ConvTranspose": 1, "LayerNormalization": -1, "MatMul": -1}
+_ALONG_LAST = frozenset({"LayerNormalization", "MatMul"})
 _REASON = "OpenVINO would take the product for a part of what is before it, which has fewer elements"
 
 
 def growth_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what is before them; None where there are none."""
-    if not contents.has(_PRODUCTS) or not contents.has(_PARTS):
+    if not contents.has(_PRODUCTS) or not contents.has(_PARTS) or not has_fixed_inputs(contents.model):
         return None
     if (flat := flat_for(contents)) is None:
         return None
@@ -44,6 +50,7 @@ def growth_apart(contents: Contents) -> Rewritten | None:
             place: number
             for place, number, node in own
             if not _is_declared_alike(declared.get(node.input[number]), declared.get(node.output[0]))
+            and not _is_as_large(node.input[number], walked.fixed.get(node.input[1 - number]), walked)
             and _grows(node.input[number], node.input[1 - number], walked)
         }
         for own in taken
@@ -96,6 +103,39 @@ def _is_declared_alike(value: TypeProto.Tensor | None, product: TypeProto.Tensor
         return False
     sizes = value.shape.dim
     return all(size.WhichOneof("value") for size in sizes) and list(sizes) == list(product.shape.dim)
+
+
+def _is_as_large(name: str, constant: TensorProto | None, walked: Walked) -> bool:
+    """Whether the nodes before a value tell that it has several elements wherever a constant has: inference takes long."""
+    if constant is None or not constant.data_type:
+        return False
+    behind = [i for i, size in enumerate(reversed(constant.dims), 1) if size != 1]
+    return all(_has_several(name, axis, walked) for axis in behind)
+
+
+def _has_several(name: str, axis: int, walked: Walked) -> bool:
+    """Whether a value has several elements along an axis, counted from the last one, which is 1."""
+    waiting, seen = [name], {name}
+    while waiting:
+        maker = walked.makers.get(waiting.pop())
+        if maker is None or canonical(maker.domain):
+            continue
+        held = [tensor.dims for read in maker.input if (tensor := walked.fixed.get(read)) is not None]
+        if maker.op_type in ARITHMETIC:
+            if any(len(dims) >= axis and dims[-axis] > 1 for dims in held):
+                return True
+            new = {read for read in maker.input if read not in walked.fixed} - seen
+        elif maker.op_type in _TELLING and held:
+            if axis == (1 if maker.op_type in _ALONG_LAST else len(held[0]) - 1):
+                return bool(held[0][_TELLING[maker.op_type]] > 1)
+            continue
+        elif maker.op_type in FIRST - {"Concat", "Slice", "Split", "Transpose"} and maker.op_type not in _TELLING:
+            new = set(maker.input[:1]) - seen
+        else:
+            continue
+        seen |= new
+        waiting += new
+    return False
 
 
 def _grows(name: str, constant: str, walked: Walked) -> bool:
