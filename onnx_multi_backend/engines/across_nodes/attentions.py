@@ -47,6 +47,8 @@ _ENDING = PRODUCTS | {
 }
 #: What moves elements.
 _MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+#: What reads no elements.
+_TELLING = frozenset({"Shape", "Size"})
 #: What a Softmax may be written with.
 _WEIGHTING = frozenset({"Exp", "Softmax"})
 #: Since this opset ReduceProd has its axes as an input.
@@ -182,6 +184,8 @@ def may_be_added(name: str, walked: Walked) -> bool:
         if name in walked.several:
             return True
         for reader in (reader for readers in walked.readers for reader in readers.get(name, ())):
+            if not canonical(reader.domain) and reader.op_type in _TELLING:
+                continue
             if not canonical(reader.domain) and reader.op_type in _MOVING and name == reader.input[0]:
                 todo.append(reader.output[0])
             elif canonical(reader.domain) or reader.op_type not in _MULTIPLYING or name in reader.input[2:]:
