@@ -87,9 +87,12 @@ class _Search:
         return self._outputs.isdisjoint({name, made}) and not may_be_added(made, self._walked)
 
     def _is_declared_otherwise(self, name: str) -> bool:
-        """Whether a value is declared to have another number of heads than of queries: inference takes longer."""
+        """Whether a value is declared to have another number of heads than of queries, or an open size: inference takes longer."""
         kind = self._declared.get(name)
         heads = _heads(kind) if kind is not None else None
+        if heads is not None and kind is not None and not self._is_fixed:
+            is_open = not all(size.HasField("dim_value") for size in kind.shape.dim)
+            return is_open or heads[0] != heads[1]
         return heads is not None and 0 not in heads and heads[0] != heads[1]
 
     @functools.cached_property
