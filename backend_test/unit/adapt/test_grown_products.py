@@ -72,3 +72,17 @@ def test_a_long_row_of_quotients(openvino: type[omb.Preset]) -> None:
     )
     (made,) = openvino.prepare(model).run([np.ones((2, 3), np.float32)])
     np.testing.assert_allclose(made, [[1, 2, 3]] * 2)
+
+
+@pytest.mark.parametrize("before", ["MatMul (m, x)", "MatMul (x, e)"])
+def test_a_product_of_matrices_before_it(preset: type[omb.Preset], before: str) -> None:
+    """What the first matrix has along its last axis is not what the product has, and what is computed of constants has no sizes yet."""
+    made = "z = LayerNormalization (b, f)" if "(m" in before else "z = LayerNormalization (b, one)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3, 1] x) => (float[2, 3, 8] y) <float[8] w = {{1, 2, 3, 4, 5, 6, 7, 8}},
+        float[3, 3] m = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float[1, 1] e = {{2}}, float[1] one = {{1}}> {{
+        f = Neg (one) b = {before} {made} y = Mul (z, w) }}"""
+    )
+    x = np.random.default_rng(0).normal(size=(2, 3, 1)).astype(np.float32)
+    (result,) = preset.prepare(model).run([x])
+    np.testing.assert_allclose(result, unoptimized(model, x)[0], rtol=1e-4, atol=1e-5)

@@ -17,7 +17,7 @@ from onnx_multi_backend.engines.across_nodes.attentions import (
     is_end,
     walked_with,
     weighted,
-    weights_apart,
+    without_fusion,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked
@@ -42,7 +42,7 @@ def constant_keys(contents: Contents) -> Rewritten | None:
         }
         for graph in walked.graphs
     ]
-    return weights_apart(walked, found, "constant_keys", _REASON)
+    return without_fusion(walked, found, "constant_keys", _REASON)
 
 
 def _reads_them(node: NodeProto, walked: Walked) -> bool:

@@ -3,7 +3,8 @@
 
 It takes the Transpose of the queries, of as many heads as there are queries, into the attention, whose result has the shape that they had before: it shares
 their memory, though one head's result lies where others' queries are still to be read. Where the result is transposed back within the attention, as before a
-projection, each head writes over its own queries. A product over an axis of one element, which changes no value, keeps the weights apart from the values, or the queries from an `Attention`.
+projection, each head writes over its own queries. A product over an axis of one element, which changes no value, keeps the weights apart from the values, or
+the queries from an `Attention`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from onnx_multi_backend.engines.across_nodes.attentions import (
     may_be_added,
     walked_with,
     weighted,
-    weights_apart,
+    without_fusion,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types
@@ -40,7 +41,7 @@ def queries_kept(contents: Contents) -> Rewritten | None:
         return None
     search = _Search(walked, is_fixed=has_fixed_inputs(contents.model))
     found = [{i: node.input[0] for i, node in enumerate(graph.node) if search.finds(node)} for graph in walked.graphs]
-    return weights_apart(walked, found, "queries_kept", _REASON)
+    return without_fusion(walked, found, "queries_kept", _REASON)
 
 
 class _Search:
@@ -89,11 +90,11 @@ class _Search:
     def _is_declared_otherwise(self, name: str) -> bool:
         """Whether a value is declared to have another number of heads than of queries, or an open size: inference takes longer."""
         kind = self._declared.get(name)
-        heads = _heads(kind) if kind is not None else None
-        if heads is not None and kind is not None and not self._is_fixed:
-            is_open = not all(size.HasField("dim_value") for size in kind.shape.dim)
-            return is_open or heads[0] != heads[1]
-        return heads is not None and 0 not in heads and heads[0] != heads[1]
+        if kind is None or (heads := _heads(kind)) is None:
+            return False
+        if not self._is_fixed and not _is_fixed(kind):
+            return True
+        return 0 not in heads and heads[0] != heads[1]
 
     @functools.cached_property
     def _declared(self) -> Mapping[str, TypeProto.Tensor]:
@@ -106,14 +107,17 @@ class _Search:
             return self._is_fixed
         if (heads := _heads(kind)) is None:
             return False
-        is_fixed = self._is_fixed or all(size.HasField("dim_value") for size in kind.shape.dim)
-        return is_fixed and (0 in heads or heads[0] == heads[1])
+        return (self._is_fixed or _is_fixed(kind)) and (0 in heads or heads[0] == heads[1])
 
 
 def _puts_heads(node: NodeProto) -> bool:
     """Whether a node puts heads before queries, or behind them."""
     is_transpose = node.op_type == "Transpose" and not canonical(node.domain)
     return is_transpose and any(list(attribute.ints) == _HEADS for attribute in node.attribute)
+
+
+def _is_fixed(kind: TypeProto.Tensor) -> bool:
+    return all(size.HasField("dim_value") for size in kind.shape.dim)
 
 
 def _heads(kind: TypeProto.Tensor) -> tuple[int, int] | None:

@@ -121,7 +121,7 @@ def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: s
     return written(flat, found, write, changes)
 
 
-def weights_apart(walked: Walked, found: Sequence[Mapping[int, str]], pass_name: str, reason: str) -> Rewritten | None:
+def without_fusion(walked: Walked, found: Sequence[Mapping[int, str]], pass_name: str, reason: str) -> Rewritten | None:
     """A copy in which the weights of attentions are kept apart from their values; the queries, for the operator `Attention`.
 
     Parameters

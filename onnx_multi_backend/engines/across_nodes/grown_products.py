@@ -27,9 +27,9 @@ _PRODUCTS = frozenset({"Div", "Mul"})
 _PARTS = frozenset({"LayerNormalization", "Pow", "RMSNormalization", "Reciprocal", "Relu", "Sqrt"})
 #: What may stand between them and the product.
 _BETWEEN = _PRODUCTS | {"Cast", "Dropout", "Identity", "Neg"}
-#: Operators whose first constant tells a size of their result, and which of its own; of Conv and the like that along the channels.
-_TELLING = {"Conv": 0, "ConvTranspose": 1, "LayerNormalization": -1, "MatMul": -1}
-_ALONG_LAST = frozenset({"LayerNormalization", "MatMul"})
+#: Operators whose weights tell a size of their result: by which of their own, and how many these have at least. The last one is that along the last axis,
+#: another that along the channels.
+_TELLING = {"Conv": (0, 3), "ConvTranspose": (1, 3), "LayerNormalization": (-1, 1), "MatMul": (-1, 2)}
 _REASON = "OpenVINO would take the product for a part of what is before it, which has fewer elements"
 
 
@@ -120,22 +120,31 @@ def _has_several(name: str, axis: int, walked: Walked) -> bool:
         maker = walked.makers.get(waiting.pop())
         if maker is None or canonical(maker.domain):
             continue
-        held = [tensor.dims for read in maker.input if (tensor := walked.fixed.get(read)) is not None]
         if maker.op_type in ARITHMETIC:
+            held = [tensor.dims for read in maker.input if (tensor := walked.fixed.get(read)) is not None]
             if any(len(dims) >= axis and dims[-axis] > 1 for dims in held):
                 return True
             new = {read for read in maker.input if read not in walked.fixed} - seen
-        elif maker.op_type in _TELLING and held:
-            if axis == (1 if maker.op_type in _ALONG_LAST else len(held[0]) - 1):
-                return bool(held[0][_TELLING[maker.op_type]] > 1)
+        elif maker.op_type in _TELLING:
+            if _tells_of_several(maker, axis, walked):
+                return True
             continue
-        elif maker.op_type in FIRST - {"Concat", "Slice", "Split", "Transpose"} and maker.op_type not in _TELLING:
+        elif maker.op_type in FIRST - {"Concat", "Slice", "Split", "Transpose"}:
             new = set(maker.input[:1]) - seen
         else:
             continue
         seen |= new
         waiting += new
     return False
+
+
+def _tells_of_several(node: NodeProto, axis: int, walked: Walked) -> bool:
+    """Whether the weights of a node tell that its result has several elements along an axis, counted from the last one."""
+    weights = walked.fixed.get(node.input[1])
+    place, least = _TELLING[node.op_type]
+    if weights is None or len(weights.dims) < least:
+        return False
+    return axis == (1 if place == -1 else len(weights.dims) - 1) and weights.dims[place] > 1
 
 
 def _grows(name: str, constant: str, walked: Walked) -> bool:

@@ -17,6 +17,7 @@ from onnx import NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, of_kept_types
 from onnx_multi_backend.engines.across_nodes.ranks import axes_stored
+from onnx_multi_backend.engines.across_nodes.reduced_axes import drops_axes
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
@@ -29,9 +30,6 @@ _IDLE = frozenset({"Dropout", "Identity"})
 _UNCHANGING = frozenset({"Cast", "Expand", "Flatten", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"})
 #: What OpenVINO writes with a sum.
 _SUMS = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceSum", "ReduceSumSquare"})
-_REDUCTIONS = frozenset(
-    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-)
 _REASON = "OpenVINO would take both means at once, which behind a pool is right in the first run alone"
 _COUNTED = "OpenVINO would count negative axes from the end of what the reduction before it reads"
 
@@ -40,7 +38,7 @@ def means_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which a mean is kept apart from that of which it is taken; None where there are none."""
     if not contents.has({"ReduceMean"}) or (flat := flat_for(contents)) is None:
         return None
-    found = _of_others(walked_of(contents), _MEANS, lambda mean, read: {mean.op_type, read.op_type} <= _MEANS)
+    found = _of_others(walked_of(contents), _is_mean, lambda mean, read: _is_mean(read))
     if not any(found):
         return None
     places = of_kept_types(contents, flat, found)
@@ -50,18 +48,18 @@ def means_apart(contents: Contents) -> Rewritten | None:
 
 def axes_counted_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which reductions along negative axes are kept apart from those before them that drop axes; None where there are none."""
-    if not contents.has(_REDUCTIONS) or (flat := flat_for(contents)) is None:
+    if not any(map(drops_axes, contents.nodes)) or (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
 
     def counts_wrongly(node: NodeProto, read: NodeProto) -> bool:
         alike = node.op_type == read.op_type or {node.op_type, read.op_type} <= _SUMS
-        if not alike or _keeps_axes(node) or _keeps_axes(read):
+        if not alike or not drops_axes(read):
             return False
         axes = axes_stored(node, walked.fixed)
         return axes is None or any(axis < 0 for axis in axes)
 
-    found = _of_others(walked, _REDUCTIONS, counts_wrongly, _IDLE | _UNCHANGING)
+    found = _of_others(walked, drops_axes, counts_wrongly, _IDLE | _UNCHANGING)
     if not any(found):
         return None
     places = of_kept_types(contents, flat, found)
@@ -69,22 +67,22 @@ def axes_counted_apart(contents: Contents) -> Rewritten | None:
     return inputs_apart(flat, places, f"{CAST}reduced", "axes_counted_apart", change, _COUNTED)
 
 
-def _keeps_axes(node: NodeProto) -> bool:
-    return all(attribute.i == 1 for attribute in node.attribute if attribute.name == "keepdims")
+def _is_mean(node: NodeProto) -> bool:
+    return node.op_type in _MEANS and not canonical(node.domain)
 
 
 def _of_others(
     walked: Walked,
-    operators: Collection[str],
+    may_be_last: Callable[[NodeProto], bool],
     is_meant: Callable[[NodeProto, NodeProto], bool],
     between: Collection[str] = _IDLE,
 ) -> list[dict[int, str]]:
     """The places of reductions of what others made, with what they read, for each graph; `is_meant` is asked about both."""
 
     def reads(node: NodeProto) -> bool:
-        if node.op_type not in operators or canonical(node.domain):
+        if not may_be_last(node):
             return False
         maker = maker_before(node.input[0], walked.makers, between)
-        return maker is not None and not canonical(maker.domain) and is_meant(node, maker)
+        return maker is not None and is_meant(node, maker)
 
     return [{place: node.input[0] for place, node in enumerate(graph.node) if reads(node)} for graph in walked.graphs]

@@ -47,7 +47,7 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
 
     `in_onnx_runtime`: whether its CPU provider may compute it, which has no Max of other types than float32 before opset 8.
     """
-    if not contents.has(_MOVING) or not any(map(_drops_axes, contents.nodes)) or expands_too_far(contents.model):
+    if not contents.has(_MOVING) or not any(map(drops_axes, contents.nodes)) or expands_too_far(contents.model):
         return None
     flat = typed_of(contents.model).flat
     moved = [_moved(graph) for graph in inner_first(flat.graph)]
@@ -68,14 +68,15 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
     return Rewritten(copy, tuple(changes), frozenset(added)) if added else None
 
 
-def _drops_axes(node: NodeProto) -> bool:
+def drops_axes(node: NodeProto) -> bool:
+    """Whether a node is a reduction without the axes that it reduces."""
     reduces = node.op_type.startswith("Reduce") and not canonical(node.domain)
     return reduces and any(a.name == "keepdims" and not a.i for a in node.attribute)
 
 
 def _moved(graph: GraphProto) -> dict[str, list[str]]:
     """The reductions whose axes may be moved, by their results, and the values that may have as many axes."""
-    reductions = [node.output[0] for node in graph.node if _drops_axes(node)]
+    reductions = [node.output[0] for node in graph.node if drops_axes(node)]
     if not reductions:
         return {}
     readers: defaultdict[str, list[NodeProto]] = defaultdict(list)

@@ -8,11 +8,13 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, numpy_helper
 
 from onnx_multi_backend.adapt.single_node import Typed, kept_beside, typed_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies, canonical
+from onnx_multi_backend.models.tensors import is_whole
 
 #: Of one element.
 _NUMBER = TensorProto()
@@ -68,6 +70,11 @@ class Walked:
     def stored(self) -> Mapping[str, TensorProto | None]:
         """The same without what is computed of shapes, which a run may tell."""
         return fixed_values(self.graphs, shapes=False)
+
+    def array(self, name: str) -> np.ndarray | None:
+        """What a stored constant holds; None for any other value, and where it was not read."""
+        tensor = self.fixed.get(name)
+        return numpy_helper.to_array(tensor) if tensor is not None and tensor.data_type and is_whole(tensor) else None
 
     @functools.cached_property
     def makers(self) -> Mapping[str, NodeProto]:

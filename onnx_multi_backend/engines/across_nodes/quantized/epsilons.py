@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, is_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import fixed_values, makers_of, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import Walked, fixed_values, makers_of, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -66,6 +66,12 @@ def _normalized(graph: GraphProto) -> dict[str, set[int]]:
         elif node.op_type == _DIFFERENCE and tuple(node.input) in means:
             found.setdefault(node.input[0], set()).update((place, means[node.input[0], node.input[1]]))
     return found
+
+
+def has_zero_point(node: NodeProto, walked: Walked) -> bool:
+    """Whether a DequantizeLinear is known to have a zero point other than 0."""
+    zero = walked.array(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    return zero is not None and bool(zero.any())
 
 
 class Scaled:

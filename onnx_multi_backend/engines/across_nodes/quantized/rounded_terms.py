@@ -10,17 +10,16 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import NodeProto, TensorProto, numpy_helper
+from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.kernels import PASSING
-from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
+from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled, has_zero_point
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.tensors import is_whole
 
 _ADDING = frozenset({"Add", "Sub"})
 #: What may stand between the sum and the Conv.
@@ -69,20 +68,13 @@ class _Search:
 
     def _may_be_rounded(self, source: NodeProto, term: str) -> bool:
         """Whether a DequantizeLinear may have no zero point but 0, and a constant be no whole number of its scales."""
-        if len(source.input) > 2 and source.input[2]:
-            zero = self._stored(source.input[2])
-            if zero is not None and zero.any():
-                return False
-        scale, value = self._stored(source.input[1]), self._stored(term)
+        if has_zero_point(source, self._walked):
+            return False
+        scale, value = self._walked.array(source.input[1]), self._walked.array(term)
         if scale is None or value is None or scale.size != 1 or not scale.all():
             return True
         scales = value.astype(np.float64) / scale.astype(np.float64).item()
         return bool(np.any(np.abs(scales - np.round(scales)) > _NEAR))
-
-    def _stored(self, name: str) -> np.ndarray | None:
-        tensor = self._walked.fixed.get(name)
-        is_known = tensor is not None and tensor.data_type != TensorProto.UNDEFINED and is_whole(tensor)
-        return numpy_helper.to_array(tensor) if tensor is not None and is_known else None
 
     def _comes_to_conv(self, name: str) -> bool:
         waiting, seen = [name], {name}

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import NodeProto, TensorProto, numpy_helper
+from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.kernels import PASSING
-from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
+from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled, has_zero_point
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.tensors import is_whole
 
 _PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
 _ADDING = frozenset({"Add", "Sub", "Sum"})
@@ -51,7 +50,7 @@ class _Search:
         """Whether a QuantizeLinear has the scale of a product with a bias that it reads."""
         if node.op_type != "QuantizeLinear" or canonical(node.domain) or len(node.input) < 2:
             return False
-        result = self._stored(node.input[1])
+        result = self.walked.array(node.input[1])
         return any(_may_be_one(*scales, result) for scales in self._scales(node.input[0]))
 
     def _scales(self, name: str) -> Iterator[tuple[np.ndarray | None, np.ndarray | None]]:
@@ -77,8 +76,8 @@ class _Search:
             weights = self._weights(node.input[1 - i]) if len(node.input) > 1 else None
             if weights is not None:
                 for source in self._scaled.sources(node.input[i]):
-                    if not self._has_zero_point(source):
-                        yield self._stored(source.input[1]), self._stored(weights.input[1])
+                    if not has_zero_point(source, self.walked):
+                        yield self.walked.array(source.input[1]), self.walked.array(weights.input[1])
 
     def _weights(self, name: str) -> NodeProto | None:
         """The DequantizeLinear of constants that a value comes of."""
@@ -89,15 +88,6 @@ class _Search:
                 return None
             name = maker.input[0]
         return None
-
-    def _has_zero_point(self, node: NodeProto) -> bool:
-        zero = self._stored(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-        return zero is not None and bool(zero.any())
-
-    def _stored(self, name: str) -> np.ndarray | None:
-        tensor = self.walked.fixed.get(name)
-        is_known = tensor is not None and tensor.data_type != TensorProto.UNDEFINED and is_whole(tensor)
-        return numpy_helper.to_array(tensor) if tensor is not None and is_known else None
 
 
 def _may_be_one(values: np.ndarray | None, weights: np.ndarray | None, result: np.ndarray | None) -> bool:
