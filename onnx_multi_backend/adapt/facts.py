@@ -140,7 +140,11 @@ class Facts:
             return {}
         graph = self.model.graph
         declared = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
-        return {**declared, **{tensor.name: tensor for tensor in graph.initializer}}
+        told: dict[str, ValueInfoProto | TensorProto] = {**declared, **{t.name: t for t in graph.initializer}}
+        for node in self.contents.of("DynamicQuantizeLinear"):  # quantizing tools declare nothing of it
+            if node.input and node.output and node.input[0] in told:
+                told.setdefault(node.output[0], told[node.input[0]])
+        return told
 
     @functools.cached_property
     def may_be_empty(self) -> bool:

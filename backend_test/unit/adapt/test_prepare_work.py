@@ -290,3 +290,42 @@ def test_a_node_that_openvino_refuses_among_others_is_named(openvino: type[omb.P
     nodes = [models.node("Relu", ["x"], ["a"]), models.node("Unknown", ["a"], ["b"]), models.node("Abs", ["b"], ["y"])]
     with pytest.raises(omb.OnnxMultiBackendError, match="Unknown"):
         openvino.prepare(models.model(nodes, [models.tensor("x")], [models.tensor("y")]))
+
+
+#: As exporters write them: the batch is open, and what nodes make is declared.
+DECLARED = {
+    "attention whose heads are moved in three axes": """(float[N, 6, 8] x) => (float[N, 2, 6, 4] y)
+        <int64[3] flat = {6, -1, 4}, int64[4] heads = {-1, 2, 6, 4}, float[6, N, 8] t, float[6, M, 4] f, float[M, 6, 4] g, float[N, 2, 6, 4] q,
+        float[N, 2, 4, 6] k, float[N, 2, 6, 6] s, float[N, 2, 6, 6] w>
+        { t = Transpose <perm = [1, 0, 2]> (x) f = Reshape (t, flat) g = Transpose <perm = [1, 0, 2]> (f) q = Reshape (g, heads)
+        k = Transpose <perm = [0, 1, 3, 2]> (q) s = MatMul (q, k) w = Softmax <axis = -1> (s) y = MatMul (w, q) }""",
+    "term of a product that is computed of constants": """(float[N, 4, 3] x, float[N, 3, 4] z) => (float[N, 4, 4] y)
+        <float[8] table = {1, 2, 3, 4, 5, 6, 7, 8}, int64[4] i = {3, 1, 0, 2}, float[4] term, float[N, 4, 4] m>
+        { term = Gather (table, i) m = MatMul (x, z) y = Add (m, term) }""",
+    "product of what is quantized in a run": """(float[N, 3, 4] x) => (int32[N, 3, 2] y)
+        <uint8[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}> { q, s, z = DynamicQuantizeLinear (x) y = MatMulInteger (q, w, z) }""",
+}
+
+
+@pytest.mark.parametrize("body", DECLARED.values(), ids=DECLARED)
+def test_what_is_declared_costs_no_inference(
+    openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    calls = counted(monkeypatch, inference, "_asked")
+    openvino.prepare(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {body}'))
+    assert calls == []
+
+
+def test_scales_are_not_moved_through_what_quantizes_in_a_run(openvino: type[omb.Preset]) -> None:
+    """As in a quantized transformer, whose table of words is dequantized where it is read."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 19]> g (int64[N, 4] i) => (float[N, 4, 4] y)
+        <int8[6, 2] table = {10, -20, 31, 47, -50, 69, 70, 83, 97, -101, 113, 127}, float step = {0.05}, uint8[2, 2] w = {1, 2, 3, 4}>
+        { rows = Gather (table, i) x = DequantizeLinear (rows, step) q, s, z = DynamicQuantizeLinear (x) p = MatMulInteger (q, w, z)
+        c = Cast <to = 1> (p) a = Mul (c, s) t = Transpose <perm = [0, 2, 1]> (a) y = MatMul (a, t) }"""
+    )
+    rep = openvino.prepare(made)
+    assert not any(change.pass_name == "low_precision" for change in rep.adaptations)
+    i = np.array([[0, 5, 2, 3], [1, 1, 4, 0]])
+    evaluated = onnx.reference.ReferenceEvaluator(made).run(None, {"i": i})[0]
+    np.testing.assert_allclose(rep.run(i)[0], evaluated, rtol=1e-5, atol=1e-6)

@@ -14,7 +14,7 @@ from onnx import NodeProto
 from onnx_multi_backend.engines.across_nodes.attentions import (
     PRODUCTS,
     before,
-    is_end,
+    ends,
     walked_with,
     weighted,
     without_fusion,
@@ -34,13 +34,10 @@ def constant_keys(contents: Contents) -> Rewritten | None:
     found = [
         {
             i: node.input[0]
-            for i, node in enumerate(graph.node)
-            if node.op_type in PRODUCTS
-            and is_end(node, values)
-            and node.input[0] in values
-            and _reads_them(node, walked)
+            for i, node in own
+            if node.op_type in PRODUCTS and node.input[0] in values and _reads_them(node, walked)
         }
-        for graph in walked.graphs
+        for own in ends(walked, values)
     ]
     return without_fusion(walked, found, "constant_keys", _REASON)
 

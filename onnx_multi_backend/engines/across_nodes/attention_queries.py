@@ -9,8 +9,7 @@ the queries from an `Attention`.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from onnx import NodeProto, TypeProto
 
@@ -19,14 +18,14 @@ from onnx_multi_backend.engines.across_nodes.attentions import (
     PRODUCTS,
     WHOLE,
     before,
-    is_end,
+    ends,
     may_be_added,
     walked_with,
     weighted,
     without_fusion,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types
+from onnx_multi_backend.engines.across_nodes.walked import Walked
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -40,23 +39,20 @@ def queries_kept(contents: Contents) -> Rewritten | None:
     if not contents.has({"Einsum", "Transpose"}) or (walked := walked_with(contents)) is None:
         return None
     search = _Search(walked, is_fixed=has_fixed_inputs(contents.model))
-    found = [{i: node.input[0] for i, node in enumerate(graph.node) if search.finds(node)} for graph in walked.graphs]
+    found = [{i: node.input[0] for i, node in own if search.finds(node)} for own in ends(walked, weighted(walked))]
     return without_fusion(walked, found, "queries_kept", _REASON)
 
 
 class _Search:
-    """Looks for the nodes that such attentions end with."""
+    """Looks for such attentions."""
 
     def __init__(self, walked: Walked, *, is_fixed: bool) -> None:
         self._walked = walked
-        self._weighted = weighted(walked)
         self._is_fixed = is_fixed
         self._outputs = {value.name for graph in walked.graphs for value in graph.output}
 
     def finds(self, node: NodeProto) -> bool:
-        """Whether such an attention ends with a node."""
-        if not is_end(node, self._weighted):
-            return False
+        """Whether an attention that ends with a node is such a one."""
         moved = [name for name in self._queries(node) for name in self._moved(name)]
         if not moved or self._is_moved_back(node.output[0]):
             return False
@@ -88,17 +84,13 @@ class _Search:
         return self._outputs.isdisjoint({name, made}) and not may_be_added(made, self._walked)
 
     def _is_declared_otherwise(self, name: str) -> bool:
-        """Whether a value is declared to have another number of heads than of queries, or an open size: inference takes longer."""
-        kind = self._declared.get(name)
-        if kind is None or (heads := _heads(kind)) is None:
+        """Whether a value is declared to have no heads, another number of them than of queries, or an open size: inference takes longer."""
+        kind = self._walked.declared.get(name)
+        if kind is None or not kind.HasField("shape"):
             return False
-        if not self._is_fixed and not _is_fixed(kind):
+        if (heads := _heads(kind)) is None or not (self._is_fixed or _is_fixed(kind)):
             return True
         return 0 not in heads and heads[0] != heads[1]
-
-    @functools.cached_property
-    def _declared(self) -> Mapping[str, TypeProto.Tensor]:
-        return tensor_types(self._walked.graphs)
 
     def _has_as_many_heads(self, name: str) -> bool:
         """Whether the result of an attention has, as far as is known, as many heads as queries, of fixed sizes."""

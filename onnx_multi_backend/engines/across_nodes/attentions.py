@@ -38,6 +38,7 @@ from onnx_multi_backend.models.plausible import expands_too_far
 PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
 #: The operator that is an attention itself.
 WHOLE = "Attention"
+_LAST = PRODUCTS | {WHOLE}
 #: Products whose factors are read by nothing else in OpenVINO's graph.
 _MULTIPLYING = frozenset({"Gemm", "MatMul"})
 #: What no attention is seen through.
@@ -73,10 +74,11 @@ def half_attentions(contents: Contents) -> Rewritten | None:
         return None
     is_fixed = has_fixed_inputs(contents.model)
     values = weighted(walked)
-    ends = (node for graph in walked.graphs for node in graph.node if node.output and is_end(node, values))
     halves = [
         node
-        for node in ends
+        for own in ends(walked, values)
+        for _, node in own
+        if node.output
         if may_be_added(node.output[0], walked)
         if (kind := walked.types.get(node.output[0])) is not None and kind.elem_type == TensorProto.FLOAT16
         if is_fixed or (kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim))
@@ -102,10 +104,9 @@ def walked_with(contents: Contents) -> Walked | None:
 def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: str) -> Rewritten | None:
     """A copy in which the attentions that end with one of these nodes are kept apart from what reads them."""
     values = weighted(walked)
-    ends = {node.output[0] for node in nodes if is_end(node, values) and SUFFIX not in node.output[0]}
+    names = {node.output[0] for node in nodes if is_end(node, values) and SUFFIX not in node.output[0]}
     found = [
-        {i: name for i, node in enumerate(graph.node) for name in node.output[:1] if name in ends}
-        for graph in walked.graphs
+        {i: name for i, node in enumerate(own) for name in node.output[:1] if name in names} for own in walked.views
     ]
     if not any(found):
         return None
@@ -158,11 +159,23 @@ def _over_an_axis(read: str, made: str, name: str, opset: int, taken: set[str]) 
 def weighted(walked: Walked) -> set[str]:
     """The values that come of a Softmax or an Exp, products and the like not passed."""
     found: set[str] = set()
-    for graph in reversed(walked.graphs):  # the outer ones first
-        for node in graph.node:
-            if node.op_type in _WEIGHTING or (node.op_type not in _ENDING and not found.isdisjoint(node.input)):
-                found.update(node.output)
+    for node in (node for nodes in reversed(walked.views) for node in nodes):  # the outer ones first
+        operator = node.proto.op_type
+        if operator in _WEIGHTING or (operator not in _ENDING and not found.isdisjoint(node.input)):
+            found.update(node.output)
     return found
+
+
+def ends(walked: Walked, values: Collection[str]) -> list[list[tuple[int, NodeProto]]]:
+    """The nodes of each graph that attentions end with, and their places; these values are `weighted`."""
+    return [
+        [
+            (place, node.proto)
+            for place, node in enumerate(nodes)
+            if node.operator in _LAST and is_end(node.proto, values)
+        ]
+        for nodes in walked.views
+    ]
 
 
 def is_end(node: NodeProto, values: Collection[str]) -> bool:

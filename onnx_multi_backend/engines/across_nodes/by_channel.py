@@ -16,14 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -48,32 +48,36 @@ def channels_apart(contents: Contents) -> Rewritten | None:
     kinds = kept_types(opset_versions(walked.flat).get("", 1))
     of_bytes = contents.has({"DequantizeLinear"})
     found = [
-        _Graph(graph, walked.fixed, readers, kinds, of_bytes=of_bytes).found()
-        for graph, readers in zip(walked.graphs, walked.readers, strict=True)
+        _Graph(nodes, walked.fixed, readers, kinds, of_bytes=of_bytes).found()
+        for nodes, readers in zip(walked.views, walked.readers, strict=True)
     ]
     if not any(found):
         return None
     quantized = contents.has({"QuantizeLinear"})
     places = []
-    for graph, known, typed in zip(walked.graphs, found, walked.typed_graphs, strict=True):
-        types = tensor_types([typed])
+    for nodes, known in zip(walked.views, found, strict=True):
         own = (
             place
             for place, scaled in known.items()
-            if _has_such_axes(graph.node[place], types, quantized=quantized, scaled=scaled)
+            if _has_such_axes(nodes[place].proto, walked, quantized=quantized, scaled=scaled)
         )
         places.append(dict.fromkeys(own, (0,)))
     return outputs_apart(walked.flat, places, f"{CAST}channels", "channels_apart", _REASON)
 
 
-def _has_such_axes(node: NodeProto, types: Mapping[str, TypeProto.Tensor], *, quantized: bool, scaled: bool) -> bool:
+def _has_such_axes(node: NodeProto, walked: Walked, *, quantized: bool, scaled: bool) -> bool:
     """Whether a node may have as many axes as it is wrong of; those of constants are not told. `scaled`: it is quantized by channel."""
-    ranks = [len(types[name].shape.dim) for name in node.input if name in types and types[name].HasField("shape")]
     if node.op_type in _PRODUCTS:
+        ranks = [rank for name in node.input if (rank := _rank(name, walked)) is not None]
         return not ranks or max(ranks) > _AXES - scaled
     if quantized and any(a.name == "keepdims" and not a.i for a in node.attribute):
         return True
-    return node.input[0] not in types or not types[node.input[0]].HasField("shape") or ranks[0] == _AXES
+    return _rank(node.input[0], walked) in (None, _AXES)
+
+
+def _rank(name: str, walked: Walked) -> int | None:
+    kind = walked.told(name)
+    return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else None
 
 
 class _Graph:
@@ -81,14 +85,14 @@ class _Graph:
 
     def __init__(
         self,
-        graph: GraphProto,
+        nodes: list[NodeView],
         constants: Mapping[str, TensorProto | None],
         readers: Mapping[str, list[NodeProto]],
         kinds: Collection[int] | None,
         *,
         of_bytes: bool,
     ) -> None:
-        self._nodes = graph.node[:]
+        self._nodes = nodes
         self._constants = constants
         self._readers = readers
         self._kinds = kinds
@@ -99,16 +103,16 @@ class _Graph:
         of_products: set[str] = set()
         places = []
         for place, node in enumerate(self._nodes):
-            is_product = node.op_type in _PRODUCTS and canonical(node.domain) in DOMAINS
+            is_product = node.proto.op_type in _PRODUCTS and canonical(node.proto.domain) in DOMAINS
             computed = not of_products.isdisjoint(node.input)
             if computed or (is_product and (self._of_bytes or not self._constants.keys().isdisjoint(node.input))):
                 of_products.update(node.output)
-                meant = is_product or _reduces(node)
+                meant = is_product or _reduces(node.proto)
             else:
-                meant = _reduces(node)
+                meant = _reduces(node.proto)
             if meant:
                 places.append(place)
-        met = ((place, self._meets_channels(self._nodes[place])) for place in places)
+        met = ((place, self._meets_channels(self._nodes[place].proto)) for place in places)
         return {place: scaled for place, scaled in met if scaled is not None}
 
     def _meets_channels(self, first: NodeProto) -> bool | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models whose graphs give each value a name of its own: exporters name values alike in both branches of an If.
 
-What follows values from node to node leaves out names that mean several; see `walked.makers_of`.
+What follows values from node to node leaves out names that mean several; see `Walked.makers`.
 """
 
 from __future__ import annotations

@@ -7,19 +7,18 @@ to `engines/openvino/quotient_defects.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import names_taken, unused, written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
+from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.engines.reciprocals import inexact_reciprocal
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -30,15 +29,11 @@ _REASON = "OpenVINO would multiply by the reciprocal of the divisor in float16"
 
 def half_divisors(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such quotients are computed in float32; None where there are none."""
-    if (
-        not contents.has({"Div"})
-        or expands_too_far(contents.model)
-        or not Facts(contents.model, contents).may_hold(_HALF)
-    ):
+    if not contents.has({"Div"}) or expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
-    found = [list(_found(graph, walked.makers, walked.fixed)) for graph in walked.graphs]
-    if not any(found):
+    found = [list(_found(nodes, walked)) for nodes in walked.views]
+    if not any(found) or not Facts(contents.model, contents).may_hold(_HALF):
         return None
     places = [
         {place: True for place in own if _is_half(walked.types.get(graph.node[place].output[0]))}
@@ -63,15 +58,13 @@ def half_divisors(contents: Contents) -> Rewritten | None:
     return written(walked.flat, places, write, changes)
 
 
-def _found(
-    graph: GraphProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto | None]
-) -> Iterator[int]:
+def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[int]:
     """The places of quotients by what is computed of constants and may be too small or too large."""
-    for place, node in enumerate(graph.node):
-        if node.op_type != "Div" or canonical(node.domain) or len(node.input) != 2 or node.input[1] not in constants:
+    for place, node in enumerate(nodes):
+        if node.operator != "Div" or len(node.input) != 2 or node.input[1] not in walked.fixed:
             continue
-        maker = makers.get(node.input[1])
-        if maker is not None and maker.op_type != "Constant" and not _is_plain(constants[node.input[1]]):
+        maker = walked.makers.get(node.input[1])
+        if maker is not None and maker.op_type != "Constant" and not _is_plain(walked.fixed[node.input[1]]):
             yield place
 
 

@@ -9,9 +9,9 @@ are right behind the constant; exporters compute places of a padding mask so.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from onnx import GraphProto, NodeProto, TypeProto
+from onnx import NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.undeclared import without_declared
@@ -28,7 +28,7 @@ from onnx_multi_backend.engines.across_nodes.apart import (
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
 from onnx_multi_backend.engines.across_nodes.ranks import FIRST, axes_named, ranks_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, inner_first, tensor_types, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, inner_first, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
@@ -50,10 +50,10 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     search = _Search(walked)
-    if not any(map(search.places, walked.graphs)):
+    if not any(map(search.places, walked.views)):
         return None
     search.believes = False
-    found = [search.places(graph) for graph in walked.graphs]
+    found = [search.places(nodes) for nodes in walked.views]
     if not any(found):
         return None
     opset = opset_versions(walked.flat).get("", 1)
@@ -84,24 +84,23 @@ class _Search:
         self._walked = walked
         self._with_axes: set[str] = set()
         self._ahead = walked.fixed if has_fixed_inputs(walked.flat) else walked.stored
-        self._told = ranks_of(walked.graphs, walked.fixed, walked.several)
+        self._told = ranks_of(walked)
 
-    def places(self, graph: GraphProto) -> _Lacking:
+    def places(self, nodes: Sequence[NodeView]) -> _Lacking:
         """These nodes of a graph, with how many axes their inputs lack."""
-        nodes = ((place, node) for place, node in enumerate(graph.node) if node.op_type in _COMPUTING)
-        found = ((place, self._lacking(node)) for place, node in nodes if not canonical(node.domain))
+        found = ((place, self._lacking(node)) for place, node in enumerate(nodes) if node.operator in _COMPUTING)
         return {place: lacking for place, lacking in found if lacking}
 
-    def _lacking(self, node: NodeProto) -> dict[int, int]:
+    def _lacking(self, node: NodeView) -> dict[int, int]:
         """How many axes the inputs of a node lack that are computed in a run, as far as is known."""
-        computed = {i: name for i, name in enumerate(node.input) if self._is_computed(name)}
-        constants = [name for name in node.input if name in self._walked.ahead] if computed else []
-        if constants and node.input[0] in constants:
-            computed = {i: name for i, name in computed.items() if not self._is_size(name)}
+        constants = [name for name in node.input if name in self._walked.ahead]
         most = max((rank for name in constants if (rank := self._rank_of_constant(name)) is not None), default=0)
-        ranks = {
-            i: self._rank(name) for i, name in computed.items() if most > 1 or (most and self._may_be_a_number(name))
-        }
+        if not most:
+            return {}
+        computed = {i: name for i, name in enumerate(node.input) if self._is_computed(name)}
+        if node.input[0] in constants:
+            computed = {i: name for i, name in computed.items() if not self._is_size(name)}
+        ranks = {i: self._rank(name) for i, name in computed.items() if most > 1 or self._may_be_a_number(name)}
         return {i: most - rank for i, rank in ranks.items() if rank is not None and rank < most}
 
     def _is_computed(self, name: str) -> bool:
@@ -121,7 +120,7 @@ class _Search:
 
     def _rank_of_constant(self, name: str) -> int | None:
         rank = self._told.get(name)
-        kind = self._declared.get(name) if rank is None and name not in self._walked.several else None
+        kind = self._walked.declared.get(name) if rank is None and name not in self._walked.several else None
         return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else rank
 
     def _may_be_a_number(self, name: str) -> bool:
@@ -169,15 +168,11 @@ class _Search:
     def _sources(self, name: str) -> Iterator[Mapping[str, TypeProto.Tensor]]:
         """What is asked for the type of a value, one after the other: inference takes long."""
         if self.believes:
-            yield self._declared
+            yield self._walked.declared
             yield self._walked.types
         else:
             yield self._walked.types if name in self._undeclared else self._inferred
-            yield self._declared
-
-    @functools.cached_property
-    def _declared(self) -> Mapping[str, TypeProto.Tensor]:
-        return tensor_types(self._walked.graphs)
+            yield self._walked.declared
 
     @functools.cached_property
     def _undeclared(self) -> Collection[str]:

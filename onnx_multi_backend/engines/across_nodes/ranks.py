@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
-from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked
 from onnx_multi_backend.models.tensors import is_whole
 
 _CHANGING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
@@ -24,37 +24,25 @@ _MOST = ARITHMETIC | frozenset("And Equal Greater GreaterOrEqual Less LessOrEqua
 _FIXED: Mapping[str, int] = {"Flatten": 2, "Gemm": 2, "Range": 1, "Shape": 1, "Size": 0}
 
 
-def ranks_of(
-    graphs: Sequence[GraphProto], constants: Mapping[str, TensorProto | None], several: Collection[str]
-) -> dict[str, int]:
-    """The number of axes of each value that is known.
-
-    Parameters
-    ----------
-    graphs : sequence of onnx.GraphProto
-        As `inner_first` has them.
-    constants : mapping of str to TensorProto or None
-        `fixed_values` of these.
-    several : collection of str
-        The names that mean several values.
-    """
+def ranks_of(walked: Walked) -> dict[str, int]:
+    """The number of axes of each value that is known."""
     given = (
-        (value.name, value.type.tensor_type) for value in graphs[-1].input
+        (value.name, value.type.tensor_type) for value in walked.flat.graph.input
     )  # those of bodies may be declared wrongly
     ranks = {name: len(kind.shape.dim) for name, kind in given if kind.HasField("shape")}
-    for graph in reversed(graphs):  # the outer ones first
+    for graph, nodes in zip(reversed(walked.graphs), reversed(walked.views), strict=True):  # the outer ones first
         ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
-        for node in graph.node:
-            if not canonical(node.domain) and node.output and (rank := _rank(node, ranks, constants)) is not None:
+        for node in nodes:
+            if node.operator and node.output and (rank := _rank(node, ranks, walked.fixed)) is not None:
                 ranks.update(dict.fromkeys(node.output, rank))
-    for name in several:
+    for name in walked.several:
         ranks.pop(name, None)
     return ranks
 
 
-def _rank(node: NodeProto, ranks: Mapping[str, int], constants: Mapping[str, TensorProto | None]) -> int | None:
+def _rank(node: NodeView, ranks: Mapping[str, int], constants: Mapping[str, TensorProto | None]) -> int | None:
     """The number of axes of what a node makes."""
-    operator = node.op_type
+    operator = node.operator
     if operator == "Constant":
         tensor = constants.get(node.output[0])
         return len(tensor.dims) if tensor is not None and tensor.data_type else None
@@ -80,9 +68,9 @@ def _rank(node: NodeProto, ranks: Mapping[str, int], constants: Mapping[str, Ten
     if operator == "Reshape":
         return _length(node.input[1], constants) if len(node.input) > 1 else None
     if operator in ("Squeeze", "Unsqueeze"):
-        axes = axes_named(node, constants)
+        axes = axes_named(node.proto, constants)
         return None if read[0] is None or axes is None else read[0] + (axes if operator == "Unsqueeze" else -axes)
-    if operator.startswith("Reduce") and all(a.i for a in node.attribute if a.name == "keepdims"):
+    if operator.startswith("Reduce") and all(a.i for a in node.proto.attribute if a.name == "keepdims"):
         return read[0]
     return None
 

@@ -44,7 +44,7 @@ def columns_apart(contents: Contents) -> Rewritten | None:
         if name not in constants or name in several:
             return name in several
         tensor = constants[name]
-        sizes = list(tensor.dims) if tensor is not None else _sizes(walked.types.get(name))
+        sizes = list(tensor.dims) if tensor is not None else _sizes(walked.told(name))
         return sizes is None or None in sizes or (math.prod(filter(None, sizes)) == _COLUMNS == sizes[-1])
 
     def meets_two(first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:

@@ -7,6 +7,7 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, numpy_helper
@@ -24,6 +25,35 @@ _ALIKE = frozenset({"Cast", "Identity"})
 _GROWING = frozenset(
     {"Concat", "ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample"}
 )
+
+
+class NodeView(NamedTuple):
+    """What a node reads and makes, in lists: those of a protobuf message take five times as long to look at.
+
+    Attributes
+    ----------
+    proto : onnx.NodeProto
+    operator : str
+        Empty for one of another domain than the default one.
+    input, output : list of str
+    """
+
+    proto: NodeProto
+    operator: str
+    input: list[str]
+    output: list[str]
+
+
+class _Fixed(NamedTuple):
+    """`Walked.fixed`, and which of these are computed of shapes, and of the shapes of some inputs."""
+
+    values: dict[str, TensorProto | None]
+    of_shapes: set[str]
+    of_open_shapes: set[str]
+
+    def without(self, names: Collection[str]) -> Mapping[str, TensorProto | None]:
+        """The others."""
+        return {name: tensor for name, tensor in self.values.items() if name not in names} if names else self.values
 
 
 class Walked:
@@ -53,23 +83,45 @@ class Walked:
         return tensor_types(self.typed_graphs)
 
     @functools.cached_property
+    def declared(self) -> Mapping[str, TypeProto.Tensor]:
+        """The types that the model declares, which may be wrong."""
+        return tensor_types(self.graphs)
+
+    def told(self, name: str) -> TypeProto.Tensor | None:
+        """The type of a value with its shape as the model declares it, or as inference tells, which takes long."""
+        kind = self.declared.get(name) if name not in self.several else None
+        return kind if kind is not None and kind.HasField("shape") else self.types.get(name)
+
+    @functools.cached_property
+    def views(self) -> list[list[NodeView]]:
+        """The nodes of each graph."""
+        return [_views(graph) for graph in self.graphs]
+
+    @functools.cached_property
+    def _fixed(self) -> _Fixed:
+        given = (value for value in self.flat.graph.input if value.name not in self.several)
+        shapes = {value.name: value.type.tensor_type.shape.dim for value in given}
+        return _fixed(
+            self.graphs, self.views, open_inputs={n for n, dims in shapes.items() if not any(map(_is_declared, dims))}
+        )
+
+    @property
     def fixed(self) -> Mapping[str, TensorProto | None]:
-        """`fixed_values`."""
-        return fixed_values(self.graphs)
+        """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
+
+        It makes constants of the defaults of inputs, too. The shapes count, as numbers: it knows those that are declared, and a run tells the others.
+        """
+        return self._fixed.values
 
     @functools.cached_property
     def ahead(self) -> Mapping[str, TensorProto | None]:
         """The same without what is computed of the shapes of inputs of which no size is declared."""
-        given = (value for value in self.flat.graph.input if value.name not in self.several)
-        shapes = {value.name: value.type.tensor_type.shape.dim for value in given}
-        return fixed_values(
-            self.graphs, open_inputs={n for n, dims in shapes.items() if not any(map(_is_declared, dims))}
-        )
+        return self._fixed.without(self._fixed.of_open_shapes)
 
     @functools.cached_property
     def stored(self) -> Mapping[str, TensorProto | None]:
         """The same without what is computed of shapes, which a run may tell."""
-        return fixed_values(self.graphs, shapes=False)
+        return self._fixed.without(self._fixed.of_shapes)
 
     def array(self, name: str) -> np.ndarray | None:
         """What a stored constant holds; None for any other value, and where it was not read."""
@@ -78,18 +130,25 @@ class Walked:
 
     @functools.cached_property
     def makers(self) -> Mapping[str, NodeProto]:
-        """`makers_of`."""
-        return makers_of(self.graphs)
+        """The node that makes each value, but for names that mean several: following them from graph to graph could go round in a circle."""
+        return _makers(self.graphs, self.views, self.several)
 
     @functools.cached_property
     def readers(self) -> list[Mapping[str, list[NodeProto]]]:
         """The nodes that read each value, for each graph."""
-        return [readers_of(graph.node) for graph in self.graphs]
+        found = list[Mapping[str, list[NodeProto]]]()
+        for views in self.views:
+            readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
+            for node in views:
+                for name in node.input:
+                    readers[name].append(node.proto)
+            found.append(readers)
+        return found
 
     @functools.cached_property
     def several(self) -> set[str]:
-        """`names_of_several`."""
-        return names_of_several(self.graphs)
+        """The names that mean several values, in graphs beside each other or in one inside another."""
+        return _several(self.graphs, self.views) if len(self.graphs) > 1 else set()
 
 
 def walked_of(contents: Contents) -> Walked:
@@ -101,75 +160,70 @@ def walked_of(contents: Contents) -> Walked:
     return walked
 
 
-def readers_of(nodes: Iterable[NodeProto]) -> Mapping[str, list[NodeProto]]:
-    """The nodes that read each value."""
-    readers: defaultdict[str, list[NodeProto]] = defaultdict(list)
-    for node in nodes:
-        for name in node.input:
-            readers[name].append(node)
-    return readers
-
-
 def _is_declared(size: TensorShapeProto.Dimension) -> bool:
     return size.HasField("dim_value")
 
 
-def fixed_values(
-    graphs: Sequence[GraphProto], *, shapes: bool = True, open_inputs: Collection[str] = ()
-) -> dict[str, TensorProto | None]:
-    """What OpenVINO has computed before anything runs, by name; None for what is no stored tensor and may have several elements.
+def _views(graph: GraphProto) -> list[NodeView]:
+    return [
+        NodeView(node, "" if canonical(node.domain) else node.op_type, node.input[:], node.output[:])
+        for node in graph.node
+    ]
 
-    It makes constants of the defaults of inputs, too.
 
-    Parameters
-    ----------
-    graphs : sequence of onnx.GraphProto
-        As `inner_first` has them.
-    shapes : bool
-        Whether the shapes count, as numbers. It knows those that are declared, and a run tells the others.
-    open_inputs : collection of str, optional
-        Inputs of the model whose shapes do not count.
-    """
-    alike = set(open_inputs)
+def _fixed(
+    graphs: Sequence[GraphProto], views: Sequence[Sequence[NodeView]], open_inputs: Collection[str] = ()
+) -> _Fixed:
     fixed: dict[str, TensorProto | None] = {t.name: t for graph in graphs for t in graph.initializer}
-    for graph in reversed(graphs):  # the outer ones first
-        for node in graph.node:
-            if not node.output:
-                continue
-            operator = "" if canonical(node.domain) else node.op_type
-            if operator == "Constant":
-                held = node.attribute[0] if len(node.attribute) == 1 else None
-                fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
-            elif operator in ("Shape", "Size"):
-                if shapes and node.input[0] not in alike:
-                    fixed[node.output[0]] = _NUMBER
-            elif operator in _ALIKE and node.input and node.input[0] in alike:
-                alike.add(node.output[0])
-            elif operator in _ALIKE and node.input and node.input[0] in fixed:
-                fixed[node.output[0]] = fixed[node.input[0]]
-            elif node.input and all(name in fixed for name in node.input if name):
-                read = [fixed[name] for name in node.input if name]
-                one = node.op_type not in _GROWING and all(t is not None and math.prod(t.dims) == 1 for t in read)
-                fixed.update(dict.fromkeys(filter(None, node.output), _NUMBER if one else None))
-    return fixed
+    of_shapes, of_open_shapes, alike = set[str](), set[str](), set(open_inputs)
+    for node in (node for nodes in reversed(views) for node in nodes):  # the outer ones first
+        operator, read = node.operator, node.input
+        if not node.output:
+            continue
+        if operator == "Constant":
+            attributes = node.proto.attribute
+            held = attributes[0] if len(attributes) == 1 else None
+            fixed[node.output[0]] = held.t if held is not None and held.HasField("t") else None
+        elif operator in ("Shape", "Size"):
+            fixed[node.output[0]] = _NUMBER
+            of_shapes.add(node.output[0])
+            if read[0] in alike:
+                of_open_shapes.add(node.output[0])
+        elif read and all(name in fixed for name in read if name):
+            made = fixed[read[0]] if operator in _ALIKE else _NUMBER if _is_number(node, fixed) else None
+            fixed.update(dict.fromkeys(filter(None, node.output), made))
+            for told in (of_shapes, of_open_shapes):
+                if told and not told.isdisjoint(read):
+                    told.update(node.output)
+        if operator in _ALIKE and read and read[0] in alike:
+            alike.add(node.output[0])
+            of_open_shapes.add(node.output[0])
+    return _Fixed(fixed, of_shapes, of_open_shapes)
 
 
-def makers_of(graphs: Sequence[GraphProto]) -> dict[str, NodeProto]:
-    """The node that makes each value, but for names that mean several: following them from graph to graph could go round in a circle."""
-    left_out = names_of_several(graphs)
+def _is_number(node: NodeView, fixed: Mapping[str, TensorProto | None]) -> bool:
+    """Whether what a node makes of fixed values has one element."""
+    read = [fixed[name] for name in node.input if name]
+    return node.proto.op_type not in _GROWING and all(t is not None and math.prod(t.dims) == 1 for t in read)
+
+
+def _makers(
+    graphs: Sequence[GraphProto], views: Sequence[Sequence[NodeView]], several: Collection[str]
+) -> dict[str, NodeProto]:
+    left_out = set(several)
     left_out.update(given.name for graph in graphs for given in graph.input)
     left_out.update(given.name for graph in graphs for given in graph.initializer)
-    made = {name: node for graph in graphs for node in graph.node for name in node.output if name}
-    return {name: node for name, node in made.items() if name not in left_out}
+    return {
+        name: node.proto for nodes in views for node in nodes for name in node.output if name and name not in left_out
+    }
 
 
-def names_of_several(graphs: Iterable[GraphProto]) -> set[str]:
-    """The names that mean several values, in graphs beside each other or in one inside another."""
+def _several(graphs: Sequence[GraphProto], views: Sequence[Sequence[NodeView]]) -> set[str]:
     seen: set[str] = set()
     several: set[str] = set()
-    for graph in graphs:
+    for graph, nodes in zip(graphs, views, strict=True):
         own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-        own.update(name for node in graph.node for name in node.output if name)
+        own.update(name for node in nodes for name in node.output if name)
         several |= seen & own
         seen |= own
     return several

@@ -46,6 +46,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type in ("Einsum", "MatMul"):
         return False
+    if node.op_type == "MatMulInteger":
+        return _may_multiply_a_vector(node, facts)
     if node.op_type == "Div":
         return may_be_divided_wrongly(node, facts)
     if node.op_type == "Softmax":
@@ -112,6 +114,12 @@ def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
     if tensor is None:
         return bool(facts.model.functions) or name in facts.computed_of_constants
     return list(tensor.dims)[-1:] == [2] and math.prod(tensor.dims) == 2
+
+
+def _may_multiply_a_vector(node: NodeProto, facts: Facts) -> bool:
+    """Whether the first factor of a product may have one axis."""
+    shape = facts.shape(node.input[0]) if node.input else None
+    return shape is None or len(shape) == 1
 
 
 def _may_make_a_column(node: NodeProto, facts: Facts) -> bool:

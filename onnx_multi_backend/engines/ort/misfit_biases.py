@@ -7,15 +7,15 @@ Gemm counts for the bias too. Nothing is fused with the larger of a value and it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import fixed_values, inner_first, makers_of, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import Walked, inner_first, walked_of
 from onnx_multi_backend.engines.ort.scales_apart import MOVING
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
@@ -36,7 +36,7 @@ def biases_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs = walked.graphs
-    scales = _Scales(graphs)
+    scales = _Scales(walked)
     misfits = scales.misfits()
     factors = [{i: 0 for i, node in enumerate(graph.node) if scales.has_a_factor(node)} for graph in graphs]
     made = inputs_apart(flat, factors, f"{CAST}factor", _PASS, "kept in floating point", _FACTOR)
@@ -54,10 +54,10 @@ def biases_apart(contents: Contents) -> Rewritten | None:
 class _Scales:
     """Compares what is added to products with their scales."""
 
-    def __init__(self, graphs: Sequence[GraphProto]) -> None:
-        self._constants = fixed_values(graphs)
-        self._makers = makers_of(graphs)
-        self._nodes = [node for graph in graphs for node in graph.node if not canonical(node.domain)]
+    def __init__(self, walked: Walked) -> None:
+        self._constants = walked.fixed
+        self._makers = walked.makers
+        self._nodes = [node for graph in walked.graphs for node in graph.node if not canonical(node.domain)]
         self._multiplies = applies({"onnxruntime": "<1.28"})
 
     def has_a_factor(self, node: NodeProto) -> bool:

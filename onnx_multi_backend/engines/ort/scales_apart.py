@@ -58,7 +58,7 @@ def scales_apart(contents: Contents) -> Rewritten | None:
     }
     if not scaled:
         return None
-    misread = Weights(graphs, constants).scaled_along_rows() | _across_filters(walked) | _operands(walked)
+    misread = Weights(walked).scaled_along_rows() | _across_filters(walked) | _operands(walked)
 
     def is_meant(node: NodeProto) -> bool:
         """Whether its result has several scales, and a fusion would take them for others."""

@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, is_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, fixed_values, makers_of, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -43,7 +43,7 @@ def epsilons_kept(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs = walked.graphs
-    scaled = Scaled(graphs)
+    scaled = Scaled(walked)
     places = [
         {place: 0 for name, readers in _normalized(graph).items() if scaled(name) for place in readers}
         for graph in graphs
@@ -77,9 +77,9 @@ def has_zero_point(node: NodeProto, walked: Walked) -> bool:
 class Scaled:
     """Tells what scales of a DequantizeLinear may be moved to."""
 
-    def __init__(self, graphs: list[GraphProto]) -> None:
-        self._constants = fixed_values(graphs)
-        self._makers = makers_of(graphs)
+    def __init__(self, walked: Walked) -> None:
+        self._constants = walked.fixed
+        self._makers = walked.makers
 
     def __call__(self, name: str) -> bool:
         """Whether what has this name comes from a DequantizeLinear, over operators that scales are moved over."""

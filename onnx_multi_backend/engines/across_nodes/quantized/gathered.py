@@ -30,7 +30,7 @@ def choices_apart(contents: Contents) -> Rewritten | None:
     scales = (walked.fixed.get(node.input[1]) for node in contents.of("DequantizeLinear") if len(node.input) > 1)
     if not any(map(_are_several, scales)) or (flat := flat_for(contents)) is None:
         return None
-    scaled = Scaled(walked.graphs)
+    scaled = Scaled(walked)
     found = [
         {
             place: 0

@@ -28,6 +28,7 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import larger, maker_before
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
@@ -36,6 +37,8 @@ from onnx_multi_backend.models.tensors import is_whole
 
 #: What computes in 8 bits by itself: behind it there are scales, but no zero points and no grid that a bound is rounded to.
 _COMPUTES = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+#: What no scale is moved over, of the nodes that values come through.
+_ENDS = _COMPUTES | {"DynamicQuantizeLinear", "Shape", "Size"}
 
 #: What may scale each channel by another number.
 _SCALES = frozenset({"BatchNormalization", "Div", "Mul"})
@@ -52,6 +55,9 @@ _REASON = "OpenVINO would move scales and zero points behind the operator, and c
 def kept_in_place(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these operators are kept apart from scales; None where there are none."""
     if not contents.has(_FORMS) or not _is_quantized(contents) or expands_too_far(contents.model):
+        return None
+    walked = walked_of(contents)
+    if not walked.several and not _may_find(walked):
         return None
     flat = inlined(contents.model)
     floats = Facts(flat).floats
@@ -75,6 +81,21 @@ def _is_quantized(contents: Contents) -> bool:
     weights = {tensor.name for tensor in contents.tensors}
     weights.update(node.output[0] for node in contents.of("Constant"))
     return any(node.input[0] not in weights for node in contents.of("DequantizeLinear"))
+
+
+def _may_find(walked: Walked) -> bool:
+    """Whether there is such an operator, whatever it computes with: a model is not copied for nothing."""
+    given = {value.name for graph in walked.graphs for value in graph.input}
+    stored = {
+        tensor.name: tensor for graph in walked.graphs for tensor in graph.initializer if tensor.name not in given
+    }
+    found = [
+        node.output[0]
+        for nodes in walked.views
+        for node in nodes
+        if node.operator in _FORMS and _FORMS[node.operator](node.proto, walked.makers, stored) is not None
+    ]
+    return bool(found) and not Facts(walked.flat).floats.isdisjoint(found)
 
 
 def _keep(
@@ -228,13 +249,13 @@ def _is_scaled(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0)
 
 
 def _makers_before(node: NodeProto, makers: Mapping[str, NodeProto], place: int = 0) -> list[NodeProto]:
-    """The nodes that an input of a node comes through, up to those that compute in 8 bits by themselves."""
+    """The nodes that an input of a node comes through, up to those that scales are not moved over."""
     found: list[NodeProto] = []
     seen: set[str] = set()
     todo: list[str] = [node.input[place]]
     while todo:
         maker = makers.get(name := todo.pop())
-        if maker is None or name in seen or maker.op_type in _COMPUTES:
+        if maker is None or name in seen or maker.op_type in _ENDS:
             continue
         seen.add(name)
         found.append(maker)

@@ -37,7 +37,7 @@ def terms_apart(contents: Contents) -> Rewritten | None:
         if name not in constants:
             return None
         tensor = constants[name]
-        if tensor is None and (kind := walked.types.get(name)) is not None:
+        if tensor is None and (kind := walked.told(name)) is not None:
             sizes = [dim.dim_value for dim in kind.shape.dim]
         else:
             sizes = list(tensor.dims) if tensor is not None else []
@@ -57,7 +57,7 @@ def terms_apart(contents: Contents) -> Rewritten | None:
     ]
     if not any(terms):
         return None
-    scaled = Scaled(graphs)
+    scaled = Scaled(walked)
 
     def inputs(node: NodeProto, axes: Sequence[tuple[int, int]]) -> list[int]:
         read = [(i, name) for i, name in enumerate(node.input) if name not in constants and scaled(name)]

@@ -32,7 +32,7 @@ def pads_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs = walked.graphs
-    constants, scaled = walked.fixed, Scaled(graphs)
+    constants, scaled = walked.fixed, Scaled(walked)
 
     def is_wrong(node: NodeProto) -> bool:
         if node.op_type != "Pad" or canonical(node.domain) or not scaled(node.input[0]):

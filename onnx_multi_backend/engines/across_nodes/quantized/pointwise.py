@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, outputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import may_scale_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import fixed_values, inner_first, makers_of
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -39,12 +39,12 @@ def pointwise_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     behind = outputs_apart(
-        flat, [dict.fromkeys(own.moved_behind(), (0,)) for own in _graphs(flat)], f"{CAST}made", _PASS, _REASON
+        flat, [dict.fromkeys(own.moved_behind(), (0,)) for own in _graphs(contents)], f"{CAST}made", _PASS, _REASON
     )
-    model = flat if behind is None else behind.model
+    model, contents = (flat, contents) if behind is None else (behind.model, Contents(behind.model))
     before = inputs_apart(
         model,
-        [dict.fromkeys(own.moved_before(), 0) for own in _graphs(model)],
+        [dict.fromkeys(own.moved_before(), 0) for own in _graphs(contents)],
         f"{CAST}read",
         _PASS,
         "kept apart from what is before it",
@@ -55,11 +55,9 @@ def pointwise_apart(contents: Contents) -> Rewritten | None:
     return Rewritten(before.model, behind.changes + before.changes, behind.added | before.added)
 
 
-def _graphs(flat: ModelProto) -> list[_Graph]:
-    graphs = inner_first(flat.graph)
-    constants = fixed_values(graphs)
-    makers = makers_of(graphs)
-    return [_Graph(graph, constants, makers) for graph in graphs]
+def _graphs(contents: Contents) -> list[_Graph]:
+    walked = walked_of(contents)
+    return [_Graph(graph, walked.fixed, walked.makers) for graph in walked.graphs]
 
 
 class _Graph:

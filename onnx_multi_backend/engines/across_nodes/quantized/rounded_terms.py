@@ -51,7 +51,7 @@ class _Search:
 
     @functools.cached_property
     def _scaled(self) -> Scaled:
-        return Scaled(self._walked.graphs)
+        return Scaled(self._walked)
 
     def rounded(self, node: NodeProto) -> Iterator[int]:
         """Which input of a sum with a constant is such a value."""

@@ -8,15 +8,15 @@ weights of more than two axes it mixes up all scales, leaves an axis of 1 out of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import makers_of, walked_of
+from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -45,10 +45,11 @@ def rows_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    graphs = walked.graphs
-    names = Weights(graphs, walked.fixed).scaled_along_rows()
+    names = Weights(walked).scaled_along_rows()
+    if not names:
+        return None
     places = [
-        {place: (0,) for place, node in enumerate(graph.node) if names.intersection(node.output)} for graph in graphs
+        {place: (0,) for place, node in enumerate(nodes) if names.intersection(node.output)} for nodes in walked.views
     ]
     return outputs_apart(flat, places, f"{CAST}rows", "rows_apart", _REASON)
 
@@ -61,29 +62,21 @@ class _Chain(NamedTuple):
 
 
 class Weights:
-    """The second operands of a model's products.
+    """The second operands of a model's products."""
 
-    Parameters
-    ----------
-    graphs : sequence of onnx.GraphProto
-        As `inner_first` has them.
-    constants : mapping of str to onnx.TensorProto or None
-        Their `fixed_values`.
-    """
-
-    def __init__(self, graphs: Sequence[GraphProto], constants: Mapping[str, TensorProto | None]) -> None:
-        self._graphs = graphs
-        self._constants = constants
-        self._makers = makers_of(graphs)
+    def __init__(self, walked: Walked) -> None:
+        self._views = walked.views
+        self._constants = walked.fixed
+        self._makers = walked.makers
 
     def scaled_along_rows(self) -> frozenset[str]:
         """The results of the nodes that scale weights along the axis that a product adds up."""
         return frozenset(
             maker.output[0]
-            for graph in self._graphs
-            for node in graph.node
-            if node.op_type in _PRODUCTS and canonical(node.domain) in _DOMAINS
-            for maker in self._scaling(node)
+            for nodes in self._views
+            for node in nodes
+            if node.proto.op_type in _PRODUCTS and canonical(node.proto.domain) in _DOMAINS
+            for maker in self._scaling(node.proto)
         )
 
     def _scaling(self, product: NodeProto) -> list[NodeProto]:

@@ -44,7 +44,7 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs = walked.graphs
-    constants, scaled = walked.fixed, Scaled(graphs)
+    constants, scaled = walked.fixed, Scaled(walked)
     summed = frozenset({"ReduceSum"}) if _shares_zero_points(graphs) else frozenset[str]()
     makers = walked.makers
     found = [

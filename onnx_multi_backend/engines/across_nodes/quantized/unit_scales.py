@@ -44,7 +44,7 @@ def sums_kept(contents: Contents) -> Rewritten | None:
 class _Search:
     def __init__(self, walked: Walked) -> None:
         self.walked = walked
-        self._scaled = Scaled(walked.graphs)
+        self._scaled = Scaled(walked)
 
     def is_meant(self, node: NodeProto) -> bool:
         """Whether a QuantizeLinear has the scale of a product with a bias that it reads."""
