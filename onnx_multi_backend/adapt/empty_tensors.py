@@ -59,5 +59,8 @@ def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]
     results = {value.name for graph in (contents.model.graph, *bodies) for value in graph.output}
     results.update(name for function in contents.model.functions for name in function.output)
     return not results.isdisjoint(empty) or any(
-        name in empty and not is_list(node, i) for node in contents.nodes for i, name in enumerate(node.input)
+        name in empty and not is_list(node, i)
+        for node, read in zip(contents.nodes, contents.reads, strict=True)
+        if not empty.isdisjoint(read)
+        for i, name in enumerate(read)
     )

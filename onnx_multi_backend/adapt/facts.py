@@ -103,10 +103,9 @@ class Facts:
     @functools.cached_property
     def nodes_of_constants(self) -> list[NodeProto]:
         """The nodes that read nothing but constants and what such nodes compute."""
-        known, found = set(self.known), []
-        for node in self.contents.nodes:
-            read = [name for name in node.input if name]
-            if read and known.issuperset(read):
+        known, found = {"", *self.known}, []
+        for node, read in zip(self.contents.nodes, self.contents.reads, strict=True):
+            if known.issuperset(read) and any(read):
                 known.update(node.output)
                 found.append(node)
         return found

@@ -63,6 +63,11 @@ class Contents:
         return _grouped(list(all_nodes(self.model))) if walked.holding or self.model.functions else walked
 
     @functools.cached_property
+    def reads(self) -> list[list[str]]:
+        """What each of its nodes reads: those of a protobuf message take five times as long to look at."""
+        return [node.input[:] for node in self.nodes]
+
+    @functools.cached_property
     def tensors(self) -> list[TensorProto]:
         """Its tensors."""
         return all_tensors(self.model)

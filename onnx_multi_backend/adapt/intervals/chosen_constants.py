@@ -20,6 +20,10 @@ _SIZES = frozenset({"Shape", "Size"})
 _ALONG = frozenset({"CumProd", "CumSum"})
 
 
+#: A node, its operands, and whether its result is large.
+_Told = tuple[NodeProto, list[Value], bool]
+
+
 class Chosen:
     """Notes the nodes whose results may leave int32, where their operands are constants or chosen from constants.
 
@@ -33,7 +37,7 @@ class Chosen:
 
     def __init__(self, graph: GraphProto) -> None:
         self._graph = graph
-        self._told: list[tuple[NodeProto, list[Value], bool]] = []
+        self._told: list[_Told] = []
         self._any_large = False
 
     def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
@@ -48,7 +52,19 @@ class Chosen:
         if not self._any_large:
             return []
         search = _Search(self._graph)
-        return [node for node, operands, large in self._told if search.is_chosen(node, operands) and large]
+        return [node for node, operands, large in self._ancestors() if search.is_chosen(node, operands) and large]
+
+    def _ancestors(self) -> list[_Told]:
+        """The nodes of large results, and those that these may be computed from, in order."""
+        needed: set[str] = set()
+        found = []
+        for told in reversed(self._told):
+            node = told[0]
+            if told[2] or not needed.isdisjoint(node.output):
+                needed.update(node.input)
+                needed.update(value.name for graph in bodies(node) for value in graph.output)
+                found.append(told)
+        return found[::-1]
 
 
 class _Search:

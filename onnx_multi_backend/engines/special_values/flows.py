@@ -21,27 +21,33 @@ _MOVES = frozenset(
 
 def computed_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
     """The values that some nodes read, and all that these are computed from."""
-    return _behind(contents, readers, _followed)
+    return _behind(contents, readers, contents.nodes, _followed)
 
 
 def infinities_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
     """The same of values whose infinities may come there: the highest that `Clip` allows is none of its results if that is inf."""
-    return _behind(contents, readers, lambda node: node.input[:2] if node.op_type == "Clip" else _followed(node))
+    return _behind(
+        contents, readers, contents.nodes, lambda node: node.input[:2] if node.op_type == "Clip" else _followed(node)
+    )
 
 
 def moved_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
     """The values that some nodes read, and those whose numbers are only moved until they are read."""
-    return _behind(contents, readers, lambda node: node.input[:1] if node.op_type in _MOVES else ())
+    return _behind(contents, readers, contents.of(*_MOVES), lambda node: node.input[:1])
 
 
 def _behind(
-    contents: Contents, readers: Collection[NodeProto], read_by: Callable[[NodeProto], Iterable[str]]
+    contents: Contents,
+    readers: Collection[NodeProto],
+    followed: Iterable[NodeProto],
+    read_by: Callable[[NodeProto], Iterable[str]],
 ) -> frozenset[str]:
+    """What nodes read, and what is read by those of `followed` behind each other that it comes from."""
     if not readers:
         return frozenset()
     if contents.model.functions:  # a name means something else in each
         return frozenset(name for node in contents.nodes for name in node.input)
-    makers = {name: node for node in contents.nodes for name in node.output}
+    makers = {name: node for node in followed for name in node.output}
     given = {value.name: node for node in contents.holding for body in subgraphs(node) for value in body.input}
     waiting = [name for node in readers for name in node.input]
     found: set[str] = set()
