@@ -14,7 +14,9 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from backend_test.unit.counting import counted
 from onnx_multi_backend.engines.openvino import reading, runtime
+from onnx_multi_backend.models import own_file
 from onnx_multi_backend.models.loading import load
 from onnx_multi_backend.models.own_file import is_in
 
@@ -121,3 +123,33 @@ def test_a_file_that_was_removed_meanwhile(tmp_path: Path, openvino: type[omb.Pr
     path.unlink()
     with pytest.raises(omb.InvalidModelError, match="was changed or removed"):
         reading.read(loaded.proto, loaded)
+
+
+def test_the_file_is_no_longer_needed_once_a_model_is_prepared(tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model("float32"), path)
+    rep = openvino.prepare(path)
+    path.write_bytes(bytes(path.stat().st_size))
+    for seed, result in enumerate(rep.run(np.zeros(1, np.float32))[:2]):
+        np.testing.assert_array_equal(result, _weights("float32", seed))
+
+
+def test_a_model_as_it_is_stored_is_not_copied(
+    tmp_path: Path, openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied, read = counted(monkeypatch, reading, "_copy"), counted(monkeypatch, own_file, "by_address")
+    path = tmp_path / "model.onnx"
+    onnx.save(_model("float32"), path)
+    openvino.prepare(path)
+    assert (len(copied), len(read)) == (0, 1)
+
+
+def test_nodes_in_another_order_than_in_the_file(tmp_path: Path, openvino: type[omb.Preset]) -> None:
+    made = _model("float32")
+    made.graph.node.extend([made.graph.node[0]])
+    del made.graph.node[0]
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path)
+    rep = openvino.prepare(path)
+    for seed, result in enumerate(rep.run(np.zeros(1, np.float32))[:2]):
+        np.testing.assert_array_equal(result, _weights("float32", seed))

@@ -77,9 +77,25 @@ def without_weights(file: Path, size: int) -> WithoutWeights | None:
         return None
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
-            return _model(data, file.name)
+            return _model(data, _Place(file.name, 0))
         except (_UnexpectedError, IndexError, DecodeError):
             return None
+
+
+def by_address(data: mmap.mmap, address: int, location: str) -> bytes | None:
+    """The encoded model whose large weights are external data of a location, each at its address; None where there are none.
+
+    Parameters
+    ----------
+    data : mmap.mmap
+        Of the file, which `without_weights` made something of.
+    address : int
+        Of its first byte.
+    location : str
+    """
+    if (graph := _main_graph(data)) is None or (made := _graph(data, graph, _Place(location, address))) is None:
+        return None
+    return _around(data, graph, made[0])
 
 
 def is_in(file: Path | None, tensor: TensorProto) -> bool:
@@ -113,6 +129,13 @@ def fill(tensor: TensorProto, file: Path) -> None:
     tensor.ClearField("data_location")
 
 
+class _Place(NamedTuple):
+    """Where weights are said to lie: a location, and the offset of the file's first byte."""
+
+    location: str
+    first: int
+
+
 #: An encoded message, in pieces that are joined once.
 _Parts = list[bytes]
 
@@ -124,18 +147,24 @@ class _Left(NamedTuple):
     declared: ValueInfoProto
 
 
-def _model(data: mmap.mmap, name: str) -> WithoutWeights | None:
-    graphs = [field for field in _fields(data, 0, len(data)) if field.number == ModelProto.GRAPH_FIELD_NUMBER]
-    if len(graphs) != 1 or (made := _graph(data, graphs[0], name)) is None:
+def _model(data: mmap.mmap, place: _Place) -> WithoutWeights | None:
+    if (graph := _main_graph(data)) is None or (made := _graph(data, graph, place)) is None:
         return None
-    before, after = data[: graphs[0].tag], data[graphs[0].end :]
-    model, skeleton = (
-        b"".join([before, _head(ModelProto.GRAPH_FIELD_NUMBER, sum(map(len, parts))), *parts, after]) for parts in made
-    )
-    return WithoutWeights(model, skeleton)
+    return WithoutWeights(*(_around(data, graph, parts) for parts in made))
 
 
-def _graph(data: mmap.mmap, graph: _Field, name: str) -> tuple[_Parts, _Parts] | None:
+def _main_graph(data: mmap.mmap) -> _Field | None:
+    graphs = [field for field in _fields(data, 0, len(data)) if field.number == ModelProto.GRAPH_FIELD_NUMBER]
+    return graphs[0] if len(graphs) == 1 else None
+
+
+def _around(data: mmap.mmap, graph: _Field, parts: _Parts) -> bytes:
+    """The model with another graph in the place of its own."""
+    before, after = data[: graph.tag], data[graph.end :]
+    return b"".join([before, _head(ModelProto.GRAPH_FIELD_NUMBER, sum(map(len, parts))), *parts, after])
+
+
+def _graph(data: mmap.mmap, graph: _Field, place: _Place) -> tuple[_Parts, _Parts] | None:
     """The graph with its weights left in the file, and with inputs in their stead; None where none is large."""
     kinds = {GraphProto.INITIALIZER_FIELD_NUMBER: _initializer, GraphProto.NODE_FIELD_NUMBER: _constant}
     model: _Parts = []
@@ -143,7 +172,7 @@ def _graph(data: mmap.mmap, graph: _Field, name: str) -> tuple[_Parts, _Parts] |
     inputs: list[bytes] = []
     at = graph.start
     for field in _large_fields(data, graph.start, graph.end):
-        left = kinds[field.number](data, field.start, field.end, name) if field.number in kinds else None
+        left = kinds[field.number](data, field.start, field.end, place) if field.number in kinds else None
         if left is None:
             continue
         kept = data[at : field.tag]
@@ -158,22 +187,22 @@ def _graph(data: mmap.mmap, graph: _Field, name: str) -> tuple[_Parts, _Parts] |
     return [*model, rest], [*skeleton, rest, *chain.from_iterable(zip(heads, inputs, strict=True))]
 
 
-def _initializer(data: mmap.mmap, start: int, end: int, name: str) -> _Left | None:
-    encoded = _tensor(data, start, end, name)
+def _initializer(data: mmap.mmap, start: int, end: int, place: _Place) -> _Left | None:
+    encoded = _tensor(data, start, end, place)
     if encoded is None:
         return None
     tensor = TensorProto.FromString(b"".join(encoded))
     return _Left(encoded, _declared(tensor.name, tensor))
 
 
-def _constant(data: mmap.mmap, start: int, end: int, name: str) -> _Left | None:
+def _constant(data: mmap.mmap, start: int, end: int, place: _Place) -> _Left | None:
     """A Constant as it should be: the checker is to see any other as it is."""
     operator = [data[f.start : f.end] for f in _fields(data, start, end) if f.number == _OP_TYPE]
     if operator != [b"Constant"]:
         return None
 
     def tensor(start: int, end: int) -> _Parts | None:
-        return _tensor(data, start, end, name)
+        return _tensor(data, start, end, place)
 
     def attribute(start: int, end: int) -> _Parts | None:
         return _rewritten(data, start, end, {AttributeProto.T_FIELD_NUMBER: tensor})
@@ -217,7 +246,7 @@ def _rewritten(
     return [*made, data[at:end]] if at != start else None
 
 
-def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> _Parts | None:
+def _tensor(data: mmap.mmap, start: int, end: int, place: _Place) -> _Parts | None:
     """The tensor, its raw data replaced by their place in the file; None where they are not large, or lie elsewhere already."""
     raw: _Field | None = None
     rest = bytearray()
@@ -232,8 +261,8 @@ def _tensor(data: mmap.mmap, start: int, end: int, name: str) -> _Parts | None:
             rest += data[part.tag : part.end]
     if raw is None or raw.end - raw.start < LARGE:
         return None
-    place = {"location": name, "offset": str(raw.start), "length": str(raw.end - raw.start)}
-    entries = [StringStringEntryProto(key=key, value=value) for key, value in place.items()]
+    told = {"location": place.location, "offset": str(place.first + raw.start), "length": str(raw.end - raw.start)}
+    entries = [StringStringEntryProto(key=key, value=value) for key, value in told.items()]
     head = TensorProto(data_location=TensorProto.EXTERNAL, external_data=entries)
     return [bytes(rest), head.SerializeToString()]
 

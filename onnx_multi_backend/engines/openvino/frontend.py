@@ -15,7 +15,7 @@ from onnx_multi_backend.engines.openvino import constant_paths, in_place, mendin
 from onnx_multi_backend.engines.openvino.empty_constants import may_be_misread, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
-from onnx_multi_backend.engines.openvino.reading import read
+from onnx_multi_backend.engines.openvino.reading import holds_weights, read
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import leads_out
@@ -43,7 +43,7 @@ def read_model(payload: Payload) -> Read:
     folder = loaded.path.parent if loaded.path is not None else None
     contents, changes = _readable(payload)
     made, memory = None, None
-    if (path := payload.path) is not None and not changes:
+    if (path := payload.path) is not None and not changes and not holds_weights(contents.model, loaded):
         linked = folder is not None and loaded.mapped and leads_out(contents.model, folder)
         made = None if linked else runtime.core().read_model(path)
     if made is None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Giving OpenVINO a model whose weights lie in files, once the model itself is no longer the one in its file.
 
-What lies in the model's own file is read into memory, and OpenVINO is given its address, in the way that ONNX Runtime's provider gives it
-(``tensor_external_data.cpp``, ``ORT_MEM_ADDR``), and copies it once: in the encoded model it would be copied five times.
+What lies in the model's own file is mapped into memory, and OpenVINO is given its address, in the way that ONNX Runtime's provider gives it
+(``tensor_external_data.cpp``, ``ORT_MEM_ADDR``), and copies it once: in the encoded model it would be copied five times, and twice where OpenVINO reads the
+file itself.
 
 For other files, OpenVINO looks in the folder of the model's file, maps them into memory, and takes no symbolic link that leads
 out of the folder. So a changed model is written to a folder of its own, beside hard links to the weights: nothing of them
@@ -11,6 +12,7 @@ is read or copied. Where none can be made (another file system, no right to it),
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.engines.openvino import runtime
+from onnx_multi_backend.models import own_file
 from onnx_multi_backend.models.external_data import bytes_of, external_tensors, load_from
 from onnx_multi_backend.models.graph_walk import all_tensors
 from onnx_multi_backend.models.loading import LoadedModel
@@ -44,15 +47,28 @@ def read(model: ModelProto, loaded: LoadedModel) -> tuple[Any, object]:
         A file was changed meanwhile.
     """
     whole = loaded.whole(model, own=False)
-    held = None
-    if loaded.path is not None and any(is_in(loaded.path, tensor) for tensor in all_tensors(whole)):
-        loaded.origin.check_unchanged()
+    path = loaded.path
+    if path is None or not holds_weights(whole, loaded):
+        return _read(whole, path.parent if path is not None else None)
+    loaded.origin.check_unchanged()
+    with path.open("rb") as stream:
+        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    held = np.frombuffer(data, np.uint8)  # until OpenVINO has copied them
+    is_as_stored = whole is loaded.proto and loaded.skeleton is not None and not loaded.beside
+    encoded = own_file.by_address(data, held.ctypes.data, _IN_MEMORY) if is_as_stored else None
+    if encoded is not None:
+        made: tuple[Any, object] = (runtime.core().read_model(encoded), None)
+    else:
         whole = _copy(whole) if whole is model else whole
-        held = _with_addresses(whole, loaded.path)
-        loaded.origin.check_unchanged()
-    made = _read(whole, loaded.path.parent if loaded.path is not None else None)
-    del held  # OpenVINO has copied them
+        _with_addresses(whole, path, held.ctypes.data)
+        made = _read(whole, path.parent)
+    loaded.origin.check_unchanged()
     return made
+
+
+def holds_weights(model: ModelProto, loaded: LoadedModel) -> bool:
+    """Whether weights were left in the model's own file."""
+    return loaded.path is not None and any(is_in(loaded.path, tensor) for tensor in all_tensors(model))
 
 
 def _read(model: ModelProto, folder: Path | None) -> tuple[Any, object]:
@@ -78,16 +94,12 @@ def _in_other_files(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, 
     return ((tensor, fields) for tensor, fields in external_tensors(model) if fields["location"] != _IN_MEMORY)
 
 
-def _with_addresses(model: ModelProto, file: Path) -> np.ndarray[Any, Any]:
-    """Have tensors that lie in the model's own file point to what is read of it, which is returned."""
-    held = np.fromfile(
-        file, np.uint8
-    )  # at once: the system gives memory for single tensors page by page, which takes as long again
+def _with_addresses(model: ModelProto, file: Path, address: int) -> None:
+    """Have tensors that lie in the model's own file point to where it lies in memory."""
     for tensor in all_tensors(model):
         if is_in(file, tensor):
             place = {entry.key: entry.value for entry in tensor.external_data}
-            _point(tensor, held.ctypes.data + int(place["offset"]), int(place["length"]))
-    return held
+            _point(tensor, address + int(place["offset"]), int(place["length"]))
 
 
 def _written(model: ModelProto, folder: Path, own: Path, locations: set[str]) -> str:
