@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.empty_tensors import holds_empty_data
-from onnx_multi_backend.adapt.float_names import float_names
+from onnx_multi_backend.adapt.float_names import FloatSearch, float_names
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 
@@ -41,6 +41,14 @@ class Facts:
     def constants(self) -> Mapping[str, TensorProto]:
         """The small tensors of the graph and its subgraphs by name; where a name stands twice, any of them."""
         return dict(self.small)
+
+    def constants_of(self, names: Collection[str]) -> Mapping[str, TensorProto]:
+        """Those of these names."""
+        if not names:
+            return {}
+        stored = [(tensor.name, tensor) for tensor in self.contents.tensors if tensor.name in names]
+        made = self._made(node for node in self.contents.of("Constant") if node.output[0] in names)
+        return {name: tensor for name, tensor in (*stored, *made) if _is_small(tensor)}
 
     @functools.cached_property
     def small(self) -> list[tuple[str, TensorProto]]:
@@ -81,16 +89,19 @@ class Facts:
         if self.model.functions:  # a name means something else in each
             return {}
         graphs = [self.model.graph, *(g for node in self.contents.holding for g in subgraphs(node))]
-        named = [*((t.name, t) for graph in graphs for t in graph.initializer), *self._made()]
+        named = [
+            *((t.name, t) for graph in graphs for t in graph.initializer),
+            *self._made(self.contents.of("Constant")),
+        ]
         times = Counter([*(name for name, _ in named), *(v.name for graph in graphs for v in graph.input)])
         return {name: tensor for name, tensor in named if times[name] == 1 and _is_small(tensor)}
 
     def _named(self) -> Iterator[tuple[str, TensorProto]]:
         yield from ((tensor.name, tensor) for tensor in self.contents.tensors)
-        yield from self._made()
+        yield from self._made(self.contents.of("Constant"))
 
-    def _made(self) -> Iterator[tuple[str, TensorProto]]:
-        for node in self.contents.of("Constant"):
+    def _made(self, nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]:
+        for node in nodes:
             if node.attribute and node.attribute[0].HasField("t"):
                 yield node.output[0], node.attribute[0].t
 
@@ -180,6 +191,16 @@ class Facts:
     def floats(self) -> set[str]:
         """Values that hold floating-point numbers, as far as is seen at a glance. None where there are local functions."""
         return set() if self.model.functions else float_names(self.model.graph)
+
+    def are_floats(self, names: Iterable[str]) -> bool:
+        """Whether all of these values hold floating-point numbers, as `floats` tells."""
+        if self.contents.holding or self.model.functions:
+            return self.floats.issuperset(names)
+        return all(map(self._float_search, names))
+
+    @functools.cached_property
+    def _float_search(self) -> FloatSearch:
+        return FloatSearch(self.model.graph)
 
     @functools.cached_property
     def shapes(self) -> frozenset[str]:

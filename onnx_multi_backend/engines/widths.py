@@ -79,8 +79,7 @@ def _may_be_wrong(target: Target, payload: Payload) -> bool:
         for node in (facts.contents.nodes if operators is None else facts.contents.of(*operators))
         if any(target.may_have_integer_defect(node, [value] * len(node.input)) for value in largest)
     ]
-    floats = facts.floats if nodes else set()
-    return any(not floats.issuperset(node.input) for node in nodes)
+    return not all(facts.are_floats(node.input) for node in nodes)
 
 
 def held(target: Target, payload: Payload, built: Built, found: Study) -> Built:

@@ -262,7 +262,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         again = facts.opset >= _INLINED_AGAIN and node.op_type == "ReduceLogSumExp"
         return halves or again or facts.may_hold_doubles
     if node.op_type in ("ReduceMax", "ReduceMin"):
-        return not facts.floats.issuperset(node.input[:1])
+        return not facts.are_floats(node.input[:1])
     if node.op_type in SCALED:
         return node.input[1] not in facts.known
     if node.op_type in PRODUCTS and facts.may_be_empty:

@@ -186,9 +186,10 @@ def _of_factors(contents: Contents) -> list[str]:
     """They multiply the weights of a convolution by the factors behind it, in their type."""
     if not contents.has({"Conv"}) or not contents.has(_JOINING_FACTORS):
         return []
-    constants = Facts(contents.model, contents).constants
     convolutions = {node.output[0]: node for node in contents.of("Conv") if node.output and len(node.input) > 1}
-    nodes = (node for name in _JOINING_FACTORS for node in contents.of(name))
+    nodes = [node for node in contents.of(*_JOINING_FACTORS) if not convolutions.keys().isdisjoint(node.input)]
+    met = (convolutions[name] for node in nodes for name in node.input if name in convolutions)
+    constants = Facts(contents.model, contents).constants_of({name for node in (*nodes, *met) for name in node.input})
     return sorted({_JOINING_FACTORS[node.op_type] for node in nodes if _is_not_held(node, convolutions, constants)})
 
 
