@@ -3,7 +3,8 @@
 
 ``python -m backend_test.differential --preset Openvino --count 2000 --seed 7``; graph i is a function of the seed and i.
 With ``--chains`` each node reads the last one's result and most sizes are equal, as in the networks that engines fuse; with
-``--wide-chains`` there are as many channels as the blocks that engines compute in, or a few more.
+``--wide-chains`` there are as many channels as the blocks that engines compute in, or a few more. With ``--patterns`` they are what
+engines fuse (attentions, normalizations, quantized layers), each changed in a few places.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from backend_test.search import judge
 from backend_test.search.answers import summary
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
-from backend_test.search.graphs import Plan, random_chain, random_graph
+from backend_test.search.graphs import Made, Plan, random_chain, random_graph, random_pattern
 from backend_test.search.isolation import Stages
 from backend_test.search.other_inputs import wrong_with_others
 from backend_test.search.parts import inner_values
@@ -44,8 +45,7 @@ def graph_work(preset: str, options: argparse.Namespace) -> Any:
 
     def work(i: int, stages: Stages) -> Outcome:
         rng = random.Random(f"{options.seed}:{i}")
-        chains = options.chains or options.wide_chains
-        made = random_chain(rng, wide=options.wide_chains) if chains else random_graph(rng, plan)
+        made = _made(rng, options, plan)
         trial = try_model(preset, made.model, made.feeds, stages)
         if trial.verdict.category == judge.UNJUDGED:
             trial = second_opinion(preset, made.model, made.feeds, trial, stages)
@@ -55,6 +55,14 @@ def graph_work(preset: str, options: argparse.Namespace) -> Any:
         return _look_closer(preset, i, (made.model, list(made.feeds), trial), stages)
 
     return work
+
+
+def _made(rng: random.Random, options: argparse.Namespace, plan: Plan) -> Made:
+    if options.patterns:
+        return random_pattern(rng)
+    if options.chains or options.wide_chains:
+        return random_chain(rng, wide=options.wide_chains)
+    return random_graph(rng, plan)
 
 
 def _look_closer(preset: str, i: int, found: Found, stages: Stages) -> Outcome:
@@ -120,6 +128,11 @@ def more_options(parser: argparse.ArgumentParser) -> None:
         "--chains", action="store_true", help="nodes of networks in a row, most sizes equal; not with --operators"
     )
     parser.add_argument("--wide-chains", action="store_true", help="the same, most with 7 to 33 channels")
+    parser.add_argument(
+        "--patterns",
+        action="store_true",
+        help="patterns that engines fuse, changed in a few places; not with --operators",
+    )
     parser.add_argument(
         "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
     )
