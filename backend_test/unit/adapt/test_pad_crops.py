@@ -89,3 +89,13 @@ def test_computed_pads_stay_as_they_are(openvino: type[omb.Preset]) -> None:
         13,
     )
     assert openvino.prepare(model).adaptations == ()
+
+
+@pytest.mark.parametrize("opset", [7, 9, 10])
+@pytest.mark.parametrize("pads", [[4, 0, -5, 0], [0, 4, 0, -4], [-3, 0, 4, 0], [2, -1, -1, 3]], ids=str)
+def test_pads_that_are_an_attribute(openvino: type[omb.Preset], opset: int, pads: list[int]) -> None:
+    model = parsed(f"(float[n, m] x) => (float[a, b] y) {{ y = Pad <pads = {pads}, value = 2.5> (x) }}", opset)
+    prepared = openvino.prepare(model)
+    for x in (X, X[:, :1], X[:1]):
+        if min(x.shape[i] + pads[i] + pads[i + 2] for i in (0, 1)) >= 0:
+            np.testing.assert_array_equal(prepared.run(x)[0], _padded(x, pads, 2.5))

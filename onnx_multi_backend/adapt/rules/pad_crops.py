@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time, padd
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The first opset whose pads are an input.
-_OLDEST = 11
+_PADS_AS_INPUT = 11
 
 
 def may_crop_too_much(site: Site) -> bool:
@@ -30,13 +30,16 @@ def pad_crops(site: Site) -> Iterator[ModelProto]:
     x, rank = site.input(0), site.rank(site.input(0))
     if not site.is_("Pad") or GUARDED in site.node.name or site.attribute("mode", "constant") != "constant":
         return
-    if site.opset < _OLDEST or site.has_input(3) or not rank or site.elem_type(x) == TensorProto.STRING:
+    if site.has_input(3) or not rank or site.elem_type(x) == TensorProto.STRING:
         return
-    pads = site.constant(site.input(1))
+    named = site.attribute("pads") if site.opset < _PADS_AS_INPUT else None
+    pads = np.array(named) if named is not None else site.constant(site.input(1))
     if pads is not None and (pads.size != 2 * rank or not (pads < 0).any() or _leaves_less_than_nothing(site, pads)):
         return
     body = Body(site)
     value = [site.input(2)] if site.has_input(2) else []
+    if named is not None:
+        value = [body.constant(site.attribute("value", 0.0), site.elem_type(x))]
     if pads is not None:
         padded = body("Pad", x, body.ints(*pads.clip(0)), *value)
         first, last = (body.ints(*half) for half in -pads.clip(None, 0).reshape(2, rank))
