@@ -15,6 +15,21 @@ from backend_test.search.graphs.mutated.insertions import insert
 #: Changes a model in place.
 Change = Callable[[ModelProto, random.Random], None]
 CHANGES: list[Change] = []
+#: ONNX defines 0 and 1 alone.
+_FLAGS = frozenset(
+    {
+        "allowzero",
+        "ceil_mode",
+        "count_include_pad",
+        "exclusive",
+        "keepdims",
+        "largest",
+        "reverse",
+        "sorted",
+        "transA",
+        "transB",
+    }
+)
 _KINDS = {np.dtype(np.float32): np.float16}
 
 
@@ -56,7 +71,9 @@ def attribute(model: ModelProto, rng: random.Random) -> None:
     if not given:
         return
     chosen = rng.choice(given)
-    if chosen.type == AttributeProto.INT:
+    if chosen.name in _FLAGS:
+        chosen.i = 1 - chosen.i
+    elif chosen.type == AttributeProto.INT:
         chosen.i = rng.choice((chosen.i + 1, chosen.i - 1, 0, 1, -1, 2))
     elif chosen.type == AttributeProto.FLOAT:
         chosen.f = rng.choice((chosen.f * 2, 0, 1, -chosen.f, chosen.f + 0.1))
