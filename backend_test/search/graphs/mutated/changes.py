@@ -11,6 +11,8 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from backend_test.search.graphs.mutated.insertions import insert
+from backend_test.search.graphs.mutated.patterns import SCALES
+from onnx_multi_backend.models.graph_walk import WITH_GRAPHS
 
 #: Changes a model in place.
 Change = Callable[[ModelProto, random.Random], None]
@@ -47,7 +49,7 @@ def _node(graph: GraphProto, rng: random.Random, least: int = 1) -> NodeProto | 
 @_change
 def constant(model: ModelProto, rng: random.Random) -> None:
     """Another element in a constant, or the same in all of it."""
-    tensors = [tensor for tensor in model.graph.initializer if np.prod(tensor.dims) > 0]
+    tensors = [t for t in model.graph.initializer if np.prod(t.dims) > 0 and t.data_type != TensorProto.BOOL]
     if not tensors:
         return
     tensor = rng.choice(tensors)
@@ -59,6 +61,8 @@ def constant(model: ModelProto, rng: random.Random) -> None:
         array.flat[place] = min(max(rng.choice((old + 1, old - 1, 1, 2, 0, -1, -old)), low), high)
     elif rng.random() < 0.2:
         array[...] = old
+    elif tensor.name in SCALES:
+        array.flat[place] = rng.choice((old * 1.5, 1, 0.5, 0.1, 0.07))
     else:
         array.flat[place] = rng.choice((old * 1.01, -old, 0, 1, 2, 0.5, old + 1))
     tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
@@ -167,7 +171,7 @@ def half(model: ModelProto, rng: random.Random) -> None:
     graph = model.graph
     if rng.random() < 0.5 or any(value.type.tensor_type.elem_type != TensorProto.FLOAT for value in graph.input):
         return
-    if any(node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear") for node in graph.node):
+    if any(node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear", *WITH_GRAPHS) for node in graph.node):
         return
     for value in graph.input:
         value.type.tensor_type.elem_type = TensorProto.FLOAT16

@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto
 from backend_test.search.graphs.generate import Made
 from backend_test.search.graphs.mutated.changes import CHANGES
 from backend_test.search.graphs.mutated.patterns import drawn, patterns
+from onnx_multi_backend.models.graph_walk import names_read
 
 _COUNTS = (0, 1, 1, 2, 2, 3)
 #: How many draws are made until ONNX's inference finds nothing wrong.
@@ -43,7 +44,7 @@ def random_pattern(rng: random.Random) -> Made:
 def _drop_unread(model: ModelProto) -> None:
     """Leave out the inputs and constants that nothing reads any more."""
     graph = model.graph
-    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    read = set(names_read(graph))
     for given in (graph.input, graph.initializer):
         for value in [value for value in given if value.name not in read]:
             given.remove(value)
