@@ -7,6 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -255,3 +256,31 @@ def test_large_integers_of_open_sizes_are_refused(openvino: type[omb.Preset]) ->
     made.graph.input.append(tensors[1])
     with pytest.raises(omb.UnsupportedModelError, match=r"integers beyond 2\*\*24"):
         openvino.prepare(made)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize(
+    ("sizes", "factors", "expected"),
+    [
+        ("1, 2, 3, 4", "scales {0.5, 1, 2, 1}", (0, 2, 6, 4)),
+        ("1, 2, 3, 4", "scales {0.5, 1.5, 2, 1.25}", (0, 3, 6, 5)),
+        ("1, 1, 3, 4", "scales {0.5, 0.5, 2, 2}", (0, 0, 6, 8)),
+        ("1, 2, 3, 4", "sizes {0, 2, 6, 4}", (0, 2, 6, 4)),
+    ],
+)
+def test_of_one_element_nothing_is_left(
+    preset: type[omb.Preset], mode: str, sizes: str, factors: str, expected: tuple[int, ...]
+) -> None:
+    """OpenVINO refuses it; gathering along the other axes then ended the process."""
+    named, _, numbers = factors.partition(" ")
+    if preset.__name__ == "OrtCpuBackend" or (preset.__name__ == "OrtOpenvinoBackend" and named == "sizes"):
+        pytest.skip("ONNX Runtime, which gets it here, refuses a result of no elements")
+    given = f"float[4] f = {numbers}" if named == "scales" else f"int64[4] f = {numbers}"
+    read = "x, n, f" if named == "scales" else "x, n, n, f"
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{sizes}] x) => (float[a, b, c, d] y) <{given}, float[0] n = {{}}>
+        {{ y = Resize <mode = "{mode}"> ({read}) }}"""
+    )
+    x = np.ones([int(size) for size in sizes.split(",")], np.float32)
+    assert preset.prepare(made, fallback="full").run(x)[0].shape == expected

@@ -40,6 +40,11 @@ def resize(site: Site) -> Iterator[ModelProto]:
         return
     resizing = _Resizing(site, Body(site), axes)
     body, kind, mode = resizing.body, site.elem_type(x), site.attribute("mode", "nearest")
+    if any(
+        map(resizing.leaves_nothing, range(len(axes)))
+    ):  # whose other axes need not be gathered; of nothing, engines may not
+        yield body.finish(body.zeros(resizing.shape(), kind))
+        return
     wide = kind if kind == _T.DOUBLE or mode == "nearest" else _T.FLOAT
     result = x if wide == kind else body.cast(x, wide)
     outside = ""
@@ -134,6 +139,7 @@ class _Resizing:
         self.body = body
         self._site = site
         self._axes = axes
+        self._rank = site.rank(site.input(0)) or 0
         self._mode = site.attribute("mode", "nearest")
         self._how = site.attribute("coordinate_transformation_mode", "half_pixel")
         self._half, self._one, self._zero = (body.constant(number, _T.FLOAT) for number in (0.5, 1, 0))
@@ -167,6 +173,23 @@ class _Resizing:
         if sizes is None or shape is None or sizes.shape != (len(self._axes),):
             return False
         return bool(shape[self._axes[i]] == sizes[i])
+
+    def leaves_nothing(self, i: int) -> bool:
+        """Whether an axis is known to have no places."""
+        place = 2 if given(self._site, 2) else 3
+        factors, shape = self._site.constant(self._site.input(place)), self._site.shape(self._site.input(0))
+        if factors is None or factors.shape != (len(self._axes),) or shape is None:
+            return False
+        if place == 3:
+            return self._site.attribute("keep_aspect_ratio_policy", "stretch") == "stretch" and not factors[i]
+        size = shape[self._axes[i]]
+        return size is not None and int(np.floor(factors[i] * np.float32(size))) == 0
+
+    def shape(self) -> str:
+        """The shape of the result."""
+        new, old = self.body.cast(self._new, _T.INT64), self.body("Shape", self._site.input(0))
+        sources = [(new, self._axes.index(axis)) if axis in self._axes else (old, axis) for axis in range(self._rank)]
+        return str(self.body("Concat", *(self.body("Gather", v, self.body.ints(i)) for v, i in sources), axis=0))
 
     def along(self, i: int) -> _Along:
         """The places along an axis."""
