@@ -153,3 +153,47 @@ def test_nodes_in_another_order_than_in_the_file(tmp_path: Path, openvino: type[
     rep = openvino.prepare(path)
     for seed, result in enumerate(rep.run(np.zeros(1, np.float32))[:2]):
         np.testing.assert_array_equal(result, _weights("float32", seed))
+
+
+@pytest.mark.parametrize("mib", [1, 24])
+@pytest.mark.parametrize("options", [{}, {"adapt": False}, {"input_shapes": {"x": [3, 256]}}], ids=str)
+def test_weights_in_the_file_and_beside_it(
+    tmp_path: Path, openvino: type[omb.Preset], mib: int, options: dict[str, Any]
+) -> None:
+    """Links to those beside it, if they are large, change what the file system says of their file."""
+    rng = np.random.default_rng(0)
+    own, beside = (rng.standard_normal((256, n)).astype(np.float32) for n in (256, mib * 1024))
+    made = models.model(
+        [models.node("MatMul", ["x", "own"], ["m"]), models.node("MatMul", ["m", "beside"], ["y"])],
+        [models.tensor("x", ["n", 256])],
+        [models.tensor("y", None)],
+        initializers={"own": own, "beside": beside},
+    )
+    (tensor,) = (t for t in made.graph.initializer if t.name == "beside")
+    (tmp_path / "weights").write_bytes(tensor.raw_data)
+    onnx.external_data_helper.set_external_data(tensor, "weights", 0, beside.nbytes)
+    tensor.ClearField("raw_data")
+    onnx.save(made, tmp_path / "model.onnx")
+    x = rng.standard_normal((3, 256)).astype(np.float32)
+    y = openvino.prepare(tmp_path / "model.onnx", **options).run(x)[0]
+    np.testing.assert_allclose(y, x @ own @ beside, rtol=1e-3, atol=0.05)
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied", "cut", "overwritten"])
+def test_a_file_that_changes_while_it_is_prepared_is_refused(
+    tmp_path: Path, openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model("float32"), path)
+    real = reading._mapped
+
+    def change(file: Path, *given: Any) -> Any:
+        if how == "removed":
+            path.unlink()
+        else:
+            path.write_bytes({"emptied": b"", "cut": path.read_bytes()[:5000], "overwritten": b"\xff" * 5000}[how])
+        return real(file, *given)
+
+    monkeypatch.setattr(reading, "_mapped", change)
+    with pytest.raises(omb.InvalidModelError, match="was changed or removed"):
+        openvino.prepare(path)

@@ -135,7 +135,7 @@ class Facts:
         return {name: frozenset(kinds) for name, kinds in found.items()}
 
     def shape(self, name: str) -> list[int | None] | None:
-        """The shape that a value is declared with, or a tensor has; None where there are graphs in graphs, or functions."""
+        """The shape that a value is declared with, or a tensor has, or what a DynamicQuantizeLinear reads; None where there are graphs in graphs, or functions."""
         found = self._shaped.get(name)
         if isinstance(found, TensorProto):
             return list(found.dims)

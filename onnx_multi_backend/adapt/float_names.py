@@ -49,23 +49,37 @@ class FloatSearch:
         self._makers = {name: node for node in graph.node for name in node.output[:1]}
         self._kinds = {value.name: value.type.tensor_type.elem_type for value in graph.input}
         self._kinds.update((tensor.name, tensor.data_type) for tensor in graph.initializer)
-        self._floats: set[str] = set()
+        self._known: dict[str, bool] = {}
 
     def __call__(self, name: str) -> bool:
         """Whether a value holds floating-point numbers."""
-        waiting, seen = [name], {name}
+        waiting, readers = [name], {name: ""}
         while waiting:
             each = waiting.pop()
-            node = self._makers.get(each)
-            found = self._kinds.get(each) in _FLOAT_TYPES if node is None else _makes_floats(node, node.op_type, ())
-            if found or each in self._floats:
-                self._floats.add(name)
+            if self._is_float(each):
+                while each:  # so are those that have its type
+                    self._known[each], each = True, readers[each]
                 return True
-            if node is not None and not canonical(node.domain):
-                like = {node.input[i] for i in first_output(node.op_type).like if i < len(node.input)} - {"", *seen}
-                seen |= like
-                waiting += like
+            for like in () if each in self._known else self._like(each):
+                if like not in readers:
+                    readers[like] = each
+                    waiting.append(like)
+        self._known.update(dict.fromkeys(readers, False))
         return False
+
+    def _is_float(self, name: str) -> bool:
+        if name in self._known:
+            return self._known[name]
+        node = self._makers.get(name)
+        return self._kinds.get(name) in _FLOAT_TYPES if node is None else _makes_floats(node, node.op_type, ())
+
+    def _like(self, name: str) -> list[str]:
+        """What a value has the type of."""
+        node = self._makers.get(name)
+        if node is None or canonical(node.domain):
+            return []
+        read = node.input
+        return [read[i] for i in first_output(node.op_type).like if i < len(read) and read[i]]
 
 
 def _look(graph: GraphProto, outer: tuple[set[str], ...], floats: set[str], others: set[str]) -> list[bool]:

@@ -42,16 +42,20 @@ class Origin:
         InvalidModelError
         """
         if self.path is not None and stamp_of(self.path) != self.stamp:
-            raise InvalidModelError(
-                f"{self.label} was changed or removed after it was prepared. Prepare it again; to be safe from that, "
-                "give the model as bytes."
-            )
+            raise self.changed()
         for file, stamp in self.beside:
             if stamp_of(file) != stamp:
                 raise InvalidModelError(
                     f"{self.label}: '{file}', which holds weights of it, was changed or removed after the model was "
                     "prepared. Prepare it again."
                 )
+
+    def changed(self) -> InvalidModelError:
+        """The error of a model whose own file is another one by now."""
+        return InvalidModelError(
+            f"{self.label} was changed or removed after it was prepared. Prepare it again; to be safe from that, "
+            "give the model as bytes."
+        )
 
     def linked(self) -> Origin:
         """The same once an engine was given links to its weights: a link moves the time of a file's last change.

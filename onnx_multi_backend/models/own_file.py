@@ -93,9 +93,12 @@ def by_address(data: mmap.mmap, address: int, location: str) -> bytes | None:
         Of its first byte.
     location : str
     """
-    if (graph := _main_graph(data)) is None or (made := _graph(data, graph, _Place(location, address))) is None:
+    try:
+        graph = _main_graph(data)
+        made = _graph(data, graph, _Place(location, address)) if graph is not None else None
+    except (_UnexpectedError, IndexError, DecodeError):  # it was written over meanwhile
         return None
-    return _around(data, graph, made[0])
+    return _around(data, graph, made[0]) if graph is not None and made is not None else None
 
 
 def is_in(file: Path | None, tensor: TensorProto) -> bool:

@@ -33,7 +33,11 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, file: Path) -> Stamp:
         """The stamp of a file, or of what a symbolic link leads to. Raises OSError."""
-        status: os.stat_result = file.stat()
+        return cls.of_status(file.stat())
+
+    @classmethod
+    def of_status(cls, status: os.stat_result) -> Stamp:
+        """The stamp of what the system told of a file."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
     def is_settled(self) -> bool:

@@ -17,8 +17,10 @@ from backend_test.unit.counting import counted
 from onnx_multi_backend.adapt import shown_node
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inferring import inference
+from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
+from onnx_multi_backend.models.contents import Contents
 
 
 def plain_resize(scales: list[float], **attributes: Any) -> onnx.ModelProto:
@@ -329,3 +331,27 @@ def test_scales_are_not_moved_through_what_quantizes_in_a_run(openvino: type[omb
     i = np.array([[0, 5, 2, 3], [1, 1, 4, 0]])
     evaluated = onnx.reference.ReferenceEvaluator(made).run(None, {"i": i})[0]
     np.testing.assert_allclose(rep.run(i)[0], evaluated, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_left_out_is_not_computed_of_shapes(openvino: type[omb.Preset]) -> None:
+    """An output without a name, and an operand that is left out."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n, 2] x) => (float[n, 2] y)
+        <float[1, 2] c = {1, 5}, float m = {3}, int64[1] one = {1}>
+        { s = Shape (x) "", i = TopK (s, one) w = Clip (c, , m) y = Mul (x, w) }"""
+    )
+    walked = walked_of(Contents(made))
+    assert "w" in walked.stored
+    assert "w" in walked.ahead
+    assert "i" not in walked.stored
+
+
+@pytest.mark.parametrize("call", ["a = my.F (x)", "a = my.F (x, )"])
+def test_an_operand_that_a_call_leaves_out(openvino: type[omb.Preset], call: str) -> None:
+    function = '<domain: "my", opset_import: ["": 17]> F (i, j) => (o) { k = Identity (j) o = Mul (i, i) }'
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float[2, 2] x) => (float[2, 2] y)
+        {{ {call} m = Div (x, a) z = MatMul (m, m) y = Add (z, x) }} {function}"""
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(made)

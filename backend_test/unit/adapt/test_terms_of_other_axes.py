@@ -84,3 +84,12 @@ def test_terms_along_the_channels_are_added_as_they_are(preset: type[omb.Preset]
     x = np.random.default_rng(0).normal(size=(1, 3, 3, 3)).astype(np.float32)
     np.testing.assert_allclose(prepared.run([x])[0], _rounded(x) + COLUMN[:, :, None], rtol=0, atol=1e-3)
     assert not [made for made in prepared.adaptations if made.pass_name == "terms_apart"]
+
+
+@pytest.mark.parametrize("declared", [[3, 1], ["r", 1], ["r", "c"]], ids=str)
+def test_a_constant_that_is_declared_with_open_sizes(preset: type[omb.Preset], declared: list[int | str]) -> None:
+    model = _quantized("1, 3, 3, 3", ROUNDED + "k = Identity (column) l = Reshape (k, tall) y = Add (d, l)")
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("l", onnx.TensorProto.FLOAT, declared))
+    x = np.random.default_rng(0).normal(size=(1, 3, 3, 3)).astype(np.float32)
+    prepared = preset.prepare(model, fallback="full")
+    np.testing.assert_allclose(prepared.run([x])[0], _rounded(x) + COLUMN, rtol=0, atol=1e-3)

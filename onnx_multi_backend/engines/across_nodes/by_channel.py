@@ -68,16 +68,11 @@ def channels_apart(contents: Contents) -> Rewritten | None:
 def _has_such_axes(node: NodeProto, walked: Walked, *, quantized: bool, scaled: bool) -> bool:
     """Whether a node may have as many axes as it is wrong of; those of constants are not told. `scaled`: it is quantized by channel."""
     if node.op_type in _PRODUCTS:
-        ranks = [rank for name in node.input if (rank := _rank(name, walked)) is not None]
+        ranks = [rank for name in node.input if (rank := walked.rank(name)) is not None]
         return not ranks or max(ranks) > _AXES - scaled
     if quantized and any(a.name == "keepdims" and not a.i for a in node.attribute):
         return True
-    return _rank(node.input[0], walked) in (None, _AXES)
-
-
-def _rank(name: str, walked: Walked) -> int | None:
-    kind = walked.told(name)
-    return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else None
+    return walked.rank(node.input[0]) in (None, _AXES)
 
 
 class _Graph:

@@ -88,9 +88,17 @@ class Walked:
         return tensor_types(self.graphs)
 
     def told(self, name: str) -> TypeProto.Tensor | None:
-        """The type of a value with its shape as the model declares it, or as inference tells, which takes long."""
+        """The type of a value as the model declares it, where that tells all sizes; else as inference tells, which takes long."""
         kind = self.declared.get(name) if name not in self.several else None
-        return kind if kind is not None and kind.HasField("shape") else self.types.get(name)
+        is_whole = kind is not None and kind.HasField("shape") and all(map(_is_declared, kind.shape.dim))
+        return kind if is_whole else self.types.get(name)
+
+    def rank(self, name: str) -> int | None:
+        """How many axes a value is declared to have, or has by inference."""
+        kind = self.declared.get(name) if name not in self.several else None
+        if kind is None or not kind.HasField("shape"):
+            kind = self.types.get(name)
+        return len(kind.shape.dim) if kind is not None and kind.HasField("shape") else None
 
     @functools.cached_property
     def views(self) -> list[list[NodeView]]:
@@ -190,11 +198,11 @@ def _fixed(
             if read[0] in alike:
                 of_open_shapes.add(node.output[0])
         elif read and all(name in fixed for name in read if name):
-            made = fixed[read[0]] if operator in _ALIKE else _NUMBER if _is_number(node, fixed) else None
+            made = fixed[read[0]] if operator in _ALIKE and read[0] else _NUMBER if _is_number(node, fixed) else None
             fixed.update(dict.fromkeys(filter(None, node.output), made))
             for told in (of_shapes, of_open_shapes):
                 if told and not told.isdisjoint(read):
-                    told.update(node.output)
+                    told.update(filter(None, node.output))
         if operator in _ALIKE and read and read[0] in alike:
             alike.add(node.output[0])
             of_open_shapes.add(node.output[0])

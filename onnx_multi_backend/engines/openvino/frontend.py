@@ -43,7 +43,11 @@ def read_model(payload: Payload) -> Read:
     folder = loaded.path.parent if loaded.path is not None else None
     contents, changes = _readable(payload)
     made, memory = None, None
-    if (path := payload.path) is not None and not changes and not holds_weights(contents.model, loaded):
+    if (
+        (path := payload.path) is not None
+        and not changes
+        and (loaded.beside or not holds_weights(contents.model, loaded))
+    ):
         linked = folder is not None and loaded.mapped and leads_out(contents.model, folder)
         made = None if linked else runtime.core().read_model(path)
     if made is None:

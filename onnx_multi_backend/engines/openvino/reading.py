@@ -27,7 +27,9 @@ from onnx_multi_backend.models import own_file
 from onnx_multi_backend.models.external_data import bytes_of, external_tensors, load_from
 from onnx_multi_backend.models.graph_walk import all_tensors
 from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.origin import stamp_of
 from onnx_multi_backend.models.own_file import is_in
+from onnx_multi_backend.models.stamp import Stamp
 
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 
@@ -51,19 +53,38 @@ def read(model: ModelProto, loaded: LoadedModel) -> tuple[Any, object]:
     if path is None or not holds_weights(whole, loaded):
         return _read(whole, path.parent if path is not None else None)
     loaded.origin.check_unchanged()
-    with path.open("rb") as stream:
-        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    data = _mapped(path, loaded)
     held = np.frombuffer(data, np.uint8)  # until OpenVINO has copied them
-    is_as_stored = whole is loaded.proto and loaded.skeleton is not None and not loaded.beside
-    encoded = own_file.by_address(data, held.ctypes.data, _IN_MEMORY) if is_as_stored else None
-    if encoded is not None:
+    if whole is loaded.proto and (encoded := _as_stored(data, held.ctypes.data, loaded)) is not None:
         made: tuple[Any, object] = (runtime.core().read_model(encoded), None)
     else:
         whole = _copy(whole) if whole is model else whole
         _with_addresses(whole, path, held.ctypes.data)
-        made = _read(whole, path.parent)
-    loaded.origin.check_unchanged()
+        made = _read(whole, path.parent)  # links to other files change what their stamps say
+    if stamp_of(path) != loaded.stamp:
+        raise loaded.origin.changed()
     return made
+
+
+def _mapped(path: Path, loaded: LoadedModel) -> mmap.mmap:
+    """The model's own file in memory."""
+    try:
+        with path.open("rb") as stream:
+            if Stamp.of_status(os.fstat(stream.fileno())) == loaded.stamp:
+                return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError:  # it was removed
+        pass
+    raise loaded.origin.changed()
+
+
+def _as_stored(data: mmap.mmap, address: int, loaded: LoadedModel) -> bytes | None:
+    """The model as its file has it, its weights by address; None where it is another one, or more lies in other places."""
+    assert loaded.path is not None
+    if loaded.skeleton is None or loaded.beside:
+        return None
+    encoded = own_file.by_address(data, address, _IN_MEMORY)
+    # A tensor of the file itself may name the file.
+    return None if encoded is None or loaded.path.name.encode() in encoded else encoded
 
 
 def holds_weights(model: ModelProto, loaded: LoadedModel) -> bool:

@@ -138,6 +138,17 @@ def short_frames(contents: Contents) -> list[tuple[NodeProto, str]]:
     return [(node, "its frames have no length") for node in nodes if has_no_length(node)]
 
 
+def too_many_parts(contents: Contents) -> list[tuple[NodeProto, str]]:
+    """Split into more outputs than `num_outputs`, of a known size. Older releases count the outputs."""
+
+    def has_more(node: NodeProto) -> bool:
+        return any(a.name == "num_outputs" and a.i < len(node.output) for a in node.attribute)
+
+    nodes = [node for node in contents.of("Split") if not canonical(node.domain) and has_more(node)]
+    applied = nodes and applies({"onnxruntime": ">=1.31"})
+    return [(node, "it has more outputs than num_outputs") for node in nodes] if applied else []
+
+
 def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
     """Convolutions of images with fewer axes than their weights. Newer releases say so in words."""
     nodes = [node for node in contents.of(*_WEIGHTS) if not canonical(node.domain)]

@@ -22,7 +22,7 @@ from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
-from onnx_multi_backend.engines.ort.deadly import EVER, flat_indices, folded, short_frames, short_images
+from onnx_multi_backend.engines.ort.deadly import EVER, flat_indices, folded, short_frames, short_images, too_many_parts
 from onnx_multi_backend.engines.ort.deadly_of_nothing import of_nothing
 from onnx_multi_backend.engines.ort.empty_values import DEADLY, DEADLY_BEFORE_1_32, WRONG, WRONG_BEFORE_1_32
 from onnx_multi_backend.engines.ort.limits import OrtLimits
@@ -242,7 +242,7 @@ class OrtEngine(Target):
         if found:  # the release is asked for where it matters alone
             found = deadly.find(facts.contents, {**folded(), **of_providers})
         contents = facts.contents
-        others = (of_nothing, flat_indices, short_frames, short_images)
+        others = (of_nothing, flat_indices, short_frames, short_images, too_many_parts)
         return [*found, *(entry for look in others for entry in look(contents))]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:

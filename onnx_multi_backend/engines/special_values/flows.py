@@ -33,7 +33,8 @@ def infinities_into(contents: Contents, readers: Collection[NodeProto]) -> froze
 
 def moved_into(contents: Contents, readers: Collection[NodeProto]) -> frozenset[str]:
     """The values that some nodes read, and those whose numbers are only moved until they are read."""
-    return _behind(contents, readers, contents.of(*_MOVES), lambda node: node.input[:1])
+    moves = [node for node in contents.nodes if node.op_type in _MOVES] if readers else []
+    return _behind(contents, readers, moves, lambda node: node.input[:1])
 
 
 def _behind(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -34,7 +35,7 @@ def terms_apart(contents: Contents) -> Rewritten | None:
 
     def vector(name: str) -> tuple[int, int] | None:
         """The axis, counted from the last one, and the size of a constant that has several elements along this axis alone."""
-        if name not in constants:
+        if name not in constants or _is_integer(walked.declared.get(name)):  # no scales are
             return None
         tensor = constants[name]
         if tensor is None and (kind := walked.told(name)) is not None:
@@ -82,6 +83,10 @@ def _several_scales(graphs: Iterable[GraphProto], vector: Callable[[str], tuple[
         if node.op_type == "DequantizeLinear" or node.op_type in _SCALING
     ]
     return {axis[1] for axis in map(vector, held) if axis is not None}
+
+
+def _is_integer(kind: TypeProto.Tensor | None) -> bool:
+    return kind is not None and kind.elem_type in INTEGER_BITS
 
 
 def _is_taken(kind: TypeProto.Tensor | None, axis: int, size: int) -> bool:
