@@ -173,6 +173,10 @@ def _net(*nodes: onnx.NodeProto, opset: int = 18, **initializers: Any) -> onnx.M
         pytest.param(
             _net(models.node("Shape", ["x"], ["s"]), models.node("Expand", ["x", "s"], ["y"])), id="Expand at run time"
         ),
+        pytest.param(
+            _net(models.node("Expand", ["x", "sizes"], ["y"]), sizes=np.int64([2, 1, 1, 1, 1])),
+            id="Expand to known sizes",
+        ),
         pytest.param(_net(models.node("LRN", ["x"], ["y"], size=5)), id="an odd window"),
         pytest.param(_net(models.node("Pad", ["x", "pads"], ["y"]), pads=np.int64([0, 0, 1, 1, 0, 0, 1, 1])), id="Pad"),
         pytest.param(
@@ -304,6 +308,7 @@ DECLARED = {
     "term of a product that is computed of constants": """(float[N, 4, 3] x, float[N, 3, 4] z) => (float[N, 4, 4] y)
         <float[8] table = {1, 2, 3, 4, 5, 6, 7, 8}, int64[4] i = {3, 1, 0, 2}, float[4] term, float[N, 4, 4] m>
         { term = Gather (table, i) m = MatMul (x, z) y = Add (m, term) }""",
+    "rows that are there": """(float[3, 4] x) => (float[2, 4] y) <int64[2, 1] i = {2, -3}> { r = Relu (x) y = GatherND (x, i) }""",
     "product of what is quantized in a run": """(float[N, 3, 4] x) => (int32[N, 3, 2] y)
         <uint8[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}> { q, s, z = DynamicQuantizeLinear (x) y = MatMulInteger (q, w, z) }""",
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
@@ -37,7 +38,7 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
 }
 
 #: The place of the input without which, known before anything runs, nodes are right.
-_ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1, "GatherND": 1}
+_ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1}
 
 
 def may_be_meant(node: NodeProto, facts: Facts) -> bool:
@@ -75,8 +76,12 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return may_have_no_axes(node, facts)
     if node.op_type == "Expand":
         return (
-            facts.may_know(node, 1) or facts.may_be_empty or not facts.computed_of_constants.isdisjoint(node.input[1:])
+            facts.may_be_empty
+            or not facts.computed_of_constants.isdisjoint(node.input[1:])
+            or _may_have_a_size_of_0(node, facts)
         )
+    if node.op_type == "GatherND":
+        return _may_gather_beyond(node, facts)
     if node.op_type in _ONLY_WITH_CONSTANT:
         return facts.may_know(node, _ONLY_WITH_CONSTANT[node.op_type])
     if node.op_type in MEANS:
@@ -144,6 +149,32 @@ def _gathers_far(node: NodeProto, facts: Facts) -> bool:
     shape, axis = facts.shape(node.input[0]), next((a.i for a in node.attribute if a.name == "axis"), 0)
     size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     return size is None or not ((indices < size) & (indices >= -size)).all()
+
+
+def _may_have_a_size_of_0(node: NodeProto, facts: Facts) -> bool:
+    """Whether an Expand is given a constant shape that has a 0, or nothing in it."""
+    if not facts.may_know(node, 1) or facts.model.functions:
+        return facts.may_know(node, 1)
+    shapes = facts.namesakes[node.input[1]]
+    return any(
+        not is_whole(shape) or not numpy_helper.to_array(shape).size or 0 in numpy_helper.to_array(shape)
+        for shape in shapes
+    )
+
+
+def _may_gather_beyond(node: NodeProto, facts: Facts) -> bool:
+    """Whether a GatherND has constant indices that may lie beyond its data."""
+    if not facts.may_know(node, 1) or facts.model.functions:
+        return facts.may_know(node, 1)
+    shape, first = facts.shape(node.input[0]), next((a.i for a in node.attribute if a.name == "batch_dims"), 0)
+    for tensor in facts.namesakes[node.input[1]]:
+        if shape is None or not is_whole(tensor) or not tensor.dims:
+            return True
+        indices = numpy_helper.to_array(tensor)
+        sizes = [size for size in shape[first : first + indices.shape[-1]] if size is not None]
+        if len(sizes) < indices.shape[-1] or ((indices >= sizes) | (indices < np.negative(sizes))).any():
+            return True
+    return False
 
 
 def _goes_over_several_axes(node: NodeProto, facts: Facts) -> bool:
