@@ -163,3 +163,18 @@ def test_strings_and_sparse_constants(
     made.opset_import[0].version = 19
     x = np.array(["a" * 200, "x", "x", "x"], object) if strings else np.zeros(size, np.float32)
     np.testing.assert_array_equal(ort_cpu.prepare(made).run([x])[0], expected)
+
+
+@pytest.mark.parametrize(("declared", "left_out"), [("float[n, 2] s", []), ("float[3, 2] s", ["ConstantFolding"])])
+def test_a_size_that_is_declared_open_is_not_known(declared: str, left_out: list[str]) -> None:
+    """As in a Silero VAD, whose runs take twice as long where nothing is computed beforehand."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 15]> g (float[n] x, bool b, {declared}) => (float[n] y) <int64 size = {{6}}> {{
+        t = Size (s) sized = Equal (t, size)
+        y = If (sized) <then_branch = outer () => (float[n] q) {{ w = Neg (x)
+            q = If (sized) <then_branch = inner () => (float[n] p) {{ u = Sin (w)
+                p = If (b) <then_branch = third () => (float[n] o) {{ o = Exp (u) }}, else_branch = fourth () => (float[n] on) {{ on = Neg (u) }}> }},
+                else_branch = never () => (float[n] pn) {{ pn = Neg (w) }}>
+        }}, else_branch = neither () => (float[n] qn) {{ qn = Identity (x) }}> }}"""
+    )
+    assert of_branches(Contents(model)) == left_out

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Set
 
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inferring.inference import infer
@@ -113,10 +113,18 @@ def _is_known(node: NodeProto, known: Set[str] | None) -> bool:
 
 def _known_at_load(facts: Facts) -> set[str]:
     """Constants, sizes, which are known where shapes are, and what is computed of them."""
-    known: set[str] = set()
-    constants = facts.known
-    for node in facts.contents.nodes:
-        read = [name for name in node.input if name]
-        if node.op_type in _SIZES or (read and all(name in constants or name in known for name in read)):
+    known = {"", *facts.known}
+    types = tensor_types(inner_first(facts.model.graph))
+    for node, read in zip(facts.contents.nodes, facts.contents.reads, strict=True):
+        if node.op_type in _SIZES:
+            is_known = any(name in known or not _is_open(types.get(name)) for name in read)
+        else:
+            is_known = known.issuperset(read) and any(read)
+        if is_known:
             known.update(node.output)
-    return known | constants
+    return known
+
+
+def _is_open(kind: TypeProto.Tensor | None) -> bool:
+    """Whether a size is not known before a run."""
+    return kind is not None and kind.HasField("shape") and not all(d.HasField("dim_value") for d in kind.shape.dim)
