@@ -127,6 +127,7 @@ def guarded() -> Iterator[Form]:
     """Operators whose kernels lose NaN or infinities."""
     rule = "special_values"
     yield Form(rule, "Celu", (X,))
+    yield Form(rule, "Celu", (X,), {"alpha": -0.5})
     for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         x, (a, b), table = vector(FLOATS, dtype), pairs(FLOATS, FEW, dtype), rows(dtype)
         yield Form(rule, "Erf", (x,))

@@ -84,8 +84,11 @@ def _relu(body: Body, site: Site) -> str:
 def _celu(body: Body, site: Site) -> str:
     """A number above 0 is itself: divided by alpha, it might become infinite."""
     x, kind = site.input(0), site.elem_type(site.input(0))
-    alpha = body.constant(site.attribute("alpha", 1.0), kind)
-    below = body("Mul", alpha, body("Elu", body("Div", x, alpha)))
+    given = site.attribute("alpha", 1.0)
+    alpha = body.constant(given, kind)
+    part = body("Div", x, alpha)
+    grown = body("Elu", part) if given >= 0 else body("Sub", body("Exp", part), body.constant(1, kind))
+    below = body("Mul", alpha, grown)
     return str(body("Where", body("Less", x, body.constant(0, kind)), below, x))
 
 
