@@ -178,6 +178,7 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = Gemm <beta = 0.0> (x, w, c) }""",
         ),
         "LRN of an even size": single("LRN", [(1, 4, 2, 2)], opset=13, size=2, alpha=0.5),
+        "LRN of a bias that is no whole number": single("LRN", [(1, 4, 2, 2)], opset=13, size=3, alpha=0.5, bias=0.5),
         "NonMaxSuppression of boxes that may not overlap": parsed(
             19,
             """(float[1, 3, 4] boxes, float[1, 1, 3] scores) => (int64[n, 3] y) <int64[1] most = {3}> {

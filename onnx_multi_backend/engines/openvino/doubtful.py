@@ -87,7 +87,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in MEANS:
         return _may_take_channel_means(node, facts)
     if node.op_type == "LRN":
-        return _has_an_even_window(node) or _may_have_any_channels(node, facts)
+        return _has_an_even_window(node) or _has_a_fraction(node) or _may_have_any_channels(node, facts)
     if node.op_type == "Pad":
         return _may_be_padded_wrongly(node, facts)
     if node.op_type == "QuantizeLinear":
@@ -202,6 +202,11 @@ def _may_take_channel_means(node: NodeProto, facts: Facts) -> bool:
 def _has_an_even_window(node: NodeProto) -> bool:
     """Whether an LRN sums an even number of channels; one that a local function's caller gives counts as even."""
     return any(a.name == "size" and a.i % 2 == 0 for a in node.attribute)
+
+
+def _has_a_fraction(node: NodeProto) -> bool:
+    """Whether the bias of an LRN is no whole number, or is given by a local function's caller."""
+    return any(a.name == "bias" and (a.ref_attr_name or not a.f.is_integer()) for a in node.attribute)
 
 
 def _may_have_any_channels(node: NodeProto, facts: Facts) -> bool:

@@ -115,6 +115,8 @@ def transpose(site: Site) -> Defect | None:
 def lrn(site: Site) -> Defect | None:
     if site.attribute("size", 1) % 2 == 0:
         return Defect("a window of an even size has one channel too many", wrong=True)
+    if not float(site.attribute("bias", 1.0)).is_integer():
+        return Defect("its bias is cut to a whole number", wrong=True)
     return None
 
 
