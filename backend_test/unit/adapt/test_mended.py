@@ -106,6 +106,15 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "RNN with layout=1": recurrent("RNN"),
         "GRU with layout=1": recurrent("GRU"),
         "LSTM with layout=1": recurrent("LSTM"),
+        "GRU of two directions with other activations": single(
+            "GRU",
+            [(3, 2, 4), (2, 9, 4), (2, 9, 3)],
+            opset=14,
+            outputs=2,
+            hidden_size=3,
+            direction="bidirectional",
+            activations=["Sigmoid", "Tanh", "Sigmoid", "Relu"],
+        ),
         "Loop of no steps whose steps would all make the same": parsed(
             19,
             """(float[2] x) => (float[2] y) <int64 n = {0}, bool go = {1}> {

@@ -73,6 +73,7 @@ from onnx_multi_backend.adapt.rules.quantize import quantize
 from onnx_multi_backend.adapt.rules.quantized_products import quantized_products
 from onnx_multi_backend.adapt.rules.range_end import range_end
 from onnx_multi_backend.adapt.rules.range_type import range_type
+from onnx_multi_backend.adapt.rules.recurrent_directions import recurrent_directions
 from onnx_multi_backend.adapt.rules.recurrent_layout import recurrent_layout
 from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
@@ -186,6 +187,7 @@ RULES: tuple[Rule, ...] = (
     coupled_gates,
     empty_products,
     recurrent_layout,
+    recurrent_directions,
     recurrent_lengths,
     reduce_functions,
     reduce_axes,

@@ -8,6 +8,7 @@ from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
 from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
+from onnx_multi_backend.adapt.rules.recurrent_directions import has_other_activations
 from onnx_multi_backend.adapt.rules.scan_slices import passes_slices_on
 from onnx_multi_backend.adapt.single_node import captures, needed_in, reads
 from onnx_multi_backend.adapt.site import Site
@@ -46,7 +47,11 @@ def branches(site: Site) -> Defect | None:
 def recurrent(site: Site) -> Defect | None:
     if 0 in (site.shape(site.input(0)) or ()):
         return Defect("a layer without steps, batch or features ends the process", wrong=True)
-    return Defect("layout=1 is ignored", wrong=True) if site.attribute("layout", 0) else lengths(site)
+    if site.attribute("layout", 0):
+        return Defect("layout=1 is ignored", wrong=True)
+    if has_other_activations(site):
+        return Defect("the reverse direction gets the activations of the forward one", wrong=True)
+    return lengths(site)
 
 
 def lstm(site: Site) -> Defect | None:
