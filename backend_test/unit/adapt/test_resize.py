@@ -258,6 +258,17 @@ def test_large_integers_of_open_sizes_are_refused(openvino: type[omb.Preset]) ->
         openvino.prepare(made)
 
 
+@pytest.mark.parametrize("first", [-1, 0])
+def test_a_scale_that_is_not_above_0_is_refused(openvino: type[omb.Preset], first: int) -> None:
+    """It is not valid; gathering nothing along an axis ended the process."""
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[1, 2, 3, 4] x) => (float[a, b, c, d] y)
+        <float[4] s = {{{first}, 1, 1, 2}}, float[0] n = {{}}> {{ y = Resize <mode = "nearest"> (x, n, s) }}"""
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(made)
+
+
 @pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize(

@@ -88,6 +88,9 @@ def _can(site: Site) -> bool:
     crops = site.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
     if given(site, 2) == given(site, 3) or (crops and not (given(site, 1) and given(site, 3))):
         return False
+    scales = site.constant(site.input(2)) if given(site, 2) else None
+    if scales is not None and not (scales > 0).all():  # which is not valid
+        return False
     if mode == "nearest":
         return not site.attribute("antialias", 0) and (not crops or kind in _FLOATS or kind in INTEGER_BITS)
     return mode in _REACH and (kind in _FLOATS or kind in _SMALL_INTEGERS)
