@@ -134,7 +134,15 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "groups_apart",
             "vector_products",
         ),
-        *("unsigned_activations", "channel_order", "axes_moved", "states_apart", "broadcasts_apart", "signs_told"),
+        *(
+            "unsigned_activations",
+            "channel_order",
+            "axes_moved",
+            "states_apart",
+            "layers_apart",
+            "broadcasts_apart",
+            "signs_told",
+        ),
         *(
             "quantized_operators",
             "lstm_steps",

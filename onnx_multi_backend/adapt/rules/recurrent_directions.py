@@ -27,10 +27,7 @@ def has_other_activations(site: Site) -> bool:
 
 
 def recurrent_directions(site: Site) -> Iterator[ModelProto]:
-    """A layer for each direction. Source: the documentation of LSTM, GRU and RNN.
-
-    OpenVINO makes one layer again of two that read the same value, with the activations of one: the second reads the larger of it and itself.
-    """
+    """A layer for each direction. Source: the documentation of LSTM, GRU and RNN."""
     if not has_other_activations(site) or site.has_input(4) or site.has_input(7) or site.attribute("layout", 0):
         return
     if site.attribute("activation_alpha") or site.attribute(
@@ -47,8 +44,6 @@ def recurrent_directions(site: Site) -> Iterator[ModelProto]:
     made = []
     for i, direction in enumerate(("forward", "reverse")):
         inputs = [parts[place][i] if place in parts else name for place, name in enumerate(site.node.input)]
-        if i:
-            inputs[0] = body("Max", inputs[0], inputs[0])
         own = {"direction": direction, "activations": activations[i * half : (i + 1) * half]}
         made.append(body(site.op_type, *inputs, outputs=count, **own, **site.attributes(*own)))
     yield body.finish(

@@ -20,6 +20,7 @@ from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apa
 from onnx_multi_backend.engines.across_nodes.joined_constants import constants_apart
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
+from onnx_multi_backend.engines.across_nodes.layer_directions import layers_apart
 from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_counted_apart, means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
@@ -93,6 +94,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         pointwise_apart,
         results_apart,
         states_apart,
+        layers_apart,
         vector_products,
         axes_given_before,
         scales_of_zeros,
