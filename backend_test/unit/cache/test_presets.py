@@ -162,7 +162,11 @@ def test_a_model_that_changes_while_it_is_prepared_is_not_kept(
         return compile_model(target, payload)
 
     monkeypatch.setattr(sessions, "compile_model", interrupted)
-    engine.prepare(path, cache_dir=cache)
+    if engine.__name__ == "OpenvinoBackend":  # which is given the weights of the file that was looked at
+        with pytest.raises(omb.InvalidModelError, match="was changed or removed"):
+            engine.prepare(path, cache_dir=cache)
+    else:
+        engine.prepare(path, cache_dir=cache)
     assert count(cache) == 0
 
 
