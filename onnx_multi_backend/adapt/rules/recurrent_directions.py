@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.operators.recurrent import LAYERS
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS, activation_names
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The inputs that hold a part for each direction: weights, biases and states. The lengths of sequences and the peepholes are other rules' concern.
@@ -20,7 +20,7 @@ def has_other_activations(site: Site) -> bool:
     """Whether the reverse direction of a layer has other activations than the forward one, or may have other parameters of them."""
     if not site.is_(*LAYERS) or site.attribute("direction") != "bidirectional":
         return False
-    named = [_text(name).lower() for name in site.attribute("activations", [])]
+    named = activation_names(site.attribute("activations", []))
     half = len(named) // 2
     parameters = [site.attribute(name, []) for name in ("activation_alpha", "activation_beta")]
     return named[:half] != named[half:] or any(p[: len(p) // 2] != p[len(p) // 2 :] for p in parameters)
@@ -49,7 +49,3 @@ def recurrent_directions(site: Site) -> Iterator[ModelProto]:
     yield body.finish(
         *(body("Concat", *both, axis=axis) for both, axis in zip(zip(*made, strict=True), _AXES[:count], strict=True))
     )
-
-
-def _text(name: bytes | str) -> str:
-    return name.decode() if isinstance(name, bytes) else name

@@ -10,7 +10,7 @@ from __future__ import annotations
 from onnx import NodeProto, helper
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.operators.recurrent import LAYERS
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS, activation_names
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, walked_of
@@ -67,5 +67,5 @@ def _source(name: str, walked: Walked) -> str:
 def _done(node: NodeProto) -> dict[str, object]:
     """What a layer's attributes say of a step."""
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "direction"}
-    named = [str(name, "utf-8", "replace").lower() for name in given.pop("activations", [])]
+    named = activation_names(given.pop("activations", []))
     return {**given, "activations": named or _DEFAULTS[node.op_type]}

@@ -90,8 +90,8 @@ class Walked:
     def told(self, name: str) -> TypeProto.Tensor | None:
         """The type of a value as the model declares it, where that tells all sizes; else as inference tells, which takes long."""
         kind = self.declared.get(name) if name not in self.several else None
-        is_whole = kind is not None and kind.HasField("shape") and all(map(_is_declared, kind.shape.dim))
-        return kind if is_whole else self.types.get(name)
+        tells_all = kind is not None and kind.HasField("shape") and all(map(_is_declared, kind.shape.dim))
+        return kind if tells_all else self.types.get(name)
 
     def rank(self, name: str) -> int | None:
         """How many axes a value is declared to have, or has by inference."""
