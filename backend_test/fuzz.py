@@ -23,10 +23,11 @@ from onnx import ModelProto
 
 from backend_test.search import engines, mutations
 from backend_test.search.answers import FATAL, REFUSED, RESULT, UNTYPED, Answer
+from backend_test.search.cases import cases
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
 from backend_test.search.isolation import Stages
-from backend_test.search.mutations.seeds import Seed, cases, draw_seed, feeds_for
+from backend_test.search.mutations.seeds import Seed, draw_seed, feeds_for
 from backend_test.search.shrink import fuzz_signature
 from backend_test.soak import rewritten_model, small_model
 

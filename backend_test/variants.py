@@ -23,12 +23,12 @@ from onnx.backend.test.case.test_case import TestCase
 from backend_test.differential import report
 from backend_test.search import engines, judge
 from backend_test.search.answers import RESULT, Answer
+from backend_test.search.cases import cases
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
 from backend_test.search.forms import NAMES, Case, in_form, pairs
 from backend_test.search.forms.types import are_right
 from backend_test.search.isolation import Stages
-from backend_test.search.mutations.seeds import cases
 from backend_test.search.shrink import signature
 from backend_test.search.trial import Trial, ours
 

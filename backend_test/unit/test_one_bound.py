@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
-from backend_test.search.mutations.seeds import cases
+from backend_test.search.cases import cases
 from onnx_multi_backend.engines.openvino.one_bound import CONVERTED
 
 X = np.float32([[1, 2], [3, 4]])  # its determinant is -2

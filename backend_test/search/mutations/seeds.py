@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import random
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import ModelProto, helper
-from onnx.backend.test.case.test_case import TestCase
 
-from backend_test import cases_once
+from backend_test.search.cases import cases
 from backend_test.search.graphs import random_graph
-from onnx_multi_backend.conformance.cases import is_light, model_of, official_cases
+from onnx_multi_backend.conformance.cases import model_of
 
 EXPORTED = Path("build") / "exported"
 #: A model larger than this is not mutated: it would take too much of the time.
@@ -32,17 +30,6 @@ class Seed(NamedTuple):
     name: str
     model: ModelProto
     feeds: Mapping[str, Any]
-
-
-@functools.cache
-def cases() -> tuple[list[TestCase], list[TestCase]]:
-    """The cases that hold inputs, and the light models, which hold none."""
-    cases_once.keep()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = [case for _, case in sorted(official_cases().items())]
-    whole = [c for c in found if c.model is not None and c.data_sets]
-    return whole, [c for c in found if is_light(c)]
 
 
 @functools.cache

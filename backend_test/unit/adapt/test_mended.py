@@ -314,6 +314,17 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             int8[2] v = {0, 0}, int8[2, 2, 2, 2] w = {9, -5, 7, 30, -4, 6, 17, 2, 8, -3, 5, -40, 6, 7, 8, 9}> {
             q = QuantizeLinear (x, s, z) c = QLinearConv (q, s, z, w, t, v, s, z) y = DequantizeLinear (c, s, z) }""",
         ),
+        "Cast to powers of two": onnx.helper.make_model(
+            onnx.helper.make_graph(
+                [onnx.helper.make_node("Cast", ["x"], ["c"], to=onnx.TensorProto.FLOAT8E8M0, round_mode="down")]
+                + [onnx.helper.make_node("Cast", ["c"], ["y"], to=onnx.TensorProto.FLOAT)],
+                "powers",
+                [models.tensor("x", [4])],
+                [models.tensor("y", [4])],
+            ),
+            opset_imports=[onnx.helper.make_opsetid("", 24)],
+            ir_version=11,
+        ),
         "Unsqueeze of no axes": parsed(
             18, "(float[2, 3] x) => (float[2, 3] y) <int64[0] axes = {}> { y = Unsqueeze (x, axes) }"
         ),
@@ -354,6 +365,7 @@ DEADLY = {
     "a constant condition that selects nothing ends the process",
     "constant bounds along axes known only at run time end the process",
     "a OneHot of no indices ends the process",
+    "an axis counted from the end ends the process",
     "a Scan whose body reads computed values from outside may end the process",
     "a layer without steps, batch or features ends the process",
     "an Expand to a shape without elements is left out, or ends the process",
@@ -371,6 +383,9 @@ BY_CHANCE = {
     "of a signal without elements the result is not written",
     "without keys the result is not written",
 }
+
+#: What ONNX's evaluator does not run: `test_resize_axes` knows the results.
+NOT_EVALUATED = {"an axis counted from the end is not resized where an aspect ratio is kept"}
 
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
@@ -392,6 +407,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "blocks along the second axis": [[np.float32([[1, 2, 3, 4], [5, 6, 7, 8]]), np.float32([[1, 2], [3, 4]])]],
     "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
+    "Cast to powers of two": [[np.float32([1.1, 1.6, 2, 700])]],
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "BitShift beyond int32": [[np.float32([1, 3])]],
     "MaxPool with Indices of 8 bits": [[np.float32([[[0, 0, 0, 0, 0, 3]]])]],
@@ -476,7 +492,7 @@ def written(*modules: ModuleType) -> set[str]:
 def test_every_form_that_a_table_calls_wrong_is_tried(engine: str, modules: list[ModuleType]) -> None:
     words = [told(engine, model) for model in FORMS[engine].values()]
     assert all(words), "a form of the list that no table calls wrong"
-    assert set().union(*words) == written(*modules) - DEADLY - BY_CHANCE
+    assert set().union(*words) == written(*modules) - DEADLY - BY_CHANCE - NOT_EVALUATED
 
 
 def test_products_of_two_constants_are_taken_for_one(openvino: type[omb.Preset]) -> None:

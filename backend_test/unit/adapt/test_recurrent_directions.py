@@ -68,6 +68,22 @@ def test_each_direction_has_its_own(
         np.testing.assert_allclose(result, np.concatenate([one, other], axis), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "activations", [[], ["Tanh", "Tanh"], ["Tanh", "Sigmoid"]], ids=["by default", "same", "other"]
+)
+def test_parameters_that_no_activation_has(preset: type[omb.Preset], activations: list[str]) -> None:
+    given = {"activations": activations} if activations else {}
+    tensors, sizes = _tensors("RNN"), [STEPS, BATCH, FEATURES]
+    found, plain = (
+        preset.prepare(
+            _layer("RNN", tensors, sizes, direction="bidirectional", **given, **parameters), fallback="full"
+        ).run(X)
+        for parameters in ({"activation_alpha": [0.5, 2.0, 10.0], "activation_beta": [-1.0]}, {})
+    )
+    for result, expected in zip(found, plain, strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_the_same_activations_stay_one_layer(openvino: type[omb.Preset]) -> None:
     both = _layer(
         "GRU", _tensors("GRU"), ["s", "b", FEATURES], direction="bidirectional", activations=["Sigmoid", "Tanh"] * 2

@@ -12,9 +12,9 @@ import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from backend_test.search.cases import cases
 from backend_test.search.forms import NAMES, Case, in_form
 from backend_test.search.forms.types import are_right
-from backend_test.search.mutations.seeds import cases
 from backend_test.unit.search.planted import WrongInBranches
 from backend_test.unit.search.test_searches import planted, search
 from backend_test.variants import paired, whole

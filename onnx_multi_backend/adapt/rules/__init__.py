@@ -79,7 +79,9 @@ from onnx_multi_backend.adapt.rules.recurrent_lengths import recurrent_lengths
 from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
 from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
+from onnx_multi_backend.adapt.rules.resize_axes import resize_axes
 from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
+from onnx_multi_backend.adapt.rules.round_mode import round_mode
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scalar_scales import scalar_scales
 from onnx_multi_backend.adapt.rules.scaled_apart import scaled_apart
@@ -191,8 +193,10 @@ RULES: tuple[Rule, ...] = (
     recurrent_lengths,
     reduce_functions,
     reduce_axes,
+    resize_axes,
     resize,
     roi_samples,
+    round_mode,
     run_time_scales,
     quantized_products,
     scaled_apart,

@@ -60,15 +60,19 @@ def scaled_at_run_time(site: Site) -> bool:
 
 def _dequantized(site: Site) -> ModelProto:
     x, scale, kind = site.input(0), site.input(1), site.elem_type(site.input(1))
+    made = site.attribute("output_dtype", 0) or kind
     body = Body(site, site.opsets)
+    if made != kind:
+        scale, kind = body.cast(scale, _T.FLOAT), _T.FLOAT
     one = body.constant(np.ones((), np.float32), kind)
     integers = body("DequantizeLinear", x, one)
     zero = body.cast(site.input(2), kind) if site.has_input(2) else ""
-    rank, scales = site.rank(x), site.rank(scale)
+    rank, scales = site.rank(x), site.rank(site.input(1))
     if scales == 1 and rank is not None and rank > 1:  # one for each place along the axis
         places = body.ints(*(-1 if i == site.attribute("axis", 1) % rank else 1 for i in range(rank)))
         scale = body("Reshape", scale, places)
         zero = body("Reshape", zero, places) if zero else zero
     if zero:
         integers = body("Sub", integers, zero)
-    return body.finish(body("Mul", integers, scale))
+    scaled = body("Mul", integers, scale)
+    return body.finish(scaled if made == kind else body.cast(scaled, made))

@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
 from onnx_multi_backend.adapt.rules.pad_crops import may_crop_too_much
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
+from onnx_multi_backend.adapt.rules.round_mode import to_powers
 from onnx_multi_backend.adapt.rules.unique_axis import is_along_later_axis
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.site import Site
@@ -68,8 +69,8 @@ def _bit_shift(site: Site) -> Defect | None:
 
 
 def _cast(site: Site) -> Defect | None:
-    if site.attribute("to") == TensorProto.FLOAT8E8M0:
-        return Defect("round_mode is ignored: only powers of two are right")
+    if to_powers(site) and GUARDED not in site.node.name:
+        return Defect("round_mode is ignored: only powers of two are right", wrong=True)
     return None
 
 
@@ -212,6 +213,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     ),
     "BitShift": _bit_shift,
     "Cast": _cast,
+    "CastLike": _cast,
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, window_defects.centered),
     "Compress": _compress,

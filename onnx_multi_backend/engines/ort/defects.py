@@ -22,6 +22,7 @@ from onnx_multi_backend.adapt.operators.string_rows import (
     rows_of_strings,
     shared_rows,
 )
+from onnx_multi_backend.adapt.rules.resize_axes import is_of_last_axes, keeps_ratio_of_last_axes
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse
@@ -30,6 +31,7 @@ from onnx_multi_backend.engines.ort.normalizations import NORMALIZATIONS
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
+_BEFORE_1_27: When = {"onnxruntime": "<1.27"}
 _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
 #: The opset in which ONNX Runtime puts a function's body in the place of an operator whose type it has no kernel for.
 _INLINED = 18
@@ -195,6 +197,15 @@ def _resize(site: Site) -> Defect | None:
     return None
 
 
+def _resize_last_axes(site: Site) -> Defect | None:
+    """Source: measured with 1.24 to 1.32; before 1.27 it reads beyond its list of scales."""
+    if is_of_last_axes(site) and applies(_BEFORE_1_27):
+        return Defect("an axis counted from the end ends the process", wrong=True, deadly=True)
+    if keeps_ratio_of_last_axes(site):
+        return Defect("an axis counted from the end is not resized where an aspect ratio is kept", wrong=True)
+    return None
+
+
 def _sign(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in _HALVES and GUARDED not in site.node.name:
         return Defect("the sign of a NaN of 16 bits is 0")
@@ -218,7 +229,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     **NORMALIZATIONS,
     "Attention": Several(
         (
-            Only({"onnxruntime": "<1.27"}, _softcapped),
+            Only(_BEFORE_1_27, _softcapped),
             Only({"onnxruntime": "<1.28"}, _causal_padded),
             Only(_BEFORE_1_31, _causal_query),
             _attention,
@@ -242,7 +253,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,
     "ReduceLogSumExp": _exponential,
-    "Resize": _resize,
+    "Resize": Several((_resize_last_axes, _resize)),
     "STFT": _fourier,
     "Sign": _sign,
     "Softplus": _exponential,
@@ -273,7 +284,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
         return zero is None or list(zero.dims) not in ([], [1])
     if node.op_type == "Resize":
-        return any(a.name == "mode" and a.s == b"cubic" for a in node.attribute)
+        return any((a.name, a.s) == ("mode", b"cubic") or min(a.ints, default=0) < 0 for a in node.attribute)
     if node.op_type == "Gather":
         return facts.may_hold(TensorProto.STRING)
     if node.op_type == "Loop":

@@ -18,6 +18,7 @@ from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.rules.instance_of_one import may_be_of_one
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
+from onnx_multi_backend.adapt.rules.resize_axes import keeps_ratio_of_last_axes
 from onnx_multi_backend.adapt.rules.scalars import REFUSED
 from onnx_multi_backend.adapt.rules.variadic_pairs import OF_TWO, broadcasts_one_way
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
@@ -113,7 +114,9 @@ def _reduced(site: Site) -> Defect | None:
 
 
 def _resized(site: Site) -> Defect | None:
-    """Source: measured, with Resize of int32: what lies between two elements is 0. Upsample rounds down."""
+    """Source: measured, with Resize of int32: what lies between two elements is 0. Upsample rounds down. Sizes are computed by the CPU provider's code."""
+    if keeps_ratio_of_last_axes(site):
+        return Defect("an axis counted from the end is not resized where an aspect ratio is kept", wrong=True)
     if site.attribute("mode", "nearest") == "nearest" or site.elem_type(site.input(0)) not in INTEGER_BITS:
         return None
     return Defect("integers are interpolated with weights that are cut to integers", wrong=True)
