@@ -44,6 +44,7 @@ from onnx_multi_backend.engines.openvino import resize_defects as of_resize
 from onnx_multi_backend.engines.openvino import step_defects as of_steps
 from onnx_multi_backend.engines.openvino import window_defects as of_windows
 from onnx_multi_backend.engines.ort import defects as of_ort
+from onnx_multi_backend.engines.ort import resize_defects
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others
 from onnx_multi_backend.host.processor import current
 
@@ -350,6 +351,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "AveragePool, dilated": pool("AveragePool"),
         "LpPool, dilated": pool("LpPool"),
         "MaxPool, dilated": pool("MaxPool"),
+        "Resize of a part of its own size": parsed(
+            19,
+            """(float[3] x) => (float[a] y) <float[2] roi = {0.25, 0.75}, int64[1] s = {3}> {
+            y = Resize <mode = "nearest", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, , s) }""",
+        ),
         "rows of strings": parsed(18, "(string[2, 3] x, int64[2] i) => (string[2, 3] y) { y = Gather (x, i) }"),
     },
 }
@@ -407,6 +413,7 @@ FEEDS: dict[str, list[list[Any]]] = {
     "blocks along the second axis": [[np.float32([[1, 2, 3, 4], [5, 6, 7, 8]]), np.float32([[1, 2], [3, 4]])]],
     "weights that are scaled at run time": [[floats(2, 3), np.float32(x)] for x in (0.5, 0.25, 0.5)],
     "NonZero of what a Cast makes 0": [[np.float32([[0.3, 1, 0], [-0.7, 2, 0.99]])]],
+    "Resize of a part of its own size": [[np.float32([1, 2, 3])]],
     "Cast to powers of two": [[np.float32([1.1, 1.6, 2, 700])]],
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "BitShift beyond int32": [[np.float32([1, 3])]],
@@ -488,7 +495,7 @@ def written(*modules: ModuleType) -> set[str]:
     return {ast.literal_eval(defect.args[0]) for defect in found_defects if "wrong" in {k.arg for k in defect.keywords}}
 
 
-@pytest.mark.parametrize(("engine", "modules"), [("openvino", OF_OPENVINO), ("ort", [of_ort])])
+@pytest.mark.parametrize(("engine", "modules"), [("openvino", OF_OPENVINO), ("ort", [of_ort, resize_defects])])
 def test_every_form_that_a_table_calls_wrong_is_tried(engine: str, modules: list[ModuleType]) -> None:
     words = [told(engine, model) for model in FORMS[engine].values()]
     assert all(words), "a form of the list that no table calls wrong"

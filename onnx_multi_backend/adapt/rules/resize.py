@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.operators.resizing import given, resized_axes
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -70,26 +71,14 @@ def resize(site: Site) -> Iterator[ModelProto]:
     yield body.finish(_narrowed(body, result, wide, kind))
 
 
-def given(site: Site, index: int) -> bool:
-    """Whether `roi`, `scales` or `sizes` is given: until opset 13, one that is empty stands for one that is not."""
-    return site.has_input(index) and site.shape(site.input(index)) != [0]
-
-
-def resized_axes(site: Site) -> list[int] | None:
-    """The axes that scales and sizes are about; None where that is not known."""
-    rank = site.rank(site.input(0))
-    if rank is None:
-        return None
-    return [axis % rank for axis in site.attribute("axes", range(rank))]
-
-
 def _can(site: Site) -> bool:
     kind, mode = site.elem_type(site.input(0)), site.attribute("mode", "nearest")
     crops = site.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
     if given(site, 2) == given(site, 3) or (crops and not (given(site, 1) and given(site, 3))):
         return False
     scales = site.constant(site.input(2)) if given(site, 2) else None
-    if scales is not None and not (scales > 0).all():  # which is not valid
+    sizes = site.constant(site.input(3)) if given(site, 3) else None
+    if (scales is not None and not (scales > 0).all()) or (sizes is not None and (sizes < 0).any()):  # not valid
         return False
     if mode == "nearest":
         return not site.attribute("antialias", 0) and (not crops or kind in _FLOATS or kind in INTEGER_BITS)

@@ -7,18 +7,8 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.rules.resize import resized_axes
+from onnx_multi_backend.adapt.operators.resizing import is_of_last_axes, resized_axes
 from onnx_multi_backend.adapt.site import Body, Site
-
-
-def is_of_last_axes(site: Site) -> bool:
-    """Whether a Resize counts an axis from the end."""
-    return site.is_("Resize") and any(axis < 0 for axis in site.attribute("axes", ()))
-
-
-def keeps_ratio_of_last_axes(site: Site) -> bool:
-    """Whether it keeps an aspect ratio too."""
-    return is_of_last_axes(site) and site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch"
 
 
 def resize_axes(site: Site) -> Iterator[ModelProto]:

@@ -10,7 +10,7 @@ from onnx import NodeProto, numpy_helper
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.rules.resize import given, resized_axes
+from onnx_multi_backend.adapt.operators.resizing import given, resized_axes
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 
 #: The attributes of the Resize that most models have.

@@ -22,12 +22,12 @@ from onnx_multi_backend.adapt.operators.string_rows import (
     rows_of_strings,
     shared_rows,
 )
-from onnx_multi_backend.adapt.rules.resize_axes import is_of_last_axes, keeps_ratio_of_last_axes
-from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
+from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several, worse
 from onnx_multi_backend.engines.ort import integers
 from onnx_multi_backend.engines.ort.normalizations import NORMALIZATIONS
+from onnx_multi_backend.engines.ort.resize_defects import may_be_resized_wrongly, resized
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -191,21 +191,6 @@ def _recurrent(site: Site) -> Defect | None:
     return None
 
 
-def _resize(site: Site) -> Defect | None:
-    if site.attribute("mode") == "cubic" and site.elem_type(site.input(0)) in INTEGER_BITS:
-        return Defect("the cubic interpolation of integers is refused at run time")
-    return None
-
-
-def _resize_last_axes(site: Site) -> Defect | None:
-    """Source: measured with 1.24 to 1.32; before 1.27 it reads beyond its list of scales."""
-    if is_of_last_axes(site) and applies(_BEFORE_1_27):
-        return Defect("an axis counted from the end ends the process", wrong=True, deadly=True)
-    if keeps_ratio_of_last_axes(site):
-        return Defect("an axis counted from the end is not resized where an aspect ratio is kept", wrong=True)
-    return None
-
-
 def _sign(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in _HALVES and GUARDED not in site.node.name:
         return Defect("the sign of a NaN of 16 bits is 0")
@@ -253,7 +238,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMax": _reduce,
     "ReduceMin": _reduce,
     "ReduceLogSumExp": _exponential,
-    "Resize": Several((_resize_last_axes, _resize)),
+    "Resize": resized,
     "STFT": _fourier,
     "Sign": _sign,
     "Softplus": _exponential,
@@ -284,7 +269,7 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         zero = facts.certain.get(node.input[3]) if len(node.input) > 3 else None
         return zero is None or list(zero.dims) not in ([], [1])
     if node.op_type == "Resize":
-        return any((a.name, a.s) == ("mode", b"cubic") or min(a.ints, default=0) < 0 for a in node.attribute)
+        return may_be_resized_wrongly(node, facts)
     if node.op_type == "Gather":
         return facts.may_hold(TensorProto.STRING)
     if node.op_type == "Loop":

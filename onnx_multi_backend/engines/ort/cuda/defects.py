@@ -18,13 +18,13 @@ from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.rules.instance_of_one import may_be_of_one
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.reduce_functions import reduces_nothing
-from onnx_multi_backend.adapt.rules.resize_axes import keeps_ratio_of_last_axes
 from onnx_multi_backend.adapt.rules.scalars import REFUSED
 from onnx_multi_backend.adapt.rules.variadic_pairs import OF_TWO, broadcasts_one_way
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Site
 from onnx_multi_backend.engines.defect import FindDefect, Several, find, worse
 from onnx_multi_backend.engines.ort import defects, integers
 from onnx_multi_backend.engines.ort.defects import WITH_GAPS, Table
+from onnx_multi_backend.engines.ort.resize_defects import wrongly_sized
 from onnx_multi_backend.models.graph_walk import canonical
 
 _T = TensorProto
@@ -114,9 +114,9 @@ def _reduced(site: Site) -> Defect | None:
 
 
 def _resized(site: Site) -> Defect | None:
-    """Source: measured, with Resize of int32: what lies between two elements is 0. Upsample rounds down. Sizes are computed by the CPU provider's code."""
-    if keeps_ratio_of_last_axes(site):
-        return Defect("an axis counted from the end is not resized where an aspect ratio is kept", wrong=True)
+    """Source: measured, with Resize of int32: what lies between two elements is 0. Upsample rounds down. Of sizes, the code that it shares with the CPU provider."""
+    if defect := wrongly_sized(site):
+        return defect
     if site.attribute("mode", "nearest") == "nearest" or site.elem_type(site.input(0)) not in INTEGER_BITS:
         return None
     return Defect("integers are interpolated with weights that are cut to integers", wrong=True)
