@@ -103,3 +103,23 @@ def test_what_one_node_makes_infinite_by_itself_stays(openvino: type[omb.Preset]
         '<ir_version: 9, opset_import: ["": 17]> g (float[n] x) => (float[n] y) <float two = {2}, float none = {0}> { t = Mul (x, two) y = Div (t, none) }'
     )
     assert "constants_apart" not in {a.pass_name for a in openvino.prepare(made).adaptations}
+
+
+def test_a_node_without_an_operand_is_refused_with_a_typed_error(preset: type[omb.Preset]) -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) <float[2] b = {2, 3}> {
+        t = Mul (x, b) y = Mul (t, ) }"""
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(made)
+
+
+def test_a_function_whose_body_lacks_an_operand_is_refused_with_a_typed_error(preset: type[omb.Preset]) -> None:
+    """An Adagrad without its gradient."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "ai.onnx.preview.training": 1]> g
+        (float r, int64 t, float[2] x, float[2] h) => (float[2] x2, float[2] h2) {
+        x2, h2 = ai.onnx.preview.training.Adagrad <epsilon = 0.00001> (r, t, x, , h) }"""
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(made)

@@ -30,6 +30,7 @@ from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.integer_reduce_prod import integer_reduce_prod
+from onnx_multi_backend.adapt.rules.layer_scales import layer_scales
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_rows import loop_rows
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
@@ -218,6 +219,7 @@ RULES: tuple[Rule, ...] = (
     unique_order,
     unread_saturate,
     unsqueeze_axes,
+    layer_scales,
     expand_function,
     depth_and_space,
     convert_version,

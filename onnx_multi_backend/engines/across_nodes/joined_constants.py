@@ -86,7 +86,7 @@ class _Chains:
 
     def _place_of_data(self, node: NodeView) -> int | None:
         """The place of the only input of a node that is not constant; None where it has another form, or joins nothing."""
-        if node.operator not in _JOINING or len(node.input) < 2:
+        if node.operator not in _JOINING or len(list(filter(None, node.input))) < 2:
             return None
         computed = [place for place, name in enumerate(node.input) if name and name not in self._constants]
         if len(computed) != 1 or (node.operator in ("BatchNormalization", "Div") and computed != [0]):

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
+from onnx_multi_backend.adapt.rules.layer_scales import broadcast_scales
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
 from onnx_multi_backend.adapt.rules.pad_crops import may_crop_too_much
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
@@ -71,6 +72,12 @@ def _bit_shift(site: Site) -> Defect | None:
 def _cast(site: Site) -> Defect | None:
     if to_powers(site) and GUARDED not in site.node.name:
         return Defect("round_mode is ignored: only powers of two are right", wrong=True)
+    return None
+
+
+def _layer(site: Site) -> Defect | None:
+    if broadcast_scales(site)[1]:
+        return Defect("a scale of fewer axes than are normalized is refused at run time")
     return None
 
 
@@ -214,6 +221,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "BitShift": _bit_shift,
     "Cast": _cast,
     "CastLike": _cast,
+    "LayerNormalization": _layer,
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, window_defects.centered),
     "Compress": _compress,

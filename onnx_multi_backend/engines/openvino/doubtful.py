@@ -104,6 +104,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return _scales_at_run_time(node, facts)
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
+    if node.op_type == "LayerNormalization":
+        return any(a.name == "axis" and a.i != -1 for a in node.attribute)
     if node.op_type == "CastLike":
         return facts.may_hold(TensorProto.FLOAT8E8M0)
     if node.op_type in ATTRIBUTES:
