@@ -13,6 +13,9 @@
 - A Gemm of integers whose products leave the type, multiplied by an alpha or beta that is a float: a float out of range, made an integer.
 - ReduceL2 of integers whose squares add up to more than the type holds: they are added in the type, in int64 or in float.
 - Attention of float16 whose scores leave the type: infinite where they are summed in float16, and finite in float32 once they are scaled.
+- A reduction along an axis that is named twice, and Attention with a negative `softcap`, a `qk_matmul_output_mode` that ONNX does not
+  define, or a `softmax_precision` that is no type of floats: engines take them for something, or refuse.
+- The order of what a TopK finds that need not be sorted, and a TopK of a negative number.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from onnx_multi_backend.models.graph_walk import subgraphs
 _ORDERED = ("ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression")
 _LOGARITHMS = ("ReduceLogSum", "ReduceLogSumExp")
 _NO_LOGARITHM = "the logarithm of an integer is none"
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 _INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64)
 
 
@@ -74,6 +78,8 @@ def _by_types(model: ModelProto) -> str:
 
 def _of_node(node: NodeProto, operands: list[Any]) -> str:
     first = operands[0] if operands else None
+    if reason := _not_defined(node, operands):
+        return reason
     if not isinstance(first, np.ndarray) or first.dtype.kind not in "fViu":
         return ""
     with np.errstate(all="ignore"):
@@ -111,6 +117,22 @@ def _of_node(node: NodeProto, operands: list[Any]) -> str:
             if _largest_product(operands, node) <= float(np.finfo(first.dtype).max)
             else "scores beyond what float16 holds"
         )
+    return ""
+
+
+def _not_defined(node: NodeProto, operands: list[Any]) -> str:
+    """What ONNX says nothing about, whatever the elements are."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type.startswith("Reduce") and len(operands) > 1 and isinstance(operands[1], np.ndarray):
+        axes = [int(axis) % max(np.ndim(operands[0]), 1) for axis in operands[1].reshape(-1)]
+        return "an axis that is named twice" if len({*axes}) < len(axes) else ""
+    if node.op_type == "Attention":
+        precision = given.get("softmax_precision", TensorProto.FLOAT)
+        known = given.get("softcap", 0.0) >= 0 and given.get("qk_matmul_output_mode", 0) in range(4)
+        return "" if known and precision in _FLOATS else "an attribute that ONNX does not define"
+    if node.op_type == "TopK":
+        negative = len(operands) > 1 and _negative(operands[1])
+        return "a negative number of elements" if negative else "" if given.get("sorted", 1) else "the order"
     return ""
 
 

@@ -106,3 +106,21 @@ def test_corners_of_a_length_that_is_cut_are_not_specified(scale: float, mode: s
     )
     held = {"x": np.ones((1, 2), np.float32), "s": np.float32([1, scale])}
     assert bool(unspecified(model, [held])) is told
+
+
+@pytest.mark.parametrize(("axes", "told"), [([1, -1], True), ([0, 1], False)])
+def test_an_axis_that_is_named_twice_is_not_specified(axes: list[int], told: bool) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[2, 3] x, int64[2] axes) => (float[n] y) {
+        y = ReduceSum <keepdims = 0> (x, axes) }"""
+    )
+    assert bool(unspecified(model, [{"x": np.ones((2, 3), np.float32), "axes": np.array(axes)}])) is told
+
+
+@pytest.mark.parametrize(("attribute", "told"), [("softcap = -1.0", True), ("softcap = 2.0", False)])
+def test_attributes_of_attention_that_onnx_does_not_define(attribute: str, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 23]> g (float[1, 1, 2, 4] q) => (float[1, 1, 2, 4] y) {{
+        y = Attention <{attribute}> (q, q, q) }}"""
+    )
+    assert bool(unspecified(model, [{"q": np.ones((1, 1, 2, 4), np.float32)}])) is told

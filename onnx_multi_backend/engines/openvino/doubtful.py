@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.operators.products import PRODUCTS
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.rules.channel_means import MEANS, RANKS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
@@ -108,6 +109,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return any(a.name == "axis" and a.i != -1 for a in node.attribute)
     if node.op_type == "CastLike":
         return facts.may_hold(TensorProto.FLOAT8E8M0)
+    if node.op_type in LAYERS:
+        return facts.may_be_empty or _is_an_unusual_layer(node)
     if node.op_type in ATTRIBUTES:
         return has_a_zero_attribute(node)
     if node.op_type == "Resize":
@@ -116,8 +119,21 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
 
 
+def _is_an_unusual_layer(node: NodeProto) -> bool:
+    """Whether a recurrent layer has lengths of sequences, peepholes, or an attribute that may not be read as it is meant."""
+    if any(len(node.input) > place and node.input[place] for place in (4, 7)):
+        return True
+    given = {a.name: a for a in node.attribute}
+    if any(name in given and given[name].i for name in ("layout", "input_forget")):
+        return True
+    return "activations" in given and given.get("direction", AttributeProto()).s == b"bidirectional"
+
+
 def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
-    """Whether a Gemm has a constant of two elements in a row."""
+    """Whether a Gemm has a constant of two elements in a row, where its weights do not tell how many columns there are."""
+    weights = facts.shape(node.input[1])
+    if weights and None not in weights:
+        return False
     name = facts.before_identities(node.input[2])
     tensor = facts.constants.get(name)
     if tensor is None:
