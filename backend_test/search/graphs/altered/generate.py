@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 
 from backend_test.search.cases import cases as all_cases
+from backend_test.search.forms import Case, in_form
 from backend_test.search.forms.case import copied, opset
 from backend_test.search.graphs.altered.attributes import other_attribute
 from backend_test.search.graphs.altered.operands import one_operand_less, other_numbers, other_size, stored
@@ -29,6 +30,21 @@ _TRIES = 200
 #: Elements of all inputs: other than the operator's answer, a large one tells nothing.
 _MOST = 60_000
 _DATA = 10
+_IN_A_FORM = 0.3
+#: Forms that change no type and need no results.
+_FORMS = (
+    "behind nodes",
+    "behind a Transpose",
+    "behind a Squeeze",
+    "behind a Slice",
+    "behind a Cast",
+    "behind arithmetic",
+    "in a function",
+    "in a branch",
+    "in a loop",
+    "in a loop of states",
+    "in a scan",
+)
 
 
 def random_case(rng: random.Random, operators: Collection[str] = ()) -> Made:
@@ -51,7 +67,7 @@ def random_case(rng: random.Random, operators: Collection[str] = ()) -> Made:
             stored(model, feeds, rng)
         _sized(model, feeds)
         if feeds and _typed(model):
-            return _open(model, feeds, rng)
+            return _open(*_among_others(model, feeds, rng), rng)
     raise AssertionError("no case could be drawn")
 
 
@@ -118,6 +134,12 @@ def _typed(model: ModelProto) -> bool:
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
         return False
     return True
+
+
+def _among_others(model: ModelProto, feeds: dict[str, Any], rng: random.Random) -> tuple[ModelProto, dict[str, Any]]:
+    """Now and then the same behind other nodes, in a function, in a branch, in a loop."""
+    made = in_form(rng.choice(_FORMS), Case(model, feeds, None)) if rng.random() < _IN_A_FORM else None
+    return (made.model, made.feeds) if made is not None and made.feeds and _typed(made.model) else (model, feeds)
 
 
 def _open(model: ModelProto, feeds: dict[str, Any], rng: random.Random) -> Made:
