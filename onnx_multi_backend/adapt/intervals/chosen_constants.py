@@ -43,7 +43,13 @@ class Chosen:
     def __call__(self, node: NodeProto, operands: list[Value], made: Made) -> None:
         """Be told of a node of any domain."""
         whole = made.whole
-        large = whole is not None and whole.elem_type in _LONG and whole.low is not None and not whole.in_int32
+        large = (
+            whole is not None
+            and whole.elem_type in _LONG
+            and whole.low is not None
+            and not whole.in_int32
+            and not whole.sources  # of an input's numbers, a bound holds it
+        )
         self._told.append((node, operands, large))
         self._any_large = self._any_large or large
 
