@@ -43,6 +43,16 @@ def test_crops_of_the_same_size(preset: type[omb.Preset], mode: str, sizes: list
     _right(preset, _resized(sizes, shape, **how), SHAPE)
 
 
+def test_without_a_region_nothing_is_cropped(ort_cpu: type[omb.Preset]) -> None:
+    how = {"mode": "nearest", "axes": [2, 3], "coordinate_transformation_mode": "tf_crop_and_resize"}
+    made = _resized([3, 8], ["n", "c", "h", "w"], **how)
+    made.graph.node[0].input[1] = ""
+    x = np.arange(48, dtype=np.float32).reshape(SHAPE)
+    prepared = ort_cpu.prepare(made)
+    assert prepared.adaptations == ()
+    assert prepared.run(x)[0].shape == (2, 2, 3, 8)
+
+
 def test_a_crop_that_changes_the_size_is_the_kernel_s(ort_cpu: type[omb.Preset]) -> None:
     how = {"mode": "linear", "axes": [2, 3], "coordinate_transformation_mode": "tf_crop_and_resize"}
     assert ort_cpu.prepare(_resized([5, 7], SHAPE, **how)).adaptations == ()

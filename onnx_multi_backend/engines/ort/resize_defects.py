@@ -44,7 +44,8 @@ def wrongly_sized(site: Site) -> Defect | None:
     """What is wrong with the sizes of a Resize, and with what it takes for one that changes nothing, whatever computes it."""
     if keeps_ratio_of_last_axes(site):
         return Defect("an axis counted from the end is not resized where an aspect ratio is kept", wrong=True)
-    if site.attribute("coordinate_transformation_mode") == _CROPS and _may_crop_without_resizing(site):
+    crops = site.attribute("coordinate_transformation_mode") == _CROPS and given(site, 1)
+    if crops and _may_crop_without_resizing(site):
         return Defect("an axis that is cropped, and has its size again, is left as it is", wrong=True)
     return None
 

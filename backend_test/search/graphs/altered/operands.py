@@ -48,7 +48,8 @@ def other_size(model: ModelProto, feeds: dict[str, Any], rng: random.Random) -> 
                 if (other, place) == (name, axis) or (held == before and rng.random() < 0.7):
                     sizes[place] = size
         if tuple(sizes) != array.shape:
-            feeds[other] = np.resize(array, sizes) if array.size else np.ones(sizes, array.dtype)
+            none = np.full(sizes, "a" if array.dtype == object else 1, array.dtype)
+            feeds[other] = np.resize(array, sizes) if array.size else none
 
 
 def one_operand_less(model: ModelProto, feeds: dict[str, Any], rng: random.Random) -> None:
