@@ -77,7 +77,7 @@ def _cast(site: Site) -> Defect | None:
 
 def _layer(site: Site) -> Defect | None:
     if broadcast_scales(site)[1]:
-        return Defect("a scale of fewer axes than are normalized is refused at run time")
+        return Defect("a scale of fewer axes than are normalized, or of more, is refused at run time")
     return None
 
 

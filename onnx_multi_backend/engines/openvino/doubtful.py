@@ -106,7 +106,9 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
     if node.op_type == "LayerNormalization":
-        return any(a.name == "axis" and a.i != -1 for a in node.attribute)
+        shapes = [facts.shape(name) for name in node.input[1:] if name]
+        of_the_last = all(shape is None or len(shape) == 1 for shape in shapes)
+        return not of_the_last or any(a.name == "axis" and a.i != -1 for a in node.attribute)
     if node.op_type == "CastLike":
         return facts.may_hold(TensorProto.FLOAT8E8M0)
     if node.op_type in LAYERS:
