@@ -124,7 +124,8 @@ def _not_defined(node: NodeProto, operands: list[Any]) -> str:
     """What ONNX says nothing about, whatever the elements are."""
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     if node.op_type.startswith("Reduce") and len(operands) > 1 and isinstance(operands[1], np.ndarray):
-        axes = [int(axis) % max(np.ndim(operands[0]), 1) for axis in operands[1].reshape(-1)]
+        rank = np.ndim(operands[0])
+        axes = [int(axis) + rank * (axis < 0) for axis in operands[1].reshape(-1)]
         return "an axis that is named twice" if len({*axes}) < len(axes) else ""
     if node.op_type == "Attention":
         precision = given.get("softmax_precision", TensorProto.FLOAT)

@@ -11,3 +11,6 @@ GUARDED = "omb_guarded"
 
 #: In the names of nodes that are written so that an execution provider leaves them to another one.
 LEFT = "omb_left"
+
+#: The name of a node that the engine's own kernel computes, or nothing: no rule writes it in another way.
+KERNEL = "omb_kernel"

@@ -17,7 +17,7 @@ from onnx_multi_backend.adapt.inferring.inference import infer as infer
 from onnx_multi_backend.adapt.inferring.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.intervals.hints import KNOWN, hint, read_hint
 from onnx_multi_backend.adapt.intervals.ranges import Nested, ranges
-from onnx_multi_backend.adapt.names import GUARDED, LEFT
+from onnx_multi_backend.adapt.names import GUARDED, KERNEL, LEFT
 from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import (
@@ -214,7 +214,7 @@ def single_node_model(
         node, lambda name: inputs.get(name) or outputs.get(name) or inner.setdefault(name, f"n{len(inner)}")
     )
     alone.doc_string = ""
-    alone.name = "_".join(word for word in (GUARDED, LEFT) if word in str(node.name))
+    alone.name = "_".join(word for word in (GUARDED, KERNEL, LEFT) if word in str(node.name))
     del alone.metadata_props[:]
     graph = GraphProto(name="single", node=[alone])
     for name, short in inputs.items():

@@ -192,3 +192,20 @@ def test_branches_whose_constants_have_one_name(preset: type[omb.Preset], condit
         f"b = Constant <value = bool {{{int(condition)}}}> () y = If (b) <then_branch = {then}, else_branch = {other}>"
     )
     _check(preset, _of_two('<ir_version: 8, opset_import: ["": 17]>', body))
+
+
+@pytest.mark.parametrize("sizes", ["[2, 2]", "[2, -1]", "[-1, -1]"])
+@pytest.mark.parametrize("made", ["value", "output", "input"])
+def test_declared_sizes_of_weights_are_not_relied_on(openvino: type[omb.Preset], made: str, sizes: str) -> None:
+    """Only those of constants: OpenVINO does not read what is declared of computed values, and a negative size is none."""
+    inputs = f"float[m, k] a, float{sizes} w" if made == "input" else "float[m, k] a, float[n] b, int64[2] s"
+    outputs = f"float[p, q] y, float{sizes} w" if made == "output" else "float[p, q] y"
+    value = f", float{sizes} w" if made == "value" else ""
+    body = ("" if made == "input" else "w = Reshape (b, s) ") + "y = Gemm (a, w, c)"
+    head = f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => ({outputs})'
+    prepared = openvino.prepare(onnx.parser.parse_model(f"{head} <float[2] c = {{1.5, -2.5}}{value}> {{ {body} }}"))
+    weights = np.float32([[1, 2], [3, 4]])
+    for rows in (1, 2, 3):
+        a = np.random.default_rng(rows).uniform(-1, 1, (rows, 2)).astype(np.float32)
+        feeds = [a, weights] if made == "input" else [a, weights.ravel(), np.array([2, 2])]
+        np.testing.assert_allclose(prepared.run(feeds)[0], a @ weights + np.float32([1.5, -2.5]), rtol=1e-4, atol=1e-6)

@@ -79,3 +79,15 @@ def test_what_the_type_holds_is_left_as_it_is(openvino: type[omb.Preset], kind: 
     prepared = prepared_with(openvino, text, 21, **{k: np.asarray(v) for k, v in known.items()})
     assert "dequantize_wide" not in {a.pass_name for a in prepared.adaptations}
     np.testing.assert_array_equal(prepared.run([np.zeros(2, np.float16)])[0], np.float16([50, 1.5]))
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint16"])
+def test_a_result_of_16_bits_of_a_scale_of_32(openvino: type[omb.Preset], kind: str) -> None:
+    """The integers are scaled before they are rounded there too."""
+    numbers = {"int32": [100000, -2000000, 70000, 5], "uint16": [65535, 65520, 3, 40000]}[kind]
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 23]> g (float s) => (float16[4] y)
+        <{kind}[4] x = {{{", ".join(map(str, numbers))}}}> {{ y = DequantizeLinear <output_dtype = 10> (x, s) }}"""
+    )
+    (y,) = openvino.prepare(made).run(np.float32(0.005))
+    np.testing.assert_array_equal(y, (np.float32(numbers) * np.float32(0.005)).astype(np.float16))

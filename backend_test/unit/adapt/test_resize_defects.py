@@ -58,6 +58,57 @@ def test_a_crop_that_changes_the_size_is_the_kernel_s(ort_cpu: type[omb.Preset])
     assert ort_cpu.prepare(_resized([5, 7], SHAPE, **how)).adaptations == ()
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_the_kernel_runs_unless_a_run_crops_to_the_same_size(ort_cpu: type[omb.Preset], mode: str) -> None:
+    made = models.model(
+        [
+            models.node(
+                "Resize",
+                ["x", "roi", "", "sizes"],
+                ["y"],
+                mode=mode,
+                coordinate_transformation_mode="tf_crop_and_resize",
+            )
+        ],
+        [models.tensor("x", SHAPE), models.tensor("roi", [8]), models.tensor("sizes", [4], models.INT64)],
+        [models.tensor("y", [None] * 4)],
+    )
+    prepared = ort_cpu.prepare(made)
+    assert [change.pass_name for change in prepared.adaptations] == ["resize_crops"]
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    for begins, ends in (([0, 0, 0.3, 0.2], [1, 1, 0.8, 0.9]), ([0] * 4, [1] * 4), ([0.3, 0, 0, 0], [0.8, 1, 1, 1])):
+        for sizes in (SHAPE, [2, 2, 5, 7], [2, 2, 3, 7], [2, 2, 6, 4]):
+            feeds = {"x": x, "roi": np.float32([*begins, *ends]), "sizes": np.array(sizes)}
+            (expected,) = ReferenceEvaluator(made).run(None, feeds)
+            np.testing.assert_allclose(prepared.run(feeds)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [models.INT64, onnx.TensorProto.INT32])
+@pytest.mark.parametrize("outside", [3.0, -500.0])
+def test_integers_outside_the_image(preset: type[omb.Preset], kind: int, outside: float) -> None:
+    """The value is that of the integer, not of each of its halves."""
+    made = models.model(
+        [
+            models.node(
+                "Resize",
+                ["x", "roi", "", "sizes"],
+                ["y"],
+                mode="nearest",
+                axes=[0, 1],
+                coordinate_transformation_mode="tf_crop_and_resize",
+                extrapolation_value=outside,
+            )
+        ],
+        [models.tensor("x", [2, 3], kind)],
+        [models.tensor("y", [4, 3], kind)],
+        initializers={"roi": np.float32([-0.5, 0, 1.5, 1]), "sizes": np.array([4, 3])},
+    )
+    x = np.array([[70000, 2, 3], [4, -5, 6]], np.int64 if kind == models.INT64 else np.int32)
+    (y,) = preset.prepare(made, fallback="full").run(x)
+    assert y[0].tolist() == y[-1].tolist() == [outside] * 3
+    assert y[1:3].tolist() == x.tolist()
+
+
 @pytest.mark.parametrize(
     "axes", [axes for count in (1, 2, 3, 4) for axes in itertools.combinations(range(4), count)], ids=str
 )
@@ -65,6 +116,12 @@ def test_a_crop_that_changes_the_size_is_the_kernel_s(ort_cpu: type[omb.Preset])
 def test_axes_together(preset: type[omb.Preset], mode: str, axes: tuple[int, ...]) -> None:
     sizes = [SHAPE[axis] + 2 for axis in axes]
     _right(preset, _resized(sizes, SHAPE, mode=mode, axes=list(axes)), SHAPE)
+
+
+@pytest.mark.parametrize("axes", [[1], [1, 3], [1, 2, 3], [2, 4], [0, 4]], ids=str)
+def test_axes_of_five(preset: type[omb.Preset], axes: list[int]) -> None:
+    shape = [2, 3, 2, 3, 2]
+    _right(preset, _resized([shape[axis] + 1 for axis in axes], shape, mode="linear", axes=axes), shape)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 5, 6])

@@ -278,6 +278,7 @@ TRIED_ELSEWHERE = {
     "fused_gemm",
     "resize",
     "resize_axes",
+    "resize_crops",
     "layer_scales",
     "recurrent_lengths",
     "round_mode",

@@ -19,6 +19,11 @@ def resized_axes(site: Site) -> list[int] | None:
     return [axis % rank for axis in site.attribute("axes", range(rank))]
 
 
+def crops(site: Site) -> bool:
+    """Whether a Resize takes a part of the image."""
+    return site.attribute("coordinate_transformation_mode") == "tf_crop_and_resize" and given(site, 1)
+
+
 def is_of_last_axes(site: Site) -> bool:
     """Whether a Resize counts an axis from the end."""
     return site.is_("Resize") and any(axis < 0 for axis in site.attribute("axes", ()))

@@ -81,6 +81,7 @@ from onnx_multi_backend.adapt.rules.reduce_axes import reduce_axes
 from onnx_multi_backend.adapt.rules.reduce_functions import reduce_functions
 from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.resize_axes import resize_axes
+from onnx_multi_backend.adapt.rules.resize_crops import resize_crops
 from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
 from onnx_multi_backend.adapt.rules.round_mode import round_mode
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
@@ -195,6 +196,7 @@ RULES: tuple[Rule, ...] = (
     reduce_functions,
     reduce_axes,
     resize_axes,
+    resize_crops,
     resize,
     roi_samples,
     round_mode,

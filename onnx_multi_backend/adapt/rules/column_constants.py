@@ -20,7 +20,9 @@ def columns(site: Site) -> int | None:
     sizes, other = site.shape(site.input(2)), site.shape(site.input(1))
     if not sizes or None in sizes or not 1 < math.prod(size or 0 for size in sizes) == sizes[-1]:
         return None
-    return sizes[-1] if other and other[0 if site.attribute("transB", 0) else -1] is None else None
+    if site.is_known(site.input(1)) and other and None not in other:
+        return None
+    return sizes[-1]  # a declared size of what is computed may not be known to the engine
 
 
 def column_constants(site: Site) -> Iterator[ModelProto]:

@@ -14,7 +14,7 @@ from onnx_multi_backend.models.tensors import numpy_dtype
 _T = TensorProto
 #: The integers, and the floating-point numbers that do not hold all of them.
 WIDE = (_T.INT16, _T.UINT16, _T.INT32)
-HALVES = (_T.FLOAT16, _T.BFLOAT16)
+HALVES = frozenset({_T.FLOAT16, _T.BFLOAT16})
 
 
 def is_wide(site: Site) -> bool:
@@ -22,14 +22,20 @@ def is_wide(site: Site) -> bool:
     return (
         site.is_("DequantizeLinear")
         and site.elem_type(site.input(0)) in WIDE
-        and site.elem_type(site.input(1)) in HALVES
+        and not HALVES.isdisjoint((site.elem_type(site.input(1)), dequantized_type(site)))
     )
+
+
+def dequantized_type(site: Site) -> int:
+    """The element type of what a DequantizeLinear makes."""
+    return site.attribute("output_dtype", 0) or site.elem_type(site.input(1))
 
 
 def holds_its_constants(site: Site) -> bool:
     """Whether what it reads that is known before anything runs, the zero point too, are numbers of the type that it makes."""
-    kind = site.elem_type(site.input(1))
-    return not any(site.is_known(name) and not _is_held(site.constant(name), kind) for name in site.node.input[::2])
+    kinds = HALVES & {site.elem_type(site.input(1)), dequantized_type(site)}
+    known = [site.constant(name) for name in site.node.input[::2] if site.is_known(name)]
+    return all(_is_held(constant, kind) for constant in known for kind in kinds)
 
 
 def _is_held(constant: np.ndarray | None, kind: int) -> bool:
@@ -44,7 +50,7 @@ def dequantize_wide(site: Site) -> Iterator[ModelProto]:
     if not is_wide(site):
         return
     x, scale, *zero = site.node.input
-    made = site.attribute("output_dtype", 0) or site.elem_type(scale)
+    made = dequantized_type(site)
     body = Body(site, site.opsets)
     scaled = body("DequantizeLinear", x, body.cast(scale, _T.FLOAT), *zero, **site.attributes("output_dtype"))
     yield body.finish(scaled if made == _T.FLOAT else body.cast(scaled, made))

@@ -17,6 +17,8 @@ def in_halves(body: Body, site: Site, kind: int) -> str | None:
     """Move the upper and the lower 16 bits of each element, and put them together again."""
     if site.op_type in ("Resize", "Upsample") and site.attribute("mode", "nearest") != "nearest":
         return site.input(0) if _leaves_all_sizes(site) else None
+    if _crops(site):  # what lies outside would come out of both halves
+        return None
     lower = body("BitwiseAnd", site.input(0), body.constant(_HALF - 1, kind))
     base = body.constant(_HALF, kind)
     upper = body("Div", body("Sub", site.input(0), lower), base, name=GUARDED)
@@ -28,8 +30,11 @@ def _leaves_all_sizes(site: Site) -> bool:
     """Whether the scales are known, and are 1: then nothing is interpolated."""
     scales = site.constant(site.input(2 if site.op_type == "Resize" and site.opset >= _WITH_REGION else 1))
     given = site.attribute("scales", []) if scales is None else scales
-    cropped = site.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
-    return len(given) > 0 and not cropped and all(scale == 1 for scale in given)
+    return len(given) > 0 and not _crops(site) and all(scale == 1 for scale in given)
+
+
+def _crops(site: Site) -> bool:
+    return bool(site.attribute("coordinate_transformation_mode") == "tf_crop_and_resize")
 
 
 def _moved(body: Body, site: Site, x: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.names import KERNEL
 from onnx_multi_backend.adapt.operators.resizing import given, resized_axes
 from onnx_multi_backend.adapt.site import INTEGER_BITS, Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
@@ -33,7 +34,7 @@ def resize(site: Site) -> Iterator[ModelProto]:
     Source: Resize's documentation, and for what it leaves open ``onnx/reference/ops/op_resize.py``: antialiasing, weights at the
     edge, rounding to integers. The corners are those of the new length, which is whole: before 1.24, ONNX's evaluator took ``scale * size``.
     """
-    if not site.is_("Resize") or site.opset < 11 or not _can(site):
+    if not site.is_("Resize") or site.opset < 11 or KERNEL in site.node.name or not _can(site):
         return
     x, rank = site.input(0), site.rank(site.input(0))
     axes = resized_axes(site)

@@ -112,7 +112,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "CastLike":
         return facts.may_hold(TensorProto.FLOAT8E8M0)
     if node.op_type in LAYERS:
-        return facts.may_be_empty or _is_an_unusual_layer(node)
+        return facts.may_be_empty or _may_be_an_unusual_layer(node, facts)
     if node.op_type in ATTRIBUTES:
         return has_a_zero_attribute(node)
     if node.op_type == "Resize":
@@ -121,8 +121,11 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     return wanted is None or any(a.name in wanted and helper.get_attribute_value(a) for a in node.attribute)
 
 
-def _is_an_unusual_layer(node: NodeProto) -> bool:
-    """Whether a recurrent layer has lengths of sequences, peepholes, or an attribute that may not be read as it is meant."""
+def _may_be_an_unusual_layer(node: NodeProto, facts: Facts) -> bool:
+    """Whether a recurrent layer has lengths of sequences, peepholes, an attribute that may not be read as it is meant, or may have no steps, batch or features."""
+    shape = facts.shape(node.input[0])
+    if shape is None or 0 in shape:
+        return True
     if any(len(node.input) > place and node.input[place] for place in (4, 7)):
         return True
     given = {a.name: a for a in node.attribute}
@@ -132,9 +135,8 @@ def _is_an_unusual_layer(node: NodeProto) -> bool:
 
 
 def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
-    """Whether a Gemm has a constant of two elements in a row, where its weights do not tell how many columns there are."""
-    weights = facts.shape(node.input[1])
-    if weights and None not in weights:
+    """Whether a Gemm has a constant of two elements in a row, and weights that are not constant."""
+    if node.input[1] in facts.known and not facts.model.functions:
         return False
     name = facts.before_identities(node.input[2])
     tensor = facts.constants.get(name)
@@ -285,6 +287,7 @@ def _may_be_rounded(node: NodeProto, facts: Facts) -> bool:
     if len(node.input) < 2 or facts.model.functions:
         return len(node.input) > 1
     scale = facts.kinds.get(node.input[1]) or frozenset(filter(facts.may_hold, HALVES))
+    scale |= {a.i for a in node.attribute if a.name == "output_dtype" and a.i}
     wide = any(not facts.kinds.get(name, frozenset()).isdisjoint(WIDE) for name in node.input[::2])
     return TensorProto.BFLOAT16 in scale or (wide and TensorProto.FLOAT16 in scale)
 

@@ -7,7 +7,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
-from onnx_multi_backend.adapt.rules.dequantize_wide import holds_its_constants, is_wide
+from onnx_multi_backend.adapt.rules.dequantize_wide import dequantized_type, holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
 from onnx_multi_backend.adapt.rules.quantized_products import convolves_constants, scales_channels
@@ -89,7 +89,9 @@ def quantized_at_run_time(site: Site) -> Defect | None:
 
 def dequantized(site: Site) -> Defect | None:
     """Source: measured; what is given at run time is computed in float32, but for bfloat16."""
-    if is_wide(site) and (site.elem_type(site.input(1)) == TensorProto.BFLOAT16 or not holds_its_constants(site)):
+    if is_wide(site) and (
+        TensorProto.BFLOAT16 in (site.elem_type(site.input(1)), dequantized_type(site)) or not holds_its_constants(site)
+    ):
         return Defect("integers are limited and rounded to 16 bits before they are scaled", wrong=True)
     return None
 

@@ -10,7 +10,9 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.names import KERNEL
 from onnx_multi_backend.adapt.operators.resizing import (
+    crops,
     given,
     is_of_last_axes,
     keeps_ratio_of_last_axes,
@@ -21,7 +23,7 @@ from onnx_multi_backend.host.applies import applies
 
 #: The last axes that kernels interpolate along, by mode and rank: those of images, or with the channels behind them.
 _TOGETHER: Mapping[str, Mapping[int, tuple[tuple[int, ...], ...]]] = {
-    "linear": {2: ((0, 1),), 3: ((0, 1, 2),), 4: ((2, 3), (1, 2)), 5: ((2, 3, 4), (1, 2, 3))},
+    "linear": {2: ((0, 1),), 3: ((0, 1, 2),), 4: ((2, 3), (1, 2)), 5: ((2, 3, 4),)},
     "cubic": {2: ((0, 1),), 4: ((2, 3), (1, 2))},
 }
 _CROPS = "tf_crop_and_resize"
@@ -44,8 +46,7 @@ def wrongly_sized(site: Site) -> Defect | None:
     """What is wrong with the sizes of a Resize, and with what it takes for one that changes nothing, whatever computes it."""
     if keeps_ratio_of_last_axes(site):
         return Defect("an axis counted from the end is not resized where an aspect ratio is kept", wrong=True)
-    crops = site.attribute("coordinate_transformation_mode") == _CROPS and given(site, 1)
-    if crops and _may_crop_without_resizing(site):
+    if crops(site) and KERNEL not in site.node.name and _may_crop_without_resizing(site):
         return Defect("an axis that is cropped, and has its size again, is left as it is", wrong=True)
     return None
 
@@ -60,19 +61,23 @@ def may_be_resized_wrongly(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_crop_without_resizing(site: Site) -> bool:
-    """Whether an axis of which `roi` takes a part may keep its size."""
+    """Whether an axis of which `roi` takes a part may keep its size; with scales, whether it does. What has no known rank is not looked at."""
     axes, shape = resized_axes(site), site.shape(site.input(0))
     if axes is None or shape is None:
-        return True
-    roi = site.constant(site.input(1))
+        return False
     place = 2 if given(site, 2) else 3
-    factors = site.constant(site.input(place))
-    stretches = site.attribute("keep_aspect_ratio_policy", "stretch") == "stretch"
+    roi, factors = site.constant(site.input(1)), site.constant(site.input(place))
+    if site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" or (
+        factors is not None and factors.size != len(axes)
+    ):
+        factors = None
+    if factors is None and place == 2:
+        return False
     for i, axis in enumerate(axes):
+        size = shape[axis]
         if roi is not None and roi.size == 2 * len(axes) and (roi[i], roi[len(axes) + i]) == (0, 1):
             continue
-        size = shape[axis]
-        if factors is None or factors.size != len(axes) or not stretches or (size is None and place == 3):
+        if factors is None or (size is None and place == 3):
             return True
         if factors[i] == 1 if size is None else size == (factors[i] if place == 3 else np.floor(factors[i] * size)):
             return True
