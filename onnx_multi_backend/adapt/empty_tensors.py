@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors without elements that a model holds, other than as lists of nothing: a shape, axes, pads."""
+"""Tensors without elements that a model holds, other than as lists of nothing (a shape, axes, pads), or cuts out of others by constants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.tensors import is_whole
 
 #: Operators for which an empty input behind the first is one that is left out, or a list of nothing.
 _PARAMETERS = frozenset(
@@ -26,6 +27,9 @@ _PARAMETERS = frozenset(
         "Upsample",
     }
 )
+
+#: Operators that a 0 in their second input, or in this attribute, leaves without elements, or a part of their results.
+_SIZED = {"Expand": "", "Split": "split", "Tile": "", "TopK": ""}
 
 
 def is_list(node: NodeProto, index: int) -> bool:
@@ -64,3 +68,35 @@ def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]
         if not empty.isdisjoint(read)
         for i, name in enumerate(read)
     )
+
+
+def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]], Mapping[str, TensorProto]]) -> bool:
+    """Whether constants tell a Slice from a place to the same, or a size, number or repetition of 0.
+
+    Parameters
+    ----------
+    constants_of : callable
+        Gives the small tensors of these names.
+    """
+    cuts = [node for node in contents.of("Slice", *_SIZED) if not canonical(node.domain)]
+    constants = constants_of({name for node in cuts for name in node.input[1:] if name})
+
+    def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:
+        if len(node.input) > 1:
+            tensor = constants.get(node.input[place]) if place < len(node.input) else None
+            return numpy_helper.to_array(tensor).ravel().tolist() if tensor is not None and is_whole(tensor) else None
+        return next((list(a.ints) for a in node.attribute if a.name == attribute), None)
+
+    for node in cuts:
+        if node.op_type in _SIZED:
+            if 0 in (numbers(node, 1, _SIZED[node.op_type]) or ()):
+                return True
+            continue
+        bounds = zip(numbers(node, 1, "starts") or (), numbers(node, 2, "ends") or (), strict=False)
+        steps = numbers(node, 4, "steps") or []
+        if any(
+            (start < 0) == (end < 0) and (start <= end if i < len(steps) and steps[i] < 0 else start >= end)
+            for i, (start, end) in enumerate(bounds)
+        ):
+            return True
+    return False

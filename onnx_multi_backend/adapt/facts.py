@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.empty_tensors import holds_empty_data
+from onnx_multi_backend.adapt.empty_tensors import cut_to_nothing, holds_empty_data
 from onnx_multi_backend.adapt.float_names import FloatSearch, float_names
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
@@ -158,8 +158,10 @@ class Facts:
 
     @functools.cached_property
     def may_be_empty(self) -> bool:
-        """Whether an input is declared to have no elements, or a tensor that is more than a list has none."""
+        """Whether an input is declared to have no elements, a tensor that is more than a list has none, or constants cut one to none."""
         if holds_empty_data(self.contents, lambda tensor: 0 in tensor.dims):
+            return True
+        if cut_to_nothing(self.contents, self.constants_of):
             return True
         dims = (dim for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim)
         return any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dims)

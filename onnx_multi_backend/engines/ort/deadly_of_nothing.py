@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from onnx import NodeProto
 
+from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.contents import Contents
@@ -24,8 +25,8 @@ _HEADS, _IMAGES, _VOLUMES = 4, 4, 5
 
 
 def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """Such nodes, where a graph input or a value is declared without elements."""
-    if not contents.has(_KNOWN) or not _declares_nothing(contents):
+    """Such nodes, where a graph input or a value is declared without elements, or constants cut one to none."""
+    if not contents.has(_KNOWN) or not (_declares_nothing(contents) or Facts(contents.model, contents).may_be_empty):
         return []
     types = tensor_types(walked_of(contents).typed_graphs)
     shapes = {
