@@ -41,6 +41,8 @@ class Bound(NamedTuple):
     products : sequence of (sequence of int or None)
         The axes of each ReduceProd that reads the input, whose results have to stay within int32; none for all of them, and
         None where any product may be made (they are not known, or it is a CumProd).
+    rows : str
+        For indices, of what and how many; empty for others.
     """
 
     low: int
@@ -48,6 +50,7 @@ class Bound(NamedTuple):
     why: str
     bits: int = 64
     products: Sequence[Sequence[int] | None] = ()
+    rows: str = ""
 
 
 class Bounds(NamedTuple):

@@ -19,6 +19,7 @@ from onnx_multi_backend.adapt.intervals.constant_reductions import (
     reduces_nothing,
 )
 from onnx_multi_backend.adapt.intervals.hints import read_hint
+from onnx_multi_backend.adapt.intervals.index_bounds import held_to_rows
 from onnx_multi_backend.adapt.intervals.leaving import ROOT, Leaving, reads_product
 from onnx_multi_backend.adapt.intervals.ranges import ranges
 from onnx_multi_backend.adapt.intervals.shift_bounds import Shift, held_to_shifts, is_shift
@@ -126,6 +127,9 @@ def study(
         _hold_products(found.bounds, graph, products)
         wrapped += [node for node in bounds.wrapped if node not in wrapped]
         found.overflows = [Concern(node, _LEAVES) for node in bounds.overflows if node not in wrapped]
+    found.bounds = held_to_rows(found.bounds, graph)
+    for name in (name for name, bound in found.bounds.items() if bound.rows):
+        found.readers.setdefault(name, set()).add("Gather")
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
     found.chosen = [Concern(node, _MAY_LEAVE) for node in chosen.leaving()]
     constants = constants_of(graph) if computed_ahead else {}

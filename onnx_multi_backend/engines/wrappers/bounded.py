@@ -68,6 +68,11 @@ class Check:
     def _refuse(self, array: np.ndarray[Any, Any]) -> None:
         beyond = np.argwhere((array < self._low) | (array > self._high))
         index = tuple(int(i) for i in beyond[0])
+        if self._bound.rows:
+            raise InputError(
+                f"{self._label}, input {self._name!r}: element {list(index)} is {array[index]}, an index for a Gather beyond its data: "
+                f"{self._bound.rows}. Pass indices from {self._low} to {self._high}; the engine would give zeros for others."
+            )
         raise InputError(
             f"{self._label}, input {self._name!r}: element {list(index)} is {array[index]}, and the engine, which computes "
             f"{array.dtype if array.dtype.itemsize > 2 and array.dtype != np.int32 else 'int64'} in int32, gives correct results only for values from {self._low} to {self._high}{self._bound.why}. Pass "
