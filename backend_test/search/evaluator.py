@@ -33,6 +33,8 @@ def _of_node(node: NodeProto, *, flattens: bool) -> str:
     if node.op_type in _RECURRENT:
         if len(node.input) > 4 and node.input[4]:
             return "sequence_lens is ignored"
+        if node.op_type != "RNN" and any(a.name == "activations" for a in node.attribute):
+            return "activations are ignored"
         return next((f"{name} is ignored" for name in ("clip", "input_forget") if name in set_to), "")
     if node.op_type == "Loop" and any(len(row.type.tensor_type.shape.dim) != 1 for row in _rows(node)):
         return "rows are joined along their first axis, where they should be stacked"

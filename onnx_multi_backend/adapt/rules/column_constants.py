@@ -15,7 +15,7 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorPro
 
 def columns(site: Site) -> int | None:
     """For how many columns a Gemm has a value, where a run alone tells how many there are."""
-    if not site.is_("Gemm") or site.elem_type(site.input(0)) not in _FLOATS:
+    if not site.is_("Gemm") or site.elem_type(site.input(0)) not in _FLOATS or not site.attribute("beta", 1.0):
         return None
     sizes, other = site.shape(site.input(2)), site.shape(site.input(1))
     if not sizes or None in sizes or not 1 < math.prod(size or 0 for size in sizes) == sizes[-1]:

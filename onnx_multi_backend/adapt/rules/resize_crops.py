@@ -29,7 +29,7 @@ def resize_crops(site: Site) -> Iterator[ModelProto]:
     body = Body(site)
     kernel = NodeProto()
     kernel.CopyFrom(site.node)
-    kernel.name = KERNEL
+    kernel.name, kernel.input[2] = KERNEL, ""  # until opset 13, scales that are empty
     then, other = _branch(site, list(written.graph.node), "written"), _branch(site, [kernel], "kernel")
     yield body.finish(body("If", _keeps_a_size(body, site, axes), then_branch=then, else_branch=other))
 

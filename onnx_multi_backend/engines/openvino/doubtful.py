@@ -135,9 +135,13 @@ def _may_be_an_unusual_layer(node: NodeProto, facts: Facts) -> bool:
 
 
 def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
-    """Whether a Gemm has a constant of two elements in a row, and weights that are not constant."""
+    """Whether a Gemm has a constant of two elements in a row, and weights of a shape that neither a constant nor an input tells."""
     if node.input[1] in facts.known and not facts.model.functions:
         return False
+    if any(value.name == node.input[1] for value in facts.model.graph.input):
+        sizes = facts.shape(node.input[1])
+        if sizes and all(size is not None and size > 0 for size in sizes):
+            return False
     name = facts.before_identities(node.input[2])
     tensor = facts.constants.get(name)
     if tensor is None:
