@@ -48,6 +48,27 @@ def test_indices_beyond_the_rows(openvino: type[omb.Preset], kind: str, form: st
         assert "from -6 to 5" in str(told.value)
 
 
+def test_rows_of_a_list(openvino: type[omb.Preset]) -> None:
+    made = model("c = Constant <value_ints = [7, 8, 9]> () t = Gather (c, i) y = Cast <to = 1> (t)")
+    made.graph.output[0].type.tensor_type.shape.dim.pop()
+    prepared = openvino.prepare(made)
+    assert prepared.run(np.array([2, -3]))[0].tolist() == [9, 7]
+    with pytest.raises(omb.InputError, match="has 3 along axis 0"):
+        prepared.run(np.array([3]))
+
+
+def test_beside_a_bound_of_another_kind(openvino: type[omb.Preset]) -> None:
+    made = model(
+        "t = Gather (w, i) j = Add (i, large) f = Cast <to = 1> (j) m = ReduceMax <keepdims = 0> (f) y = Add (t, m)"
+    )
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([2**31 - 4]), "large"))
+    prepared = openvino.prepare(made)
+    prepared.run(np.array([-6, 3]))
+    for beyond in (-7, 4):
+        with pytest.raises(omb.InputError, match=f"is {beyond}"):
+            prepared.run(np.array([beyond, 1]))
+
+
 def test_the_smaller_of_two(openvino: type[omb.Preset]) -> None:
     made = model("a = Gather (w, i) b = Gather (short, i) y = Add (a, b)")
     made.graph.initializer.append(onnx.numpy_helper.from_array(ROWS[:4], "short"))

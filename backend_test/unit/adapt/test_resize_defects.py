@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx.reference import ReferenceEvaluator
 
@@ -81,6 +82,31 @@ def test_the_kernel_runs_unless_a_run_crops_to_the_same_size(ort_cpu: type[omb.P
             feeds = {"x": x, "roi": np.float32([*begins, *ends]), "sizes": np.array(sizes)}
             (expected,) = ReferenceEvaluator(made).run(None, feeds)
             np.testing.assert_allclose(prepared.run(feeds)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("roi", ["float16", "float", "double"])
+@pytest.mark.parametrize("image", ["float", "uint8"])
+def test_a_region_of_any_type(ort_cpu: type[omb.Preset], image: str, roi: str, opset: int) -> None:
+    """The kernel reads float32 alone, and cuts what lies between two integers."""
+    dtypes = {"float16": np.float16, "float": np.float32, "double": np.float64, "uint8": np.uint8}
+    prepared, evaluator = ort_cpu.prepare(_region(image, roi, opset)), ReferenceEvaluator(_region("float", "float", 18))
+    x = np.random.default_rng(0).integers(0, 200, (1, 2, 3, 4)).astype(dtypes[image])
+    region = np.array([0, 0, 0.25, 0.125, 1, 1, 0.75, 0.875], dtypes[roi])
+    for sizes in ([1, 2, 3, 7], [1, 2, 5, 7]):
+        (y,) = prepared.run({"x": x, "roi": region, "s": np.array(sizes)})
+        feeds = {"x": x.astype(np.float32), "roi": region.astype(np.float32), "s": np.array(sizes)}
+        (right,) = evaluator.run(None, feeds)
+        assert y.dtype == x.dtype
+        np.testing.assert_allclose(y, np.round(right) if image == "uint8" else right, rtol=1e-4, atol=1e-4)
+
+
+def _region(image: str, roi: str, opset: int) -> onnx.ModelProto:
+    empty = "e" if opset < 13 else ""
+    return onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g ({image}[a, b, c, d] x, {roi}[8] roi, int64[4] s) => ({image}[p, q, r, t] y)
+        <float[0] e = {{}}> {{ y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, {empty}, s) }}"""
+    )
 
 
 @pytest.mark.parametrize("kind", [models.INT64, onnx.TensorProto.INT32])

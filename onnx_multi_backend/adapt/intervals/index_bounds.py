@@ -10,6 +10,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt.intervals.bounds import Bound
 from onnx_multi_backend.adapt.intervals.hints import read_hint
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import constant_tensor
 
 _BITS: Mapping[int, int] = {TensorProto.INT32: 32, TensorProto.INT64: 64}
 #: Operators whose results hold all elements of their first input, and no others.
@@ -23,8 +24,11 @@ def held_to_rows(bounds: Mapping[str, Bound], graph: GraphProto) -> dict[str, Bo
     found = dict(bounds)
     for name, bound in _of_indices(graph):
         other = found.get(name)
-        if other is None or (other.low <= bound.low and bound.high <= other.high):
-            found[name] = bound if other is None else bound._replace(products=other.products)
+        if other is not None:
+            low, high = max(bound.low, other.low), min(bound.high, other.high)
+            rows = bound.rows if (low, high) == (bound.low, bound.high) else other.rows
+            bound = other._replace(low=low, high=high, rows=rows)
+        found[name] = bound
     return found
 
 
@@ -69,6 +73,7 @@ def _shape(graph: GraphProto, name: str, makers: Mapping[str, NodeProto]) -> lis
     while (maker := makers.get(name)) is not None and maker.op_type in _OF_ROWS and maker.input:
         name = maker.input[0]
     if maker is not None:
-        return next((list(a.t.dims) for a in maker.attribute if a.name == "value"), None)
+        tensor = constant_tensor(maker) if maker.op_type == "Constant" else None
+        return None if tensor is None else list(tensor.dims)
     given = {value.name for value in graph.input}
     return next((list(t.dims) for t in graph.initializer if t.name == name and name not in given), None)

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
+_FLOATS = (_T.FLOAT, _T.FLOAT16, _T.DOUBLE)
 
 
 def resize_crops(site: Site) -> Iterator[ModelProto]:
@@ -23,6 +24,8 @@ def resize_crops(site: Site) -> Iterator[ModelProto]:
         return
     if site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
         return
+    if site.attribute("mode", "nearest") != "nearest" and site.elem_type(site.input(0)) not in _FLOATS:
+        return  # the kernel cuts what is between two integers, and does not round it
     written = next(resize(site), None)
     if written is None:
         return
@@ -30,6 +33,7 @@ def resize_crops(site: Site) -> Iterator[ModelProto]:
     kernel = NodeProto()
     kernel.CopyFrom(site.node)
     kernel.name, kernel.input[2] = KERNEL, ""  # until opset 13, scales that are empty
+    kernel.input[1] = body.cast(site.input(1), _T.FLOAT)  # it reads no other region
     then, other = _branch(site, list(written.graph.node), "written"), _branch(site, [kernel], "kernel")
     yield body.finish(body("If", _keeps_a_size(body, site, axes), then_branch=then, else_branch=other))
 
