@@ -10,6 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.host.applies import applies
 
 CONSTANTS = {
     "behind": np.array([1, 2]),
@@ -32,6 +33,10 @@ LAYERS = {
     "halves": """a = Slice (v, zero, half, last) b = Slice (v, half, whole, last) d = Neg (b) r = Concat <axis = -1> (d, a)
         p = Mul (v, h) s = Mul (r, h) u = Add (p, s)""",
 }
+
+
+#: OpenVINO 2026.4 behind ONNX Runtime, where nothing mends what it reads.
+PLUGIN = {"onnxruntime-ep-openvino": ">=1.8"}
 
 
 @pytest.mark.parametrize("size", ["k", "2"])
@@ -73,4 +78,6 @@ def check(preset: type[omb.Preset], model: onnx.ModelProto, feeds: dict[str, np.
     rows = prepared.run({**feeds, "n": np.array(3)})[0]
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     once = session.run(None, {**feeds, "n": np.array(1)})[0]
+    if preset.name == "OrtOpenvino" and applies(PLUGIN) and not np.allclose(rows, np.repeat(once, 3, 0), 1e-4, 1e-5):
+        pytest.xfail("the plugin reads the model itself, and computes such layers in place (docs/wrong-forms.md)")
     np.testing.assert_allclose(rows, np.repeat(once, 3, 0), rtol=1e-4, atol=1e-5)

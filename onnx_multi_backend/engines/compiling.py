@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.defective import DefectiveNode
 from onnx_multi_backend.adapt.intervals.study import Study
 from onnx_multi_backend.adapt.patience import Patience
@@ -92,8 +94,17 @@ def _compile_model(target: Target, payload: Payload) -> Built:
     _refuse_made_readable(target, payload, plain=plain)
     payload, changes = target.disarmed(payload) if payload.lowering and plain else (payload, ())
     if payload.lowering and plain:
-        payload, emptied = with_empty_results(target, payload)
-        changes = (*changes, *emptied)
+        written, emptied = with_empty_results(target, payload)
+        if emptied:
+            try:
+                return _compiled_whole(target, written, (*changes, *emptied), plain=plain)
+            except UnsupportedModelError:  # of inputs that nothing reads any more, a provider may refuse it
+                if target.deadly(payload.adapted.facts):
+                    raise
+    return _compiled_whole(target, payload, changes, plain=plain)
+
+
+def _compiled_whole(target: Target, payload: Payload, changes: Sequence[Adaptation], *, plain: bool) -> Built:
     found = widths.look(target, payload) if plain else Study()
     elsewhere: list[MisplacedError] = []
     try:

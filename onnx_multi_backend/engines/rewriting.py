@@ -93,6 +93,17 @@ def _digest(model: ModelProto) -> bytes:
     return found.digest()
 
 
+def _around_nothing(target: Target, payload: Payload) -> Built:
+    """The session of the payload without what it computes of nothing; with it where an engine refuses that (a provider may, of inputs that nothing reads any more)."""
+    written, emptied = with_empty_results(target, payload)
+    try:
+        return target.build(written).after(emptied)
+    except RefusedError:
+        if not emptied:
+            raise
+    return target.build(payload)
+
+
 def _built(
     target: Target,
     payload: Payload,
@@ -118,8 +129,7 @@ def _built(
         return None
     built: Built | None
     try:
-        written, emptied = with_empty_results(target, replace(payload, adapted=adapted))
-        built = target.build(written).after(emptied)
+        built = _around_nothing(target, replace(payload, adapted=adapted))
     except (NoOtherWayError, OptionError):
         raise
     except MisplacedError as error:
