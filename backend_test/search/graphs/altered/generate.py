@@ -17,19 +17,18 @@ from backend_test.search.cases import cases as all_cases
 from backend_test.search.forms import Case, in_form
 from backend_test.search.forms.case import copied, opset
 from backend_test.search.graphs.altered.attributes import other_attribute
-from backend_test.search.graphs.altered.operands import one_operand_less, other_numbers, other_size, stored
+from backend_test.search.graphs.altered.operands import FEW, one_operand_less, other_numbers, other_size, stored
 from backend_test.search.graphs.generate import Made
 from onnx_multi_backend.models.graph_walk import all_nodes, names_read
 from onnx_multi_backend.models.plausible import implausible
 
-#: Of no use here: random numbers, images, and what is told by the results' type alone.
+#: Of no use here: random numbers, and images.
 _LEFT_OUT = frozenset(
     "Bernoulli Dropout ImageDecoder Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split()
 )
 _TRIES = 200
 #: Elements of all inputs: other than the operator's answer, a large one tells nothing.
 _MOST = 60_000
-_DATA = 10
 _IN_A_FORM = 0.3
 #: Forms that change no type and need no results.
 _FORMS = (
@@ -154,6 +153,6 @@ def _open(model: ModelProto, feeds: dict[str, Any], rng: random.Random) -> Made:
 
 def _shuffled(array: np.ndarray, rng: random.Random) -> np.ndarray:
     """The same numbers elsewhere; a few whole ones, which may be axes or sizes, stay where they are."""
-    if array.dtype.kind in "iub" and array.size <= _DATA and array.ndim <= 1:
+    if array.dtype.kind in "iub" and array.size <= FEW and array.ndim <= 1:
         return array
     return np.random.default_rng(rng.getrandbits(32)).permutation(array.reshape(-1)).reshape(array.shape)

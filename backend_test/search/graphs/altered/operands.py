@@ -12,13 +12,13 @@ from onnx import ModelProto, numpy_helper
 from backend_test.search.graphs.altered.attributes import near
 
 #: More whole numbers than these are data, not axes or sizes.
-_FEW = 10
+FEW = 10
 _FACTORS = (0.5, 0.5, 1.0, 2.0, 0.7, 1.4, -1.0, 3.0)
 
 
 def other_numbers(model: ModelProto, feeds: dict[str, Any], rng: random.Random) -> None:
     """Another number among a few: of axes, sizes, scales, a limit."""
-    few = [n for n, x in feeds.items() if x.dtype.kind in "iuf" and x.ndim <= 1 and 0 < x.size <= _FEW]
+    few = [n for n, x in feeds.items() if x.dtype.kind in "iuf" and x.ndim <= 1 and 0 < x.size <= FEW]
     if not few:
         return
     name = rng.choice(few)
