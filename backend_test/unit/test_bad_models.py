@@ -343,3 +343,14 @@ def test_a_constant_of_a_byte_too_many_is_no_surprise(
     with contextlib.suppress(omb.OnnxMultiBackendError):
         preset.prepare(made)
     assert isinstance(preset.compatibility(made).reasons, tuple)
+
+
+FALSE_SHAPE = """<ir_version: 8, opset_import: ["": 16]> g (bool b, float[1] x, string[1] t) => (float[s] y, string[1] z) {
+    y = If (b) <then_branch = t () => (DECLARED a) { a = Neg (x) }, else_branch = e () => (DECLARED c) { c = Add (x, x) }> z = StringNormalizer (t) }"""
+
+
+@pytest.mark.parametrize("declared", ["float", "float[1]"])
+def test_a_false_shape_is_not_why_an_engine_refuses_a_model(openvino: type[omb.Preset], declared: str) -> None:
+    """ONNX Runtime runs such models, and OpenVINO does not look at what branches declare."""
+    with pytest.raises(omb.UnsupportedModelError, match="StringNormalizer"):
+        openvino.prepare(onnx.parser.parse_model(FALSE_SHAPE.replace("DECLARED", declared)))

@@ -6,8 +6,9 @@ from __future__ import annotations
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnx_multi_backend.adapt.single_node import needed_in
+from onnx_multi_backend.adapt.unneeded_states import leave_states_out
 from onnx_multi_backend.adapt.work import Adaptation
-from onnx_multi_backend.models.graph_walk import operator_name, put_back, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, operator_name, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -37,7 +38,10 @@ def computes_unneeded(node: NodeProto) -> bool:
 
 def _leave_out(graph: GraphProto, left_out: list[str]) -> None:
     """Leave out what is not needed, in the bodies first: they may be what reads a value."""
+    needed = needed_in(graph)
     for node in graph.node:
+        if node.op_type == "Loop" and not canonical(node.domain):
+            left_out += leave_states_out(node, needed)
         for inner in subgraphs(node):
             _leave_out(inner, left_out)
     needed = needed_in(graph)

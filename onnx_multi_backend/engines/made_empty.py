@@ -15,7 +15,6 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
-from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.adapt.intervals.values import LIMITS
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import INTEGER_BITS
@@ -25,6 +24,7 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.skeleton import skeleton_of
 from onnx_multi_backend.models.tensors import numpy_dtype
+from onnx_multi_backend.models.undeclared import without_declared
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
 _MADE_OF = frozenset({"Cast", "Slice"})

@@ -24,6 +24,7 @@ from onnx_multi_backend.models.node_order import in_order
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 from onnx_multi_backend.models.skeleton import CHECKED_INITIALIZER_BYTES, skeleton_of
 from onnx_multi_backend.models.tensors import is_whole
+from onnx_multi_backend.models.undeclared import infers, without_declared
 from onnx_multi_backend.models.untyped import may_crash
 
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
@@ -155,7 +156,11 @@ def _passes(skeleton: bytes) -> bool:
 
 
 def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exception | None:
-    """What the checker finds wrong."""
+    """What the checker finds wrong.
+
+    The shapes that a model declares, other than those of its inputs, bind no engine: where onnx infers no fault without them, they
+    are what is wrong.
+    """
     shapeless = [v for v in (*skeleton.graph.input, *skeleton.graph.output) if _is_shapeless(v)]
     try:
         if not shapeless:
@@ -164,7 +169,9 @@ def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exc
             if full:
                 onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
             _check_with_shapes(skeleton)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
+    except onnx.shape_inference.InferenceError as error:
+        return _fault(skeleton, source, full=False) if infers(without_declared(skeleton, steps=True)) else error
+    except (onnx.checker.ValidationError, ValueError) as error:
         return error
     return None
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import TensorProto
 
@@ -51,3 +52,12 @@ def test_of_constants(preset: type[omb.Preset]) -> None:
     (z,) = preset.prepare(made, fallback="full").run(np.zeros(1, np.float32))
     assert z.shape == (1, 1, 3, 4)
     np.testing.assert_array_equal(z[0, 0, :, 0], [0, 0, 4])
+
+
+def test_axes_of_other_operators_are_left_alone(openvino: type[omb.Preset]) -> None:
+    """The Where has the model rewritten, and no axis is counted from the end of a scalar."""
+    text = """<ir_version: 10, opset_import: ["": 12]> g (float x, int32 other) => (float[one] y, int32 z) <bool always = {1}, int32 low = {-2}> {
+        y = Unsqueeze <axes = [-1]> (x) z = Where (always, low, other) }"""
+    y, z = openvino.prepare(onnx.parser.parse_model(text)).run([np.float32(3), np.int32(4)])
+    np.testing.assert_array_equal(y, [3])
+    assert z == -2

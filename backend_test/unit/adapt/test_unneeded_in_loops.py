@@ -8,6 +8,7 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.adapt.unneeded import without_unneeded
 
 #: The float16 scale of the BatchNormalization has the model rewritten, with the Loop in it.
 MODEL = """<ir_version: 8, opset_import: ["": 16]> g (float[2, 3, 3] x, float16[3] s, float16[3] b, float[3] m) => (float[2, 3, 3] n, float[2, 3, 3] y, float[STEPS, 2, 3, 3] rows)
@@ -36,3 +37,31 @@ def test_the_process_lives(unneeded: str, steps: int, engine: type[omb.Preset]) 
     np.testing.assert_allclose(n, scaled, rtol=1e-3, atol=1e-4)
     np.testing.assert_array_equal(y, x)
     np.testing.assert_array_equal(rows, np.broadcast_to(x, (steps, 2, 3, 3)))
+
+
+#: A state of another rank than what a step makes of it is what Paddle writes for a variable that only the loop has.
+STATES = """<ir_version: 8, opset_import: ["": 16]> g (float[2, 3] x, int64 n) => (float[2, 3] y, int64 count) <bool go = {1}, int64 zero = {0}, int64 one = {1}, float none = {0}> {
+    y, other, count, more = Loop (n, go, x, none, zero, none) <body = body
+    (int64 i, bool c, float[2, 3] a, float o, int64 k, float m) => (bool d, float[2, 3] b, float[2, 3] p, int64 l, float[3, 2] q)
+    { d = Identity (c) b = Add (a, a) p = Neg (b) l = Add (k, one) q = Transpose (p) }> }"""
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_states_that_no_result_needs(steps: int, engine: type[omb.Preset]) -> None:
+    x = np.float32([[1, 2, 3], [4, 5, 6]])
+    y, count = engine.prepare(onnx.parser.parse_model(STATES)).run([x, np.int64(steps)])
+    np.testing.assert_array_equal(y, x * 2**steps)
+    assert count == steps
+
+
+def test_states_that_a_needed_one_reads_are_kept() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 16]> g (float x, int64 n) => (float y) <bool go = {1}> { y, a, b, c = Loop (n, go, x, x, x, x) <body = body
+        (int64 i, bool e, float y0, float a0, float b0, float c0) => (bool e1, float y1, float a1, float b1, float c1)
+        { e1 = Identity (e) y1 = Add (y0, a0) a1 = Neg (b0) b1 = Abs (b0) c1 = Add (c0, a0) }> }"""
+    )
+    lighter, changes = without_unneeded(model)
+    (loop,) = lighter.graph.node
+    assert list(loop.output) == ["y", "a", "b"]
+    assert [v.name for v in loop.attribute[0].g.input] == ["i", "e", "y0", "a0", "b0"]
+    assert [str(change.node) for change in changes] == ["the state 'c' of Loop ''", "Add 'c1'"]

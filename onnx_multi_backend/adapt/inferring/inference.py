@@ -24,8 +24,9 @@ from onnx_multi_backend.adapt.inferring.hidden_integers import (
 )
 from onnx_multi_backend.adapt.inferring.open_ranks import open_ranks
 from onnx_multi_backend.models import untyped
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.graph_walk import all_nodes, bodies, canonical
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
+from onnx_multi_backend.models.undeclared import without_declared
 
 #: Passes after which what is still hidden stays hidden.
 _MOST_PASSES = 4
@@ -130,7 +131,7 @@ def is_valid(model: ModelProto) -> bool:
         return True
     if _passes(model):
         return True
-    others = (_with_defaults(model), _with_lengths(model), unknown_sizes.undeclared(model))
+    others = (_with_defaults(model), _with_lengths(model), unknown_sizes.undeclared(model), _with_shapes_open(model))
     return any(other is not None and _passes(other) for other in others)
 
 
@@ -154,6 +155,11 @@ def _passes(model: ModelProto) -> bool:
     except _FAILURES:
         return False
     return True
+
+
+def _with_shapes_open(model: ModelProto) -> ModelProto | None:
+    """The model of one node with graphs, in which these declare no shapes, which may be false; None for any other node."""
+    return without_declared(model, steps=True) if any(bodies(model.graph.node[0])) else None
 
 
 def _with_lengths(model: ModelProto) -> ModelProto | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from onnx import TensorProto, ValueInfoProto
 
+from onnx_multi_backend.adapt.intervals.truths import TRUE
 from onnx_multi_backend.adapt.intervals.values import SMALL, Value
 
 _MARK = "omb_bits:"
@@ -16,12 +17,20 @@ _BITS = (1, 3, 4, 7, 8, 15, 16, 24, 31)
 _SIZE = Value(TensorProto.INT64, -1, SMALL, assumed=True)
 _COUNT = _SIZE._replace(low=0)
 _ASSUMED = {"size": _SIZE, "count": _COUNT}
+_ROUNDED = f"{_MARK}rounded"
+_TRUE = f"{_MARK}true"
 _TYPES = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64})
 
 
 def hint(value: Value | None) -> str:
     """The words for a value; empty where its type says as much."""
-    if value is None or value.elem_type not in _TYPES or value.low is None or value.high is None:
+    if value == TRUE:
+        return _TRUE
+    if value is None or value.elem_type not in _TYPES:
+        return ""
+    if value.rounded and not value.small:
+        return _ROUNDED
+    if value.low is None or value.high is None:
         return ""
     if value.assumed:
         return f"{_MARK}{'size' if value.low < 0 else 'count'}" if value.in_int32 else ""
@@ -44,6 +53,10 @@ def read_hint(info: ValueInfoProto) -> Value | None:
     if not info.doc_string.startswith(_MARK):
         return None
     kind, told = info.type.tensor_type.elem_type, info.doc_string.removeprefix(_MARK)
+    if info.doc_string == _TRUE:
+        return TRUE
+    if info.doc_string == _ROUNDED:
+        return Value(kind, rounded=True)
     if told in _ASSUMED:
         return _ASSUMED[told]._replace(elem_type=kind)
     if kind not in _TYPES or told[:1] not in ("s", "u") or not told[1:].isdecimal():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.intervals.constant_values import of_tensor
+from onnx_multi_backend.adapt.intervals.truths import COMPARISONS, LOGIC, combined, compared, truth
 from onnx_multi_backend.adapt.intervals.values import (
     BOOL,
     INDEX,
@@ -60,6 +61,24 @@ _LARGEST_EXPONENT = 64
 
 _NOTHING = Value()
 _INT32 = LIMITS[_T.INT32]
+#: Types of which a float32 holds every number.
+_SINGLE = frozenset({_T.FLOAT, _T.FLOAT16, _T.BFLOAT16})
+#: What leaves a number as it is, or rounds it towards 0.
+_KEEPING = frozenset(
+    {
+        "Cast",
+        "CastLike",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
 
 
 #: None where an operator's schema says all there is.
@@ -70,7 +89,10 @@ def made_by(done: Operation) -> Made:
     """The values that a node makes."""
     rule = _RULES.get(done.kind)
     made = rule(done) if rule is not None else None
-    return made if made is not None else Made(by_schema(done))
+    made = made if made is not None else Made(by_schema(done))
+    if done.kind not in _KEEPING and any(value.rounded for value in made.values):
+        return made._replace(values=[value._replace(rounded=False) for value in made.values])
+    return made
 
 
 def _indices(done: Operation) -> Made:
@@ -100,6 +122,14 @@ def _steps(done: Operation) -> Made | None:
 
 
 def _cast(done: Operation) -> Made:
+    made = _cut(done)
+    if not done.operands or done.operands[0].elem_type not in _SINGLE or made.values[0].elem_type not in LIMITS:
+        return made
+    return Made([made.values[0]._replace(rounded=True)])
+
+
+def _cut(done: Operation) -> Made:
+    """What a Cast makes of the bounds."""
     if not done.operands:
         return Made([_NOTHING])
     if done.kind == "CastLike":
@@ -108,7 +138,7 @@ def _cast(done: Operation) -> Made:
         elem_type = next((a.i for a in done.node.attribute if a.name == "to"), 0)
     x, limits = done.operands[0], LIMITS.get(elem_type)
     if elem_type == _T.BOOL:
-        return Made([BOOL])
+        return Made([truth(x)])
     if elem_type in WIDE_UNSIGNED and x.elem_type in LIMITS and x.low is None:
         return Made([bare(elem_type)._replace(sources=x.sources, assumed=x.assumed, wrapped=_may_be_negative(x))])
     if elem_type in WIDE_UNSIGNED and x.elem_type in LIMITS and x.below_0:
@@ -302,6 +332,8 @@ _RULES: Mapping[str, _Rule] = {
     **dict.fromkeys(_BITWISE, _bitwise),
     **dict.fromkeys(_ARITHMETIC | _ELEMENTWISE, _computed),
     **dict.fromkeys(_UNARY, _reduced),
+    **dict.fromkeys(COMPARISONS, compared),
+    **dict.fromkeys(LOGIC, combined),
     "BitShift": _shifted,
     "Cast": _cast,
     "CastLike": _cast,

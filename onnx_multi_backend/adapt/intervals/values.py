@@ -61,6 +61,8 @@ class Value(NamedTuple):
         The bounds rest on what sizes tensors have.
     wrapped : bool
         Nothing is known of the elements, but that they are unsigned and may have wrapped around below 0.
+    rounded : bool
+        They come of a float32 or a narrower type, so that a float32 holds each of them, however large.
     """
 
     elem_type: int = 0
@@ -69,6 +71,7 @@ class Value(NamedTuple):
     sources: frozenset[str] = frozenset()
     assumed: bool = False
     wrapped: bool = False
+    rounded: bool = False
 
     def within(self, low: float, high: float) -> bool:
         """Whether the elements are known to lie between two numbers."""

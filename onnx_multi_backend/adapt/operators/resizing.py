@@ -16,7 +16,7 @@ def resized_axes(site: Site) -> list[int] | None:
     rank = site.rank(site.input(0))
     if rank is None:
         return None
-    return [axis % rank for axis in site.attribute("axes", range(rank))]
+    return [axis % rank for axis in site.attribute("axes", range(rank))] if rank else []
 
 
 def crops(site: Site) -> bool:

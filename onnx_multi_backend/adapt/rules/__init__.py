@@ -27,6 +27,7 @@ from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
 from onnx_multi_backend.adapt.rules.gather_nothing import gather_nothing
 from onnx_multi_backend.adapt.rules.gemm_without_c import gemm_without_c
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
+from onnx_multi_backend.adapt.rules.if_condition import if_condition
 from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.integer_reduce_prod import integer_reduce_prod
@@ -151,6 +152,7 @@ RULES: tuple[Rule, ...] = (
     transpose_nothing,
     gemm_without_c,
     grid_sample,
+    if_condition,
     loop_of_no_steps,
     loop_strings,
     loop_states,

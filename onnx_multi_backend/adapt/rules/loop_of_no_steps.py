@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.intervals.truths import TRUE
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -38,5 +39,5 @@ def runs_never(site: Site) -> bool:
 
 def runs_once(site: Site) -> bool:
     """Whether a Loop's trip count and its first condition are known, and allow a step; either may be omitted."""
-    count, condition = (site.constant(site.input(i)) if site.has_input(i) else np.array(1) for i in (0, 1))
-    return count is not None and condition is not None and int(count.item()) > 0 and bool(condition.item())
+    count = site.constant(site.input(0)) if site.has_input(0) else np.array(1)
+    return count is not None and int(count.item()) > 0 and (not site.has_input(1) or site.value(site.input(1)) == TRUE)

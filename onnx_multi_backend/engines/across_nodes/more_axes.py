@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from onnx import NodeProto, TypeProto
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.inferring.undeclared import without_declared
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import infer, opset_versions
 from onnx_multi_backend.engines.across_nodes.apart import (
@@ -32,6 +31,7 @@ from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, inn
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
+from onnx_multi_backend.models.undeclared import without_declared
 
 _COMPUTING = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
 #: What moves elements of what it reads first, and changes none.

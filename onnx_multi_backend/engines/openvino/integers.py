@@ -141,8 +141,13 @@ def _is_cut(kind: int, to: int) -> bool:
 
 
 def _compared_exactly(read: list[Value]) -> bool:
-    """Whether rounding keeps the order of two numbers: one of them is less than 2**24, so that no other is rounded to it."""
-    return any(v.within(-SMALL + 1, SMALL - 1) or (v.small and v.assumed) for v in read)
+    """Whether rounding keeps the order of two numbers.
+
+    One of them is less than 2**24, so that no other is rounded to it; or both come of a float32, and are not rounded.
+    """
+    return all(v.rounded or v.small for v in read) or any(
+        v.within(-SMALL + 1, SMALL - 1) or (v.small and v.assumed) for v in read
+    )
 
 
 def _exact(site: Site) -> bool:
