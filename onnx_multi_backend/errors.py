@@ -45,6 +45,10 @@ class UnsupportedModelError(OnnxMultiBackendError, NotImplementedError):
         self.reasons = tuple(reasons) or (message,)
 
 
+class OpenShapesError(UnsupportedModelError):
+    """The engine refuses the model while sizes of its inputs are open, and may run it once they are known."""
+
+
 class DeviceError(OnnxMultiBackendError, ValueError):
     """The device string is not one that the preset knows."""
 

@@ -11,6 +11,7 @@ import onnx
 
 from backend_test.search.engines import IN_FLOAT32
 from onnx_multi_backend.engines.byte_sums import byte_products
+from onnx_multi_backend.errors import OpenShapesError
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.presets.registry import get_preset
@@ -76,8 +77,14 @@ def openvino(path: Path) -> Run:
     return lambda feeds: list(compiled(feeds).values())
 
 
-def ours(preset: str, path: Path) -> Run:
-    prepared = get_preset(preset).prepare(path, cache_dir=False)
+def ours(preset: str, path: Path, example: Any = None) -> Run:
+    """On a preset; with the example where it says that this helps."""
+    try:
+        prepared = get_preset(preset).prepare(path, cache_dir=False)
+    except OpenShapesError:
+        if example is None:
+            raise
+        prepared = get_preset(preset).prepare(path, cache_dir=False, input_example=example)
     return lambda feeds: list(prepared.run(feeds))
 
 

@@ -64,7 +64,7 @@ def trial(model: Model, preset: str, fates: dict[str, str], timing: bool) -> Cel
     caught: list[str] = []
     engines: dict[str, Callable[[], plain.Run]] = {
         "plain": lambda: plain.PLAIN[preset](model.path),
-        "ours": lambda: plain.ours(preset, model.path),
+        "ours": lambda: plain.ours(preset, model.path, feeds),
         "reference": lambda: plain.reference(model.path),
     }
     for name, prepare in engines.items():

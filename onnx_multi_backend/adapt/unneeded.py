@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and constants that no result needs: engines leave them out, so that a model must not be refused for one."""
+"""Nodes, constants and branches that no result needs: engines leave them out, so that a model must not be refused for one."""
 
 from __future__ import annotations
 
 from onnx import GraphProto, ModelProto, NodeProto
 
+from onnx_multi_backend.adapt.known_branches import choose_branches
 from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.unneeded_states import leave_states_out
 from onnx_multi_backend.adapt.work import Adaptation
@@ -20,11 +21,14 @@ def without_unneeded(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, .
     copy = ModelProto()
     copy.CopyFrom(inlined(model))
     left_out: list[str] = []
+    chosen = choose_branches(copy.graph)
     _leave_out(copy.graph, left_out)
-    if not left_out:
+    if not left_out and not chosen:
         return model, ()
+    reason = "its condition is known, and the other branch never runs"
+    changes = [Adaptation("known_branches", what, "its branch takes its place", reason) for what in chosen]
     reason = "no result of the model needs it"
-    return copy, tuple(Adaptation("unneeded_nodes", what, "left out", reason) for what in left_out)
+    return copy, (*changes, *(Adaptation("unneeded_nodes", what, "left out", reason) for what in left_out))
 
 
 def computes_unneeded(node: NodeProto) -> bool:

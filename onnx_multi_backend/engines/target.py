@@ -232,6 +232,10 @@ class Target(Engine):
         """Those of `wrong_when_empty` that it gets wrong too where only the inputs of a run tell."""
         return frozenset()
 
+    def wants_shapes(self, refusal: str) -> bool:
+        """Whether it refuses a model, in these words, for shapes that are known only at run time."""
+        return False
+
     @property
     def narrows(self) -> bool:
         """Whether wide integers are computed in int32, and float64 in float32, by one of `requested`."""

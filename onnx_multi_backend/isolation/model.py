@@ -140,6 +140,10 @@ class _Maker:
     def for_nothing(self, target: Target, shapes: Any) -> None:
         """The other process makes those."""
 
+    def for_shapes(self, target: Target, shapes: Any, values: Any = None) -> Built:
+        """The other process makes those."""
+        return self(target)
+
     def __call__(self, target: Target, shapes: Any = None) -> Built:
         return Built(_Session(self._host), self._host.facts.adaptations)
 

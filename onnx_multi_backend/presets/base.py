@@ -20,6 +20,7 @@ from onnx_multi_backend.errors import (
     FallbackWarning,
     InvalidModelError,
     OnnxMultiBackendError,
+    OpenShapesError,
     OptionError,
     PrecisionWarning,
 )
@@ -269,7 +270,11 @@ class Preset(Backend):
     @classmethod
     def run_model(cls, model: ModelLike, inputs: Any, device: str | None = None, **options: Any) -> tuple[Any, ...]:
         """Prepare a model and run it once."""
-        return cls.prepare(model, device, **options).run(inputs)
+        try:
+            prepared = cls.prepare(model, device, **options)
+        except OpenShapesError:
+            prepared = cls.prepare(model, device, **{**options, "input_example": inputs})
+        return prepared.run(inputs)
 
     @classmethod
     def run_node(  # type: ignore[override]  # the protocol types **kwargs as mappings

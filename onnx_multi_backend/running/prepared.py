@@ -15,9 +15,9 @@ from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import Feeds, Session, Value
+from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InputError, OptionError
+from onnx_multi_backend.errors import InputError, OptionError, UnsupportedModelError
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.running.feeds import FeedMaker
 from onnx_multi_backend.running.recipe import Recipe, prepare_again
@@ -81,11 +81,12 @@ class PreparedModel(BackendRep):
         self._lock = threading.Lock()
         self._label = signature.label
         self._by_shape: SessionsByShape | None = None
+        self._fixes_shapes = False  # in the model, before the engine sees it
         if fixed_shapes and signature.dynamic:
             self._by_shape = self._sessions_by_shape(target)
-            built = make(target) if input_example is None else self._by_shape.get(_shapes(self._feeds(input_example)))
+            built = make(target) if input_example is None else self._by_shape.for_feeds(self._feeds(input_example))
         else:
-            built = make(target)
+            built = self._built(target, input_example)
         self._session: Session = built.session
         self.adaptations: tuple[Adaptation, ...] = built.adaptations
         if verify:
@@ -98,6 +99,21 @@ class PreparedModel(BackendRep):
         self._may_be_empty = self._is_open
         if self._by_shape is None and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
+
+    def _built(self, target: Target, input_example: Any) -> Built:
+        """The session for any shapes; where the engine wants to know them, the one for the example's."""
+        try:
+            return self._make(target)
+        except UnsupportedModelError as error:
+            if not self._signature.dynamic or not target.wants_shapes(str(error)):
+                raise
+            if input_example is None:
+                from onnx_multi_backend.sessions.open_shapes import with_cure
+
+                raise with_cure(error) from error
+        self._fixes_shapes = True
+        self._by_shape = self._sessions_by_shape(target)
+        return self._by_shape.for_feeds(self._feeds(input_example))
 
     def _feed_maker(self, target: Target) -> FeedMaker:
         if self._check is None:
@@ -277,7 +293,7 @@ class PreparedModel(BackendRep):
         by_shape = self._by_shape
         if by_shape is None:  # it was closed, or empty inputs alone have a session of their own
             return self._for_nothing(feeds) or self._session
-        return by_shape.get(_shapes(feeds)).session
+        return by_shape.for_feeds(feeds).session
 
     def _for_nothing(self, feeds: Feeds) -> Session | None:
         """The session for inputs of which one has no elements; None where there is none, or it needs no other."""
@@ -294,14 +310,21 @@ class PreparedModel(BackendRep):
 
                     self._for_empty = SessionsForNothing(self._make, self._target)
             sessions = self._for_empty
-        return None if sessions is None else sessions.get(_shapes(feeds))
+        if sessions is None:
+            return None
+        from onnx_multi_backend.sessions.by_shape import shapes_of
+
+        return sessions.get(shapes_of(feeds))
 
     def _sessions_by_shape(self, target: Target) -> SessionsByShape:
+        who = f"{self.preset} compiled {self._label}"
+        if self._fixes_shapes:
+            from onnx_multi_backend.sessions.open_shapes import SessionsForRuns
+
+            return SessionsForRuns(self._make, target, who)
         from onnx_multi_backend.sessions.by_shape import SessionsByShape, logged
 
-        return SessionsByShape(
-            logged(lambda shapes: self._make(target, shapes), f"{self.preset} compiled {self._label}")
-        )
+        return SessionsByShape(logged(functools.partial(self._make, target), who))
 
     def get_inputs(self) -> list[TensorInfo]:
         """The inputs that every run needs, as the model declares them."""
@@ -397,7 +420,3 @@ class PreparedModel(BackendRep):
     def __reduce__(self) -> tuple[Any, ...]:
         self._recipe.check_pickled(f"{self._label} on {self.preset}")
         return prepare_again, (self._recipe,)
-
-
-def _shapes(feeds: Feeds) -> dict[str, tuple[int, ...]]:
-    return {name: v.shape for name, v in feeds.items() if isinstance(v, _ARRAYS)}

@@ -6,12 +6,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 
-from onnx_multi_backend.engines.session import Built
+import numpy as np
 
-Shapes = Mapping[str, tuple[int, ...]]
+from onnx_multi_backend.engines.session import Built, Feeds
+from onnx_multi_backend.sessions.known_inputs import NO_VALUES, Shapes, Values
+
+_Key = tuple[tuple[tuple[str, tuple[int, ...]], ...], tuple[tuple[str, int], ...]]
 
 #: Sessions that are kept at once; the one unused longest goes first.
 KEPT = 4
@@ -26,18 +29,22 @@ class SessionsByShape:
     Parameters
     ----------
     compile_for : callable
-        Makes the session for a set of shapes.
+        Makes the session for a set of shapes, and for the values that `get` is given with them.
     """
 
-    def __init__(self, compile_for: Callable[[Shapes], Built]) -> None:
+    def __init__(self, compile_for: Callable[..., Built]) -> None:
         self._compile_for = compile_for
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[tuple[str, tuple[int, ...]], ...], Built] = OrderedDict()
-        self._compiling: dict[tuple[tuple[str, tuple[int, ...]], ...], Future[Built]] = {}
+        self._kept: OrderedDict[_Key, Built] = OrderedDict()
+        self._compiling: dict[_Key, Future[Built]] = {}
 
-    def get(self, shapes: Shapes) -> Built:
-        """The session for these shapes: a new one where the shapes are new."""
-        key = tuple(sorted(shapes.items()))  # a mapping may come in any order
+    def for_feeds(self, feeds: Feeds) -> Built:
+        """The session for the shapes of these inputs."""
+        return self.get(shapes_of(feeds))
+
+    def get(self, shapes: Shapes, values: Values = NO_VALUES) -> Built:
+        """The session for these shapes, and values: a new one where they are new."""
+        key = tuple(sorted(shapes.items())), tuple(sorted(values.items()))  # a mapping may come in any order
         while True:
             with self._lock:
                 if (built := self._kept.get(key)) is not None:
@@ -50,7 +57,7 @@ class SessionsByShape:
                         continue
                     compiling = self._compiling.setdefault(key, mine)
                 if compiling is mine:
-                    return self._compile(key, shapes, mine)
+                    return self._compile(key, mine)
             finally:  # a Ctrl-C anywhere above must not leave others waiting
                 with self._lock:
                     if self._compiling.get(key) is mine:
@@ -61,9 +68,10 @@ class SessionsByShape:
             except CancelledError:
                 continue  # the thread that compiled it was interrupted: this one goes on
 
-    def _compile(self, key: tuple[tuple[str, tuple[int, ...]], ...], shapes: Shapes, mine: Future[Built]) -> Built:
+    def _compile(self, key: _Key, mine: Future[Built]) -> Built:
         try:
-            built = self._compile_for(shapes)
+            shapes, values = map(dict, key)
+            built = self._compile_for(shapes, values) if values else self._compile_for(shapes)
         except Exception as error:  # whatever it is, it is raised here and in every thread that waits
             mine.set_exception(error)
             raise
@@ -75,16 +83,22 @@ class SessionsByShape:
         return built
 
 
-def logged(compile_for: Callable[[Shapes], Built], who: str) -> Callable[[Shapes], Built]:
+def shapes_of(feeds: Feeds) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs that are arrays."""
+    return {name: value.shape for name, value in feeds.items() if isinstance(value, np.ndarray)}
+
+
+def logged(compile_for: Callable[..., Built], who: str) -> Callable[..., Built]:
     """The same, with a line in the log for each compilation and its cost; `who` begins it."""
     import logging
 
     logger = logging.getLogger("onnx_multi_backend")
 
-    def compile_and_log(shapes: Shapes) -> Built:
+    def compile_and_log(shapes: Shapes, *values: Values) -> Built:
         started = time.perf_counter_ns()
-        built = compile_for(shapes)
-        logger.info("%s for shapes %s in %.0f ms", who, shapes, (time.perf_counter_ns() - started) / 1e6)
+        built = compile_for(shapes, *values)
+        told = "".join(f" and values {some}" for some in values)
+        logger.info("%s for shapes %s%s in %.0f ms", who, shapes, told, (time.perf_counter_ns() - started) / 1e6)
         return built
 
     return compile_and_log

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from onnx_multi_backend import option_words
@@ -21,11 +21,10 @@ from onnx_multi_backend.errors import CacheWarning, InvalidModelError
 from onnx_multi_backend.models.given import Given, label_of
 from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.sessions import signature
+from onnx_multi_backend.sessions.known_inputs import NO_VALUES, Shapes, Values
 from onnx_multi_backend.sessions.maker import SessionMaker
 from onnx_multi_backend.sessions.signature import Signature
 from onnx_multi_backend.user_warnings import warn
-
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 class CachingSessionMaker:
@@ -96,6 +95,12 @@ class CachingSessionMaker:
         if self._cold is None:
             self._cold = self._load_again()
         return self._cold.for_nothing(target, shapes)
+
+    def for_shapes(self, target: Target, shapes: Shapes, values: Values = NO_VALUES) -> Built:
+        """See `SessionMaker`; these sessions are not kept."""
+        if self._cold is None:
+            self._cold = self._load_again()
+        return self._cold.for_shapes(target, shapes, values)
 
     @property
     def origin(self) -> Origin:

@@ -6,17 +6,13 @@ The model is compiled for the shapes of such a run: what has no elements is know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
-
-from onnx import ModelProto
 
 from onnx_multi_backend.engines.session import Session
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import InvalidModelError, OnnxMultiBackendError, RunError
-
-Shapes = Mapping[str, tuple[int, ...]]
+from onnx_multi_backend.sessions.known_inputs import Shapes
 
 #: Sessions that are kept at once; the one made first goes first.
 _KEPT = 2
@@ -81,23 +77,3 @@ class SessionsForNothing:
                 while len(self._kept) > _KEPT:
                     del self._kept[next(iter(self._kept))]
             return self._kept[key]
-
-
-def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) -> ModelProto:
-    """A copy of the model whose inputs have these shapes, whatever their symbols say elsewhere.
-
-    Parameters
-    ----------
-    named : callable
-        The engine's name of an input.
-    """
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    for value in copy.graph.input:
-        shape = shapes.get(named(value.name))
-        if shape is not None and value.type.HasField("tensor_type"):
-            del value.type.tensor_type.shape.dim[:]
-            value.type.tensor_type.shape.SetInParent()
-            for size in shape:
-                value.type.tensor_type.shape.dim.add(dim_value=size)
-    return copy

@@ -23,12 +23,15 @@ from onnx_multi_backend.engines.wrappers.spared import SparedSession
 from onnx_multi_backend.errors import FallbackWarning
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.models.origin import Origin
-from onnx_multi_backend.sessions import for_nothing
+from onnx_multi_backend.sessions.known_inputs import NO_VALUES, Shapes, Values, with_shapes, with_values
 from onnx_multi_backend.sessions.signature import Signature, signature
 from onnx_multi_backend.user_warnings import warn
 
 _IN_ORDER = Adaptation("node_order", "", "nodes put behind those whose outputs they read", "ONNX asks for it")
 _FOR_NOTHING = Adaptation("input_shapes", "", "inputs have the shapes of a run", "an input has no elements")
+_FOR_A_RUN = Adaptation(
+    "input_shapes", "", "inputs have the shapes of a run", "the engine refuses the model while they are open"
+)
 
 
 class Maker(Protocol):
@@ -36,14 +39,17 @@ class Maker(Protocol):
 
     signature: Signature
 
-    def for_nothing(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Session | None:
+    def for_nothing(self, target: Target, shapes: Shapes) -> Session | None:
         """Make one for inputs of these shapes, of which one has no elements; None where that needs no other."""
+
+    def for_shapes(self, target: Target, shapes: Shapes, values: Values = NO_VALUES) -> Built:
+        """Make one of the model whose inputs have these shapes, and single integers these values, which the engine knows from the start."""
 
     @property
     def origin(self) -> Origin:
         """The model's files by their stamps."""
 
-    def __call__(self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Built:
+    def __call__(self, target: Target, shapes: Shapes | None = None) -> Built:
         """Make one, for fixed input shapes where they are given."""
 
 
@@ -106,9 +112,7 @@ class SessionMaker:
         self.signature: Signature = signature(*ready)
         self._keep = fixed_shapes and self.signature.dynamic
 
-    def __call__(
-        self, target: Target, shapes: Mapping[str, tuple[int, ...]] | None = None, *, keep_in: Path | None = None
-    ) -> Built:
+    def __call__(self, target: Target, shapes: Shapes | None = None, *, keep_in: Path | None = None) -> Built:
         """Compile the model, for fixed input shapes where they are given.
 
         Parameters
@@ -141,7 +145,7 @@ class SessionMaker:
         built = coded(built.after(adapted.changes), adapted.strings)
         return built if (spare := target.spare) is None else self._spared(built, target, spare, shapes)
 
-    def for_nothing(self, target: Target, shapes: Mapping[str, tuple[int, ...]]) -> Session | None:
+    def for_nothing(self, target: Target, shapes: Shapes) -> Session | None:
         """The session for inputs of these shapes, of which one has no elements; None where the target gets such rightly.
 
         Raises
@@ -151,12 +155,8 @@ class SessionMaker:
         UnsupportedModelError
             The engine cannot run it with these shapes.
         """
-        loaded = self._ready.loaded if self._ready is not None else self._reload()
-        self.origin.check_unchanged()
-        edges = self.signature.input_boundary_types
-        model = for_nothing.with_shapes(
-            loaded.proto, lambda name: edges[name].engine_name if name in edges else name, shapes
-        )
+        loaded = self._unchanged()
+        model = with_shapes(loaded.proto, self._engine_name, shapes)
         if not makes_nothing(model, target.wrong_in_empty_runs):
             return None
 
@@ -184,9 +184,34 @@ class SessionMaker:
         )
         return make(spare)
 
-    def _spared(
-        self, built: Built, target: Target, spare: Target, shapes: Mapping[str, tuple[int, ...]] | None
-    ) -> Built:
+    def for_shapes(self, target: Target, shapes: Shapes, values: Values = NO_VALUES) -> Built:
+        """Compile the model with what is known of a run's inputs written into it, for an engine that refuses it while that is open.
+
+        Parameters
+        ----------
+        target : Target
+        shapes : mapping of str to tuple of int
+        values : mapping of str to int
+            What single integers are.
+
+        Raises
+        ------
+        InvalidModelError
+            The model's file was changed meanwhile.
+        UnsupportedModelError
+            The engine cannot run it with these shapes either.
+        """
+        loaded = self._unchanged()
+        model = with_values(with_shapes(loaded.proto, self._engine_name, shapes), self._engine_name, values)
+        known = replace(loaded, proto=model, skeleton=None)
+        return SessionMaker(known, self._limits, adapts=self._adapts, fixed_shapes=False, changes=(_FOR_A_RUN,))(target)
+
+    def _engine_name(self, name: str) -> str:
+        """The engine's name of an input."""
+        edges = self.signature.input_boundary_types
+        return edges[name].engine_name if name in edges else name
+
+    def _spared(self, built: Built, target: Target, spare: Target, shapes: Shapes | None) -> Built:
         """The session, with another one in reserve: that of the model as the user gave it, compiled when it is needed."""
 
         def words(cause: str) -> str:
@@ -204,6 +229,11 @@ class SessionMaker:
         proto, contents = loaded.proto, loaded.contents
         adapted = adapt(proto, self._limits, loaded.path, contents) if self._adapts else untouched(proto, contents)
         return _Ready(loaded, replace(adapted, changes=(*fixed, *adapted.changes)) if fixed else adapted)
+
+    def _unchanged(self) -> LoadedModel:
+        loaded = self._ready.loaded if self._ready is not None else self._reload()
+        self.origin.check_unchanged()
+        return loaded
 
     def _reload(self) -> LoadedModel:
         fresh = load(self._source)

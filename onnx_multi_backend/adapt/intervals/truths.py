@@ -12,7 +12,7 @@ from onnx_multi_backend.adapt.operation import Made, Operation
 
 FALSE, TRUE = Value(TensorProto.BOOL, 0, 0), Value(TensorProto.BOOL, 1, 1)
 
-COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 #: Many times the step from one float16 to the next, as a share of it.
 _ROUNDING = 2.0**-6
 LOGIC = frozenset({"And", "Not", "Or"})
@@ -26,6 +26,10 @@ def compared(done: Operation) -> Made:
     low, high, least, most = a.low, a.high, b.low, b.high
     if low is None or high is None or least is None or most is None or not (_is_sure(a) and _is_sure(b)):
         return Made([BOOL])
+    if done.kind == "Equal":
+        slack = _slack(a, b)
+        apart = high + slack < least or most + slack < low
+        return Made([_either(not slack and low == high == least == most, apart)])
     if (slack := _slack(a, b)) or not done.kind.endswith("OrEqual"):
         return Made([_either(high + slack < least, low >= most + slack)])
     return Made([_either(high <= least, low > most)])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.intervals.truths import TRUE
+from onnx_multi_backend.adapt.intervals.truths import FALSE, TRUE
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -33,8 +33,8 @@ def loop_of_no_steps(site: Site) -> Iterator[ModelProto]:
 
 def runs_never(site: Site) -> bool:
     """Whether a Loop's trip count or its first condition is known, and allows no step."""
-    count, condition = (site.constant(site.input(i)) for i in (0, 1))
-    return (count is not None and int(count.item()) <= 0) or (condition is not None and not condition.item())
+    count = site.constant(site.input(0))
+    return (count is not None and int(count.item()) <= 0) or (site.has_input(1) and site.value(site.input(1)) == FALSE)
 
 
 def runs_once(site: Site) -> bool:

@@ -42,6 +42,7 @@ from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
+from onnx_multi_backend.engines.openvino.open_ranks import wants_ranks
 from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
@@ -253,6 +254,10 @@ class OpenvinoTarget(Target):
     def wrong_in_empty_runs(self) -> frozenset[str]:
         """Those that it gets wrong though their shapes are open."""
         return WRONG_IN_EMPTY_RUNS
+
+    def wants_shapes(self, refusal: str) -> bool:
+        """Whether OpenVINO has no rank for a tensor that needs one."""
+        return wants_ranks(refusal)
 
     def for_throughput(self) -> OpenvinoTarget:
         """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""
