@@ -47,12 +47,14 @@ def test_the_refusal_says_what_helps(openvino: type[omb.Preset]) -> None:
     with pytest.raises(omb.OpenShapesError, match=r"input_example=inputs.*input_shapes=\{name: shape\}") as refused:
         openvino.prepare(_squeezed())
     assert refused.value.operators
+    assert "Choose a" not in str(refused.value)
     assert not openvino.is_compatible(_squeezed())
     assert openvino.is_compatible(_squeezed(), input_example=_x(1, 2, 4))
 
 
 def test_it_is_compiled_for_the_shapes_of_each_run(openvino: type[omb.Preset], tmp_path: Path) -> None:
-    prepared = openvino.prepare(_squeezed(), input_example=_x(1, 2, 4), cache_dir=tmp_path)
+    with pytest.warns(omb.CacheWarning, match="for the shapes of each run, and keeps nothing"):
+        prepared = openvino.prepare(_squeezed(), input_example=_x(1, 2, 4), cache_dir=tmp_path)
     assert [a.pass_name for a in prepared.adaptations].count("input_shapes") == 1
     for shape in ((1, 2, 4), (3, 2, 5), (1, 2, 4), (2, 2, 2)):
         np.testing.assert_array_equal(prepared.run(_x(*shape))[0], _weighted(_x(*shape)))
@@ -75,7 +77,7 @@ def test_run_model_knows_the_shapes(preset: type[omb.Preset]) -> None:
 def test_what_is_refused_for_these_shapes_too_stays_refused(openvino: type[omb.Preset]) -> None:
     """Of a single column the axis is gone, and Conv has none to move along: so says ONNX Runtime."""
     prepared = openvino.prepare(_squeezed(), input_example=_x(1, 2, 4))
-    with pytest.raises(omb.OnnxMultiBackendError):
+    with pytest.raises(omb.RunError, match="on inputs of these shapes"):
         prepared.run(_x(1, 2, 1))
     np.testing.assert_array_equal(prepared.run(_x(1, 2, 3))[0], _weighted(_x(1, 2, 3)))
 
@@ -87,3 +89,36 @@ def test_a_single_integer_may_decide_too(openvino: type[omb.Preset]) -> None:
     for _ in range(2):
         np.testing.assert_array_equal(prepared.run(wide)[0], [[[0 + 2 * 7, 1 + 2 * 8, 2 + 2 * 9]]])
         np.testing.assert_array_equal(prepared.run(narrow)[0], [[[0 * 3 + 2 * 4, 1 * 3 + 3 * 4]]])
+
+
+def test_a_bound_run_is_for_one_value(openvino: type[omb.Preset]) -> None:
+    wide = {"x": _x(1, 2, 5), "rate": np.array(16000)}
+    bound = openvino.prepare(onnx.parser.parse_model(RATES), input_example=wide).bind(wide)
+    np.testing.assert_array_equal(bound.run()[0], [[[14, 17, 20]]])
+    bound.inputs["rate"][...] = 8000
+    with pytest.raises(omb.RunError, match=r"'rate' decides.*bound for 16000, and it is 8000 now.*again"):
+        bound.run()
+
+
+def test_what_decides_nothing_is_not_taken_for_known(
+    openvino: type[omb.Preset], caplog: pytest.LogCaptureFixture
+) -> None:
+    text = RATES.replace("int64 rate)", "int64 rate, int64[1] token)").replace(
+        "y = If", "beside = Add (token, token) y = If"
+    )
+    model = onnx.parser.parse_model(
+        text.replace("=> (float[a, b, c] y)\n", "=> (float[a, b, c] y, int64[1] beside)\n", 1)
+    )
+    given = {"x": _x(1, 2, 5), "rate": np.int64(16000), "token": np.array([1000])}
+    prepared = openvino.prepare(model, input_example=given)
+    caplog.clear()
+    with caplog.at_level("INFO", logger="onnx_multi_backend"):
+        for token in range(3):
+            assert prepared.run({**given, "token": np.array([token])})[1] == 2 * token
+    assert not [record for record in caplog.records if "compiled" in record.message]
+
+
+def test_an_input_with_a_default_is_refused_before_the_first_run(openvino: type[omb.Preset]) -> None:
+    text = RATES.replace("int64 wide", "int64 rate = {16000}, int64 wide")
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(onnx.parser.parse_model(text), input_example={"x": _x(1, 2, 5), "rate": np.int64(8000)})

@@ -3,54 +3,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from onnx import GraphProto, NodeProto, helper
+import numpy as np
+from onnx import GraphProto, NodeProto, helper, numpy_helper
 
-from onnx_multi_backend.adapt.intervals.ranges import ranges
-from onnx_multi_backend.adapt.intervals.truths import FALSE, TRUE
-from onnx_multi_backend.adapt.intervals.values import BOOL
-from onnx_multi_backend.adapt.operation import Values
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.known_numbers import Number, known_numbers
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import canonical, operator_name, put_back
 
-_MARK = "/omb_branch/"
-_BRANCHES = {TRUE: "then_branch", FALSE: "else_branch"}
+_MARK = "/omb_branch"
+_KNOWN = "/omb_known"
+#: The inputs of a Loop that tell how many steps it makes.
+_STEPS = 2
 
 
 def choose_branches(graph: GraphProto) -> list[str]:
     """Put the branches that run into the graph; how the Ifs are called."""
     chosen: list[str] = []
-    while any(_is_if(node) for node in graph.node):
-        values = ranges(graph)
+    while any(_is(node, "If") for node in graph.node):
+        known = known_numbers(graph)
         nodes: list[NodeProto] = []
         count = len(chosen)
         for node in graph.node:
-            branch = _branch_that_runs(node, values) if _is_if(node) else None
+            branch = _branch_that_runs(node, known) if _is(node, "If") else None
             if branch is None:
                 nodes.append(node)
             else:
-                nodes += _inlined(node, branch, graph)
-                chosen.append(f"{operator_name(node)} {node.name or node.output[0]!r}")
+                nodes += _inlined(node, branch, graph, f"{_MARK}{len(chosen)}/")
+                chosen.append(f"{operator_name(node)} {node.name or next(filter(None, node.output), '')!r}")
         if len(chosen) == count:
             break
         put_back(graph, nodes)
     return chosen
 
 
-def _is_if(node: NodeProto) -> bool:
-    return node.op_type == "If" and not canonical(node.domain) and len(node.input) == 1
+def has_computed_steps(facts: Facts) -> bool:
+    """Whether constants tell of a loop how many steps it makes, or whether it makes any, once they are computed."""
+    loops = facts.contents.of("Loop")
+    return any(not facts.computed_of_constants.isdisjoint(node.input[:_STEPS]) for node in loops)
 
 
-def _branch_that_runs(node: NodeProto, values: Values) -> GraphProto | None:
+def tell_steps(graph: GraphProto) -> None:
+    """Give loops the trip counts and first conditions that are computed of constants as constants."""
+    loops = [node for node in graph.node if _is(node, "Loop")]
+    known = known_numbers(graph) if loops else {}
+    constants = {tensor.name for tensor in graph.initializer}
+    for node in loops:
+        for place, name in enumerate(node.input[:_STEPS]):
+            if name not in known or name in constants:
+                continue
+            if name + _KNOWN not in constants:
+                kind = np.int64 if place == 0 else np.bool_
+                graph.initializer.append(numpy_helper.from_array(np.array(known[name], kind), name + _KNOWN))
+                constants.add(name + _KNOWN)
+            node.input[place] = name + _KNOWN
+
+
+def _is(node: NodeProto, operator: str) -> bool:
+    return node.op_type == operator and not canonical(node.domain) and bool(node.input)
+
+
+def _branch_that_runs(node: NodeProto, known: Mapping[str, Number]) -> GraphProto | None:
     """It; None where that is not known, or it holds what a node cannot."""
-    name = _BRANCHES.get(values.get(node.input[0], BOOL))
+    condition = known.get(node.input[0])
+    if not isinstance(condition, bool):
+        return None
+    name = "then_branch" if condition else "else_branch"
     found = next((a.g for a in node.attribute if a.name == name), None)
     return found if found is not None and not found.sparse_initializer else None
 
 
-def _inlined(node: NodeProto, branch: GraphProto, graph: GraphProto) -> Sequence[NodeProto]:
-    prefix = (node.name or node.output[0]) + _MARK
+def _inlined(node: NodeProto, branch: GraphProto, graph: GraphProto, mark: str) -> Sequence[NodeProto]:
+    prefix = next(filter(None, node.output), "") + mark
     own = {name for inner in branch.node for name in inner.output} | {tensor.name for tensor in branch.initializer}
 
     def name_of(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnx_multi_backend.adapt.known_branches import choose_branches
+from onnx_multi_backend.adapt.known_branches import choose_branches, tell_steps
 from onnx_multi_backend.adapt.single_node import needed_in
 from onnx_multi_backend.adapt.unneeded_states import leave_states_out
 from onnx_multi_backend.adapt.work import Adaptation
@@ -22,6 +22,7 @@ def without_unneeded(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, .
     copy.CopyFrom(inlined(model))
     left_out: list[str] = []
     chosen = choose_branches(copy.graph)
+    tell_steps(copy.graph)
     _leave_out(copy.graph, left_out)
     if not left_out and not chosen:
         return model, ()

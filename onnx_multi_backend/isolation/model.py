@@ -144,6 +144,10 @@ class _Maker:
         """The other process makes those."""
         return self(target)
 
+    def deciding(self) -> frozenset[str]:
+        """The other process knows those."""
+        return frozenset()
+
     def __call__(self, target: Target, shapes: Any = None) -> Built:
         return Built(_Session(self._host), self._host.facts.adaptations)
 

@@ -34,5 +34,5 @@ class Closed(Session):
         """Refuse."""
         raise closed_error(self._preset, self.signature.label)
 
-    run = run_to_device = bind = placement = for_nothing = for_shapes = __call__
+    run = run_to_device = bind = placement = for_nothing = for_shapes = deciding = __call__
     get_providers = get_provider_options = end_profiling = __call__

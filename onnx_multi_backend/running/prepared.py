@@ -17,7 +17,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InputError, OptionError, UnsupportedModelError
+from onnx_multi_backend.errors import InputError, OnnxMultiBackendError, OptionError, RunError, UnsupportedModelError
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.running.feeds import FeedMaker
 from onnx_multi_backend.running.recipe import Recipe, prepare_again
@@ -97,7 +97,7 @@ class PreparedModel(BackendRep):
         self._for_empty: SessionsForNothing | None = None
         self._is_open = self._by_shape is None and signature.dynamic and bool(recipe.options.get("adapt", True))
         self._may_be_empty = self._is_open
-        if self._by_shape is None and input_example is not None:
+        if (self._by_shape is None or self._fixes_shapes) and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
     def _built(self, target: Target, input_example: Any) -> Built:
@@ -220,6 +220,8 @@ class PreparedModel(BackendRep):
             from onnx_multi_backend.running.verifying import VerifyingBinder
 
             binder = VerifyingBinder(session, self._check)
+        if self._fixes_shapes and self._by_shape is not None:
+            binder = self._by_shape.binder(binder, feeds)
         bound = bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
         with self._lock:
             self._bound.add(bound)
@@ -293,7 +295,12 @@ class PreparedModel(BackendRep):
         by_shape = self._by_shape
         if by_shape is None:  # it was closed, or empty inputs alone have a session of their own
             return self._for_nothing(feeds) or self._session
-        return by_shape.for_feeds(feeds).session
+        try:
+            return by_shape.for_feeds(feeds).session
+        except OnnxMultiBackendError as error:
+            if not self._fixes_shapes:
+                raise
+            raise RunError(f"{self.preset} cannot run {self._label} on inputs of these shapes: {error}") from error
 
     def _for_nothing(self, feeds: Feeds) -> Session | None:
         """The session for inputs of which one has no elements; None where there is none, or it needs no other."""

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class SessionsByShape:
     def for_feeds(self, feeds: Feeds) -> Built:
         """The session for the shapes of these inputs."""
         return self.get(shapes_of(feeds))
+
+    def binder(self, session: Any, feeds: Feeds) -> Any:
+        """What binds the session for these inputs."""
+        return session
 
     def get(self, shapes: Shapes, values: Values = NO_VALUES) -> Built:
         """The session for these shapes, and values: a new one where they are new."""

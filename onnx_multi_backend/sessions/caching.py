@@ -69,6 +69,7 @@ class CachingSessionMaker:
         self._for_all: tuple[object, ...] = (target.identity, *made_of)  # the model is adapted to the first target
         self._cold: SessionMaker | None = None
         self._useless: set[str] = set()
+        self._told = False  # that nothing is kept
         self._fingerprint: Fingerprint | None = None
         with contextlib.suppress(OSError):  # loading it says better what is wrong with a file
             self._fingerprint = self._identify(model)
@@ -92,15 +93,26 @@ class CachingSessionMaker:
 
     def for_nothing(self, target: Target, shapes: Shapes) -> Session | None:
         """See `SessionMaker`; these sessions are not kept."""
-        if self._cold is None:
-            self._cold = self._load_again()
-        return self._cold.for_nothing(target, shapes)
+        return self._made_cold().for_nothing(target, shapes)
 
     def for_shapes(self, target: Target, shapes: Shapes, values: Values = NO_VALUES) -> Built:
         """See `SessionMaker`; these sessions are not kept."""
+        if not self._told:
+            self._told = True
+            warn(
+                f"{target.preset} compiles {self.signature.label} for the shapes of each run, and keeps nothing of it in the cache.",
+                CacheWarning,
+            )
+        return self._made_cold().for_shapes(target, shapes, values)
+
+    def deciding(self) -> frozenset[str]:
+        """See `SessionMaker`."""
+        return self._made_cold().deciding()
+
+    def _made_cold(self) -> SessionMaker:
         if self._cold is None:
             self._cold = self._load_again()
-        return self._cold.for_shapes(target, shapes, values)
+        return self._cold
 
     @property
     def origin(self) -> Origin:

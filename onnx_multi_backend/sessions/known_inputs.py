@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 
-from onnx_multi_backend.models.graph_walk import bodies
+from onnx_multi_backend.models.graph_walk import all_nodes, bodies
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -18,6 +18,8 @@ Values = Mapping[str, int]
 NO_VALUES: Values = MappingProxyType({})
 
 _SUFFIX = "/omb_known"
+#: Operators with graphs of which some may not run, and the inputs that tell which.
+_CHOOSING = {"If": 1, "Loop": 2}
 
 
 def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) -> ModelProto:
@@ -49,7 +51,7 @@ def with_values(model: ModelProto, named: Callable[[str], str], values: Values) 
     copy.CopyFrom(model)
     known: dict[str, TensorProto] = {}
     for value in copy.graph.input:
-        if named(value.name) in values:
+        if named(value.name) in values and value.type.HasField("tensor_type"):
             kind = value.type.tensor_type
             array = np.full(
                 [d.dim_value for d in kind.shape.dim], values[named(value.name)], numpy_dtype(kind.elem_type)
@@ -68,3 +70,21 @@ def _read(graph: GraphProto, known: Mapping[str, TensorProto]) -> None:
         for body in bodies(node):
             own = {name for inner in body.node for name in inner.output} | {value.name for value in body.input}
             _read(body, {name: tensor for name, tensor in known.items() if name not in own})
+
+
+def deciding(model: ModelProto) -> set[str]:
+    """The inputs from which conditions of branches and loops, and trip counts, are computed; those with a default left out."""
+    nodes = list(all_nodes(model))
+    wanted: set[str] = set()
+    for node in nodes:
+        if node.op_type in _CHOOSING:
+            wanted.update(node.input[: _CHOOSING[node.op_type]])
+            wanted.update(body.output[0].name for body in bodies(node) if node.op_type == "Loop" and body.output)
+    before = -1
+    while len(wanted) > before:
+        before = len(wanted)
+        for node in nodes:
+            if not wanted.isdisjoint(node.output):
+                wanted.update(node.input, (value.name for body in bodies(node) for value in body.output))
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    return {value.name for value in model.graph.input if value.name in wanted and value.name not in defaults}

@@ -23,7 +23,7 @@ from onnx_multi_backend.engines.wrappers.spared import SparedSession
 from onnx_multi_backend.errors import FallbackWarning
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.models.origin import Origin
-from onnx_multi_backend.sessions.known_inputs import NO_VALUES, Shapes, Values, with_shapes, with_values
+from onnx_multi_backend.sessions.known_inputs import NO_VALUES, Shapes, Values, deciding, with_shapes, with_values
 from onnx_multi_backend.sessions.signature import Signature, signature
 from onnx_multi_backend.user_warnings import warn
 
@@ -44,6 +44,9 @@ class Maker(Protocol):
 
     def for_shapes(self, target: Target, shapes: Shapes, values: Values = NO_VALUES) -> Built:
         """Make one of the model whose inputs have these shapes, and single integers these values, which the engine knows from the start."""
+
+    def deciding(self) -> frozenset[str]:
+        """The inputs that decide which branches run, by the engine's names."""
 
     @property
     def origin(self) -> Origin:
@@ -205,6 +208,10 @@ class SessionMaker:
         model = with_values(with_shapes(loaded.proto, self._engine_name, shapes), self._engine_name, values)
         known = replace(loaded, proto=model, skeleton=None)
         return SessionMaker(known, self._limits, adapts=self._adapts, fixed_shapes=False, changes=(_FOR_A_RUN,))(target)
+
+    def deciding(self) -> frozenset[str]:
+        """The inputs from which conditions of branches and loops are computed, by the engine's names."""
+        return frozenset(map(self._engine_name, deciding(self._unchanged().proto)))
 
     def _engine_name(self, name: str) -> str:
         """The engine's name of an input."""

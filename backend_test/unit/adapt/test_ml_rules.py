@@ -185,7 +185,7 @@ def test_trees_of_classes(openvino: type[omb.Preset], labels: list[int], transfo
 
 
 def test_what_is_not_written_is_refused(openvino: type[omb.Preset]) -> None:
-    """Two classes."""
+    """Two classes, to both of which leaves give: ONNX Runtime's label is not that of the larger sum."""
     attributes = trees("class", 2)
     model = ml("TreeEnsembleClassifier", [("label", INT64), ("y", FLOAT)], classlabels_int64s=[0, 1], **attributes)
     with pytest.raises(omb.UnsupportedModelError, match="TreeEnsembleClassifier"):
@@ -218,3 +218,96 @@ def test_a_class_that_no_leaf_gives_to_wins_nothing(openvino: type[omb.Preset]) 
     model = ml("TreeEnsembleClassifier", [("label", INT64), ("y", FLOAT)], classlabels_int64s=[0, 1, 2], **attributes)
     with pytest.raises(omb.UnsupportedModelError):
         openvino.prepare(model)
+
+
+@pytest.mark.parametrize("base", [[], [0.3]], ids=["no base", "base"])
+@pytest.mark.parametrize("labels", [[0, 1], [5, -9]])
+@pytest.mark.parametrize(("least", "transform"), [(0.0, "NONE"), (-1.0, "NONE"), (-1.0, "LOGISTIC")])
+def test_trees_of_two_classes(
+    openvino: type[omb.Preset], labels: list[int], transform: str, least: float, base: list[float]
+) -> None:
+    """As converters write them: leaves give to the first class, and mean the second."""
+    x = np.random.default_rng(8).normal(size=(60, 3)).astype(np.float32)
+    attributes = trees("class", 1, least=least)
+    attributes["class_weights"] = [weight / 3 for weight in attributes["class_weights"]]
+    attributes["class_weights"][0] = least / 3
+    model = ml(
+        "TreeEnsembleClassifier",
+        [("label", INT64), ("y", FLOAT)],
+        classlabels_int64s=labels,
+        post_transform=transform,
+        **({"base_values": base} if base else {}),
+        **attributes,
+    )
+    agrees(openvino, model, x)
+    assert len(set(openvino.run_model(model, [x])[0].tolist())) == 2
+
+
+def chain(*operators: dict[str, Any], elem_type: int = FLOAT) -> ModelProto:
+    """Operators one behind the other; the last one's first output, and all that it has more, are results."""
+    nodes, read = [], "x"
+    for place, attributes in enumerate(operators):
+        name, outputs = attributes.pop("op_type"), attributes.pop("outputs", 1)
+        made = [f"v{place}", *(f"w{place}" for _ in range(outputs - 1))]
+        domain = "" if name in ("Sub", "MatMul") else "ai.onnx.ml"
+        inputs = [read, *attributes.pop("more", [])]
+        nodes.append(helper.make_node(name, inputs, made, domain=domain, **attributes))
+        read = made[-1]
+    results = [
+        helper.make_tensor_value_info(name, kind, None)
+        for name, kind in zip(nodes[-1].output, (INT64, FLOAT)[-outputs:], strict=True)
+    ]
+    constants = {"mean": np.float32([1, 2, 3]), "axes": np.float32([[1, 0], [0.5, 1], [-1, 1]])}
+    return models.model(
+        nodes, [models.tensor("x", ["n", 3], elem_type)], results, initializers=constants, opsets={"ai.onnx.ml": 3}
+    )
+
+
+def test_what_reads_their_results(openvino: type[omb.Preset]) -> None:
+    """A scaler, a principal component analysis and a linear model, as of scikit-learn's pipelines: onnx infers no shapes behind the scaler."""
+    model = chain(
+        {"op_type": "Scaler", "offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]},
+        {"op_type": "Sub", "more": ["mean"]},
+        {"op_type": "MatMul", "more": ["axes"]},
+        {
+            "op_type": "LinearClassifier",
+            "outputs": 2,
+            "coefficients": [1.0, -1.0, 0.5, 2.0, 0.25, 1.0],
+            "intercepts": [0.0, 0.1, 0.2],
+            "classlabels_ints": [0, 1, 2],
+        },
+    )
+    agrees(openvino, model, X)
+    trees_first = chain(
+        {"op_type": "TreeEnsembleRegressor", "n_targets": 3, **trees("target", 3)},
+        {"op_type": "Normalizer", "norm": "L2"},
+        {"op_type": "LinearRegressor", "targets": 1, "coefficients": [1.0, 2.0, 3.0]},
+    )
+    agrees(openvino, trees_first, X)
+
+
+@pytest.mark.parametrize(
+    ("elem_type", "x"),
+    [(INT64, np.int64([[0, 3, 7], [-5, 8, 3]])), (FLOAT, np.float32([[0, 3.9, 7], [np.nan, np.inf, -0.5]]))],
+)
+def test_categories_as_columns(openvino: type[omb.Preset], elem_type: int, x: np.ndarray) -> None:
+    agrees(openvino, ml("OneHotEncoder", [("y", FLOAT)], elem_type=elem_type, cats_int64s=[3, 0, 8], zeros=1), x)
+
+
+def test_unknown_categories_that_are_an_error_are_refused(openvino: type[omb.Preset]) -> None:
+    model = ml("OneHotEncoder", [("y", FLOAT)], elem_type=INT64, cats_int64s=[3, 0, 8], zeros=0)
+    with pytest.raises(omb.UnsupportedModelError, match="OneHotEncoder"):
+        openvino.prepare(model)
+
+
+@pytest.mark.parametrize("default", [True, False])
+@pytest.mark.parametrize("to", [FLOAT, INT64])
+@pytest.mark.parametrize("of", [FLOAT, INT64])
+def test_labels(openvino: type[omb.Preset], of: int, to: int, default: bool) -> None:
+    names = {FLOAT: "floats", INT64: "int64s"}
+    numbers: dict[int, Any] = {FLOAT: [0.5, -1.0, 3.0], INT64: [4, -1, 3]}
+    attributes: dict[str, Any] = {f"keys_{names[of]}": numbers[of], f"values_{names[to]}": numbers[to]}
+    if default:
+        attributes["default_float" if to == FLOAT else "default_int64"] = 77.0 if to == FLOAT else 77
+    x = np.array([[*numbers[of]], [3, 9, -1]], np.float32 if of == FLOAT else np.int64)
+    agrees(openvino, ml("LabelEncoder", [("y", to)], elem_type=of, **attributes), x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that onnx's inference leaves open, and that follow from the ranks of what a node reads."""
+"""Ranks that onnx's inference leaves open, and that follow from the ranks of what a node reads; and shapes that ai.onnx.ml's operators keep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
 
+from onnx_multi_backend.adapt.inferring import ml_shapes
 from onnx_multi_backend.models.plausible import MOST_AXES
 
 #: Operators whose results have a rank that onnx leaves open where a run alone tells what their other inputs hold; that rank, or None
@@ -21,7 +22,7 @@ _LEFT_OPEN: Mapping[str, int | None] = {
 
 def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
     """Results whose rank onnx leaves open where a run alone tells another input."""
-    nodes = [node for node in graph.node if not node.domain and (node.op_type in _LEFT_OPEN or _keeps_axes(node))]
+    nodes = [node for node in graph.node if _is_meant(node)]
     if not nodes:
         return []
     asked = {name for node in nodes for name in (*node.input, *node.output)}
@@ -33,6 +34,12 @@ def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
     found = []
     for node in nodes:
         data = types.get(node.input[0]) if node.input else None
+        if node.domain:
+            for value in ml_shapes.results(node, data):
+                if value.name not in types or not types[value.name].HasField("shape"):
+                    found.append(value)
+                    types[value.name] = value.type.tensor_type
+            continue
         rank = _result_rank(node, types)
         for name in filter(None, node.output):
             made = types.get(name)
@@ -45,6 +52,12 @@ def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
                 found.append(helper.make_tensor_value_info(name, kind, [None] * rank))
                 types[name] = found[-1].type.tensor_type  # for what reads it
     return found
+
+
+def _is_meant(node: NodeProto) -> bool:
+    if node.domain:
+        return node.domain == "ai.onnx.ml" and node.op_type in ml_shapes.OPERATORS
+    return node.op_type in _LEFT_OPEN or _keeps_axes(node)
 
 
 def _result_rank(node: NodeProto, types: dict[str, TypeProto.Tensor]) -> int | None:

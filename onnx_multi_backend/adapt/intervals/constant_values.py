@@ -35,7 +35,7 @@ def of_tensor(tensor: TensorProto) -> Value:
     whole = of_type(kind)
     if whole.low is None:
         return (_floats(tensor, kind) or whole) if kind in (_T.FLOAT, _T.DOUBLE) else whole
-    if tensor.data_location == _T.EXTERNAL or (kind == _T.BOOL and math.prod(tensor.dims) != 1):
+    if kind == _T.BOOL or tensor.data_location == _T.EXTERNAL:
         return whole
     few = _few(tensor, kind)
     if few:

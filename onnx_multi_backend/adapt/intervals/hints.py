@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from onnx import TensorProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.intervals.truths import FALSE, TRUE
 from onnx_multi_backend.adapt.intervals.values import SMALL, Value
 
 _MARK = "omb_bits:"
@@ -18,14 +17,11 @@ _SIZE = Value(TensorProto.INT64, -1, SMALL, assumed=True)
 _COUNT = _SIZE._replace(low=0)
 _ASSUMED = {"size": _SIZE, "count": _COUNT}
 _ROUNDED = f"{_MARK}rounded"
-_TRUTHS = {f"{_MARK}true": TRUE, f"{_MARK}false": FALSE}
 _TYPES = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64})
 
 
 def hint(value: Value | None) -> str:
     """The words for a value; empty where its type says as much."""
-    if value is not None and value.elem_type == TensorProto.BOOL:
-        return next((words for words, truth in _TRUTHS.items() if value == truth), "")
     if value is None or value.elem_type not in _TYPES:
         return ""
     if value.rounded and not value.small:
@@ -53,8 +49,6 @@ def read_hint(info: ValueInfoProto) -> Value | None:
     if not info.doc_string.startswith(_MARK):
         return None
     kind, told = info.type.tensor_type.elem_type, info.doc_string.removeprefix(_MARK)
-    if info.doc_string in _TRUTHS:
-        return _TRUTHS[info.doc_string]
     if info.doc_string == _ROUNDED:
         return Value(kind, rounded=True)
     if told in _ASSUMED:

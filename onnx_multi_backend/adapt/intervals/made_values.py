@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.intervals.constant_values import of_tensor
-from onnx_multi_backend.adapt.intervals.truths import COMPARISONS, LOGIC, combined, compared, truth
 from onnx_multi_backend.adapt.intervals.values import (
     BOOL,
     INDEX,
@@ -138,7 +137,7 @@ def _cut(done: Operation) -> Made:
         elem_type = next((a.i for a in done.node.attribute if a.name == "to"), 0)
     x, limits = done.operands[0], LIMITS.get(elem_type)
     if elem_type == _T.BOOL:
-        return Made([truth(x)])
+        return Made([BOOL])
     if elem_type in WIDE_UNSIGNED and x.elem_type in LIMITS and x.low is None:
         return Made([bare(elem_type)._replace(sources=x.sources, assumed=x.assumed, wrapped=_may_be_negative(x))])
     if elem_type in WIDE_UNSIGNED and x.elem_type in LIMITS and x.below_0:
@@ -332,8 +331,6 @@ _RULES: Mapping[str, _Rule] = {
     **dict.fromkeys(_BITWISE, _bitwise),
     **dict.fromkeys(_ARITHMETIC | _ELEMENTWISE, _computed),
     **dict.fromkeys(_UNARY, _reduced),
-    **dict.fromkeys(COMPARISONS, compared),
-    **dict.fromkeys(LOGIC, combined),
     "BitShift": _shifted,
     "Cast": _cast,
     "CastLike": _cast,

@@ -40,6 +40,7 @@ from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
 from onnx_multi_backend.adapt.rules.max_unpool import max_unpool
+from onnx_multi_backend.adapt.rules.ml.categories import label_encoder, one_hot_encoder
 from onnx_multi_backend.adapt.rules.ml.features import (
     array_feature_extractor,
     binarizer,
@@ -121,6 +122,8 @@ RULES: tuple[Rule, ...] = (
     linear_regressor,
     normalizer,
     scaler,
+    label_encoder,
+    one_hot_encoder,
     tree_ensemble_classifier,
     tree_ensemble_regressor,
     attention_mask,

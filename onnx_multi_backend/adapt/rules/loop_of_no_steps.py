@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.intervals.truths import FALSE, TRUE
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -33,11 +32,11 @@ def loop_of_no_steps(site: Site) -> Iterator[ModelProto]:
 
 def runs_never(site: Site) -> bool:
     """Whether a Loop's trip count or its first condition is known, and allows no step."""
-    count = site.constant(site.input(0))
-    return (count is not None and int(count.item()) <= 0) or (site.has_input(1) and site.value(site.input(1)) == FALSE)
+    count, condition = (site.constant(site.input(i)) for i in (0, 1))
+    return (count is not None and int(count.item()) <= 0) or (condition is not None and not condition.item())
 
 
 def runs_once(site: Site) -> bool:
     """Whether a Loop's trip count and its first condition are known, and allow a step; either may be omitted."""
-    count = site.constant(site.input(0)) if site.has_input(0) else np.array(1)
-    return count is not None and int(count.item()) > 0 and (not site.has_input(1) or site.value(site.input(1)) == TRUE)
+    count, condition = (site.constant(site.input(i)) if site.has_input(i) else np.array(1) for i in (0, 1))
+    return count is not None and condition is not None and int(count.item()) > 0 and bool(condition.item())

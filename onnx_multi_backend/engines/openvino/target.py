@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.intervals.values import Value
+from onnx_multi_backend.adapt.known_branches import has_computed_steps
 from onnx_multi_backend.adapt.rules.lstm_steps import lstm_steps
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.together import together
@@ -105,7 +106,8 @@ class OpenvinoTarget(Target):
             payload = payload.changed(model, *changes)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:
             payload, changes = payload.changed(found[0], *found[1]), (*changes, *found[1])
-        if not any(map(computes_unneeded, payload.adapted.facts.contents.of("Loop"))):
+        facts = payload.adapted.facts
+        if not any(map(computes_unneeded, facts.contents.of("Loop"))) and not has_computed_steps(facts):
             return payload, changes
         model, more = without_unneeded(payload.adapted.proto)
         return (payload.changed(model, *more), (*changes, *more)) if more else (payload, changes)

@@ -92,10 +92,14 @@ def tree_ensemble_regressor(site: Site) -> Iterator[ModelProto]:
 def tree_ensemble_classifier(site: Site) -> Iterator[ModelProto]:
     """The sums for each class, and the label of the largest one. Source: TreeEnsembleClassifier's documentation.
 
-    Labels are numbers here, and at least three: of two, ONNX Runtime's kernel and the documentation do not agree.
+    Labels are numbers here. Of two, ONNX Runtime's kernel and the documentation do not agree but for what converters write: leaves that give
+    to the first class alone, and mean the second.
     """
     labels = site.attribute("classlabels_int64s", [])
-    if not is_ml(site, "TreeEnsembleClassifier") or len(labels) < _CLASSES:
+    if not is_ml(site, "TreeEnsembleClassifier"):
+        return
+    if len(labels) < _CLASSES:
+        yield from _of_two(site, labels)
         return
     ensemble, base = _read(site, "class", len(labels)), site.attribute("base_values", [])
     body = Body(site)
@@ -110,6 +114,35 @@ def tree_ensemble_classifier(site: Site) -> Iterator[ModelProto]:
     result = transformed(body, scores, site.attribute("post_transform", "NONE"))
     if result is not None:
         yield body.finish(winners(body, scores, labels), result)
+
+
+def _of_two(site: Site, labels: list[int]) -> Iterator[ModelProto]:
+    """The second class where the sum is large. Source: ONNX Runtime's kernel, measured (1.24 and 1.32)."""
+    weights, base = site.attribute("class_weights", []), site.attribute("base_values", [])
+    how = site.attribute("post_transform", "NONE")
+    if (
+        len(labels) != 2
+        or set(site.attribute("class_ids", [])) != {0}
+        or len(base) > 1
+        or how not in ("NONE", "LOGISTIC")
+    ):
+        return
+    ensemble, body = _read(site, "class", 1), Body(site)
+    rows = rows_of(site, body)
+    if ensemble is None or rows is None or not ensemble.reaches_all:
+        return
+    are_shares = min(weights) >= 0
+    if are_shares and how == "LOGISTIC":  # 1.24 does not transform these
+        return
+    score = _summed(body, ensemble, rows)
+    if base:
+        score = body("Add", score, body.constant(np.array(base), _FLOAT))
+    is_second = body("Greater", score, body.constant(0.5 if are_shares else 0.0, _FLOAT))
+    label = body("Where", is_second, *(body.constant(np.int64(label)) for label in labels[::-1]))
+    other = body("Sub", body.constant(1.0, _FLOAT), score) if are_shares else body("Neg", score)
+    scores = body("Concat", other, score, axis=1)
+    result = body("Sigmoid", scores) if how == "LOGISTIC" else scores
+    yield body.finish(body("Squeeze", label, body.ints(1)), result)
 
 
 def _summed(body: Body, ensemble: _Ensemble, rows: str) -> str:
