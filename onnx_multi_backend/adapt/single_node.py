@@ -14,6 +14,7 @@ from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorPr
 
 from onnx_multi_backend.adapt.facts import SMALL_BYTES
 from onnx_multi_backend.adapt.inferring.inference import infer as infer
+from onnx_multi_backend.adapt.inferring.inference import infer_more
 from onnx_multi_backend.adapt.inferring.inference import is_valid as is_valid
 from onnx_multi_backend.adapt.intervals.hints import KNOWN, hint, read_hint
 from onnx_multi_backend.adapt.intervals.ranges import Nested, ranges
@@ -22,6 +23,7 @@ from onnx_multi_backend.adapt.operation import Values
 from onnx_multi_backend.adapt.renaming import renamed
 from onnx_multi_backend.models.graph_walk import (
     FREE_INITIALIZERS,
+    bodies,
     canonical,
     may_hold_graphs,
     put_back,
@@ -119,6 +121,18 @@ class Typed:
         return Scope({}, {}, nested={id(graph): (graph, self.values)})
 
 
+class _Carried(Typed):
+    """The same of a model that was made of another one, whose values it has, and others."""
+
+    def __init__(self, model: ModelProto, before: ModelProto) -> None:
+        super().__init__(model)
+        self.before = before
+
+    @functools.cached_property
+    def model(self) -> ModelProto:
+        return infer_more(self.flat, self.before)
+
+
 class _Shared(NamedTuple):
     """What is known of a model, and what others keep beside it."""
 
@@ -143,6 +157,24 @@ def types_shared() -> Iterator[None]:
 def typed_of(model: ModelProto) -> Typed:
     """What is known of a model that is not to be changed meanwhile; see `types_shared`."""
     return _shared_of(model).typed
+
+
+def carry_types(before: ModelProto, after: ModelProto) -> None:
+    """Have the types of a model's values be those of a changed copy too, where they are known; what has a name keeps its meaning in it.
+
+    Only within `types_shared`, and of models without graphs in graphs.
+    """
+    made = _shared.get()
+    shared = made.get(id(before)) if made is not None else None
+    if made is None or shared is None or after.functions or any(any(bodies(node)) for node in after.graph.node):
+        return
+    if "model" in vars(shared.typed):
+        known = shared.typed.model
+    elif isinstance(shared.typed, _Carried):
+        known = shared.typed.before
+    else:
+        return
+    made[id(after)] = _Shared(_Carried(after, known), {})
 
 
 def kept_beside(model: ModelProto) -> dict[str, Any]:

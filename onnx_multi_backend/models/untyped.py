@@ -17,7 +17,8 @@ from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, c
 _CRASHING = frozenset(
     {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble")}
 )
-_NAMES = frozenset(name for _, name in _CRASHING)
+#: The operators' names.
+NAMES = frozenset(name for _, name in _CRASHING)
 
 #: LabelEncoder's attributes that decide the type of its output.
 _VALUES = {
@@ -77,13 +78,13 @@ def without(model: ModelProto) -> ModelProto:
 def restore(model: ModelProto) -> ModelProto:
     """Undo in place what `without` changed."""
     for node in all_nodes(model):
-        if node.op_type.removeprefix(_UNKNOWN) in _NAMES:
+        if node.op_type.removeprefix(_UNKNOWN) in NAMES:
             node.op_type = node.op_type.removeprefix(_UNKNOWN)
     return model
 
 
 def _crashes(node: NodeProto) -> bool:
-    return node.op_type in _NAMES and (canonical(node.domain), node.op_type) in _CRASHING and bool(_named_type(node))
+    return node.op_type in NAMES and (canonical(node.domain), node.op_type) in _CRASHING and bool(_named_type(node))
 
 
 def _named_type(node: NodeProto) -> int:

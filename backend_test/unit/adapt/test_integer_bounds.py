@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import onnx_multi_backend as omb
 from onnx_multi_backend import OpenvinoBackend
-from onnx_multi_backend.adapt.intervals.ranges import Visit, ranges
+from onnx_multi_backend.adapt.intervals.ranges import Visit, follow
 from onnx_multi_backend.errors import InputError, UnsupportedModelError
 
 Array = np.ndarray[Any, Any]
@@ -349,10 +349,29 @@ def test_a_long_chain_is_looked_through_a_few_times_alone(monkeypatch: pytest.Mo
             looked += 1
             visit(*node)
 
-        return ranges(*arguments, visit=look, **named)
+        return follow(*arguments, visit=look, **named)
 
-    monkeypatch.setattr("onnx_multi_backend.adapt.intervals.bounds.ranges", counted)
+    monkeypatch.setattr("onnx_multi_backend.adapt.intervals.bounds.follow", counted)
     chain = " ".join(f"v{k + 1} = Add (v{k}, v{k})" for k in range(500))
     model = _model("int64", f"v0 = Identity (x) {chain} y = Identity (v500)")
     OpenvinoBackend.prepare(model)
     assert 0 < looked < 10 * 500
+
+
+def test_nodes_that_read_no_such_input_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of text has a few nodes that do: the limits of its inputs were searched for through all of it."""
+    looked = 0
+
+    def counted(graph: Any, nodes: Any, *arguments: Any, **named: Any) -> Any:
+        nonlocal looked
+        looked += len(list(nodes))
+        return follow(graph, nodes, *arguments, **named)
+
+    monkeypatch.setattr("onnx_multi_backend.adapt.intervals.bounds.follow", counted)
+    rest = " ".join(f"w{k + 1} = Relu (w{k})" for k in range(300))
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g (int64[2] x, float[2] f) => (int64[2] y, float[2] w300) <int64 many = {{1000}}> {{
+        v = Mul (x, x) y = Mul (v, many) w0 = Neg (f) {rest} }}"""
+    prepared = OpenvinoBackend.prepare(onnx.parser.parse_model(text))
+    assert 0 < looked < 300
+    with pytest.raises(omb.InputError, match="overflows"):
+        prepared.run([np.array([2000, 1]), np.zeros(2, np.float32)])

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
@@ -23,24 +23,161 @@ _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 _TELLING = frozenset({"Shape", "Size"})
 
 
-def follows_integers(graph: GraphProto) -> bool:
-    """Whether onnx would follow integers through a node of a graph, or from one that tells a shape."""
-    return any(node.op_type in _following() | _TELLING for inner in _graphs(graph) for node in inner.node)
+class _Layout(NamedTuple):
+    """Where in a graph there is what is looked for.
+
+    Attributes
+    ----------
+    outer : int
+        The place of the graph around it; its own for the main graph.
+    first : int
+        The number of its first node: nodes are counted through all graphs.
+    holding : list of int
+        The places of nodes that hold graphs.
+    following : list of (int, list of str)
+        The numbers of the nodes that onnx follows integers through, and what they read.
+    constants : dict of str to int
+        Of the constants that such nodes read, as how many dimensions onnx would follow each.
+    """
+
+    outer: int
+    first: int
+    holding: list[int]
+    following: list[tuple[int, list[str]]]
+    constants: dict[str, int]
 
 
-def too_long(graph: GraphProto) -> list[int]:
-    """The numbers of the nodes that would follow values which are too long, or may be."""
-    nodes = (node for each in _graphs(graph) for node in each.node if node.op_type in _following())
-    asked = frozenset(name for node in nodes for name in node.input)
-    return list(_too_long(graph, asked, {}, {}, _Budget()))
+class Followed:
+    """The nodes of a model that onnx follows integers through: found once, and asked about whenever more types are known.
+
+    Attributes
+    ----------
+    follows : bool
+        Whether there are any, or any that tell a shape.
+    """
+
+    def __init__(self, graph: GraphProto) -> None:
+        self.follows = False
+        self._layouts: list[_Layout] = []
+        self._asked: set[str] = set()
+        self._count = 0
+        whole = self._add(graph, 0)
+        for layout, each in zip(self._layouts, whole, strict=True):
+            self._add_constants(each, layout)
+        self._lengths: list[dict[str, int]] = [dict(layout.constants) for layout in self._layouts]
+
+    def _add(self, graph: GraphProto, outer: int) -> list[GraphProto]:
+        following, telling = _following(), _following() | _TELLING
+        layout = _Layout(outer, self._count, [], [], {})
+        place = len(self._layouts)
+        self._layouts.append(layout)
+        graphs = [graph]
+        inner: list[GraphProto] = []
+        for i, node in enumerate(graph.node):
+            operator = node.op_type
+            if operator in telling:
+                self.follows = True
+                if operator in following:
+                    read = list(filter(None, node.input))
+                    layout.following.append((layout.first + i, read))
+                    self._asked.update(read)
+            if node.domain or may_hold_graphs(operator):
+                layout.holding.append(i)
+                inner += _inner(node)
+        self._count += len(graph.node)
+        for each in inner:
+            graphs += self._add(each, place)
+        return graphs
+
+    def _add_constants(self, graph: GraphProto, layout: _Layout) -> None:
+        asked, constants = self._asked, layout.constants
+        constants.update((name, _length_of(t)) for t in graph.initializer if (name := t.name) in asked)
+        for node in graph.node:
+            if node.op_type != "Constant" or asked.isdisjoint(node.output):
+                continue
+            if len(node.attribute) == 1 and node.attribute[0].HasField("t"):
+                constants[node.output[0]] = _length_of(node.attribute[0].t)
+
+    def too_long(self, graph: GraphProto) -> list[int]:
+        """The numbers of the nodes that would follow values which are too long, or may be; the graph has the types that are known."""
+        budget, found = _Budget(), []
+        types: list[dict[str, TypeProto]] = []
+        for layout, lengths, typed in zip(self._layouts, self._lengths, self._graphs(graph), strict=True):
+            asked = self._asked
+            own = {name: v.type for v in (*typed.value_info, *typed.input, *typed.output) if (name := v.name) in asked}
+            around = types[layout.outer] if types else {}
+            types.append({**around, **own} if around else own)
+            if types[:-1]:
+                lengths.update(
+                    (n, size) for n, size in self._lengths[layout.outer].items() if n not in own and n not in lengths
+                )
+            for number, read in layout.following:
+                if not all(budget.takes(name, self._length(name, lengths, types[-1])) for name in read):
+                    found.append(number)
+        return found
+
+    def _length(self, name: str, lengths: dict[str, int], types: Mapping[str, TypeProto]) -> int | None:
+        if name in lengths:
+            return lengths[name]
+        length = _length_in(types.get(name))
+        if length is not None:
+            lengths[name] = length
+        return length
+
+    def hiding(self, model: ModelProto, typed: ModelProto, hidden: Sequence[int]) -> ModelProto:
+        """A copy whose nodes of these numbers are of an operator that onnx does not know, the types of their outputs given."""
+        copy = ModelProto()
+        copy.CopyFrom(model)
+        for graph, known, places in zip(
+            self._graphs(copy.graph), self._graphs(typed.graph), self._places(hidden), strict=True
+        ):
+            if not places:
+                continue
+            nodes = [graph.node[place] for place in places]
+            made = {name for node in nodes for name in node.output}
+            types = {name: v.type for v in (*known.value_info, *known.output) if (name := v.name) in made}
+            declared = {name: v for v in (*graph.value_info, *graph.output) if (name := v.name) in made}
+            for node in nodes:
+                node.op_type += _HIDDEN
+                for name in node.output:
+                    if name in declared:
+                        declared[name].type.CopyFrom(types[name])
+                    elif name in types:
+                        graph.value_info.add(name=name, type=types[name])
+        return copy
+
+    def shown(self, model: ModelProto, hidden: Sequence[int]) -> ModelProto:
+        """Undo `hiding` in place, the types of values kept."""
+        for graph, places in zip(self._graphs(model.graph), self._places(hidden), strict=True):
+            for place in places:
+                node = graph.node[place]
+                node.op_type = node.op_type.removesuffix(_HIDDEN)
+        return model
+
+    def _places(self, hidden: Sequence[int]) -> Iterator[list[int]]:
+        """Of nodes by their numbers, those of each graph by their places in it."""
+        firsts = [layout.first for layout in self._layouts]
+        for first, end in zip(firsts, [*firsts[1:], self._count], strict=True):
+            yield [number - first for number in hidden if first <= number < end]
+
+    def _graphs(self, graph: GraphProto) -> Iterator[GraphProto]:
+        """The graphs in their order."""
+        layouts = iter(self._layouts)
+
+        def within(each: GraphProto) -> Iterator[GraphProto]:
+            yield each
+            for place in next(layouts).holding:
+                for inner in _inner(each.node[place]):
+                    yield from within(inner)
+
+        return within(graph)
 
 
 class _Budget:
-    """How many elements may still be followed, and the number of the node that is looked at."""
+    """How many elements may still be followed."""
 
     def __init__(self) -> None:
         self.left = _ALL
-        self.node = -1
         self.counted: set[str] = set()
 
     def takes(self, name: str, size: int | None) -> bool:
@@ -55,52 +192,15 @@ class _Budget:
         return True
 
 
-def _too_long(
-    graph: GraphProto,
-    asked: frozenset[str],
-    types: Mapping[str, TypeProto],
-    constants: Mapping[str, TensorProto],
-    budget: _Budget,
-) -> Iterator[int]:
-    """The numbers of the nodes, in the order of `_graphs`, that would follow values which are too long, or may be.
-
-    `asked`: the values that such nodes read.
-    """
-    following, lengths = _following(), dict[str, int | None]()
-    nodes = graph.node[:]
-    inner = [body for node in nodes if node.domain or may_hold_graphs(node.op_type) for body in _inner(node)]
-    values = (*graph.value_info, *graph.input, *graph.output)
-    types = {**types, **{name: v.type for v in values if (name := v.name) in asked}}
-    constants = {**constants, **{name: t for t in graph.initializer if (name := t.name) in asked}}
-    for node in nodes:
-        if node.op_type != "Constant" or asked.isdisjoint(node.output):
-            continue
-        if len(node.attribute) == 1 and node.attribute[0].HasField("t"):
-            constants[node.output[0]] = node.attribute[0].t
-    for node in nodes:
-        budget.node += 1
-        if node.op_type not in following:
-            continue
-        takes = True
-        for name in node.input:
-            if name and takes:
-                if name not in lengths:
-                    lengths[name] = _length(name, types, constants)
-                takes = budget.takes(name, lengths[name])
-        if not takes:
-            yield budget.node
-    for subgraph in inner:
-        yield from _too_long(subgraph, asked, types, constants, budget)
+def _length_of(tensor: TensorProto) -> int:
+    """As how many dimensions onnx would follow a constant."""
+    if tensor.data_type not in _INTEGERS or len(tensor.dims) > 1:
+        return 0
+    return int(tensor.dims[0]) if tensor.dims else 1
 
 
-def _length(name: str, types: Mapping[str, TypeProto], constants: Mapping[str, TensorProto]) -> int | None:
-    """As how many dimensions onnx would follow a value; None where that is not known yet."""
-    if name in constants:
-        tensor = constants[name]
-        if tensor.data_type not in _INTEGERS or len(tensor.dims) > 1:
-            return 0
-        return tensor.dims[0] if tensor.dims else 1
-    found = types.get(name)
+def _length_in(found: TypeProto | None) -> int | None:
+    """As how many dimensions onnx would follow a value of a type; None where that is not known yet."""
     if found is None or not found.WhichOneof("value"):
         return None
     if not found.HasField("tensor_type"):
@@ -111,36 +211,6 @@ def _length(name: str, types: Mapping[str, TypeProto], constants: Mapping[str, T
     if len(dims) != 1:
         return 0
     return dims[0].dim_value if dims[0].HasField("dim_value") else None
-
-
-def hiding(model: ModelProto, typed: ModelProto, hidden: set[int]) -> ModelProto:
-    """A copy whose nodes of these numbers are of an operator that onnx does not know, the types of their outputs given."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    number = -1
-    for graph, known in zip(_graphs(copy.graph), _graphs(typed.graph), strict=True):
-        types = {v.name: v.type for v in (*known.value_info, *known.output)}
-        declared = {v.name: v for v in (*graph.value_info, *graph.output)}
-        for node in graph.node:
-            number += 1
-            if number not in hidden:
-                continue
-            node.op_type += _HIDDEN
-            for name in node.output:
-                if name in declared:
-                    declared[name].type.CopyFrom(types[name])
-                elif name in types:
-                    graph.value_info.add(name=name, type=types[name])
-    return copy
-
-
-def shown(model: ModelProto) -> ModelProto:
-    """Undo `hiding` in place, the types of values kept."""
-    for graph in _graphs(model.graph):
-        for node in graph.node:
-            if (operator := node.op_type).endswith(_HIDDEN):
-                node.op_type = operator.removesuffix(_HIDDEN)
-    return model
 
 
 def without_long_constants(model: ModelProto) -> tuple[ModelProto, bool]:

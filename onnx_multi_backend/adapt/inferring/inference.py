@@ -14,14 +14,7 @@ import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.inferring import unknown_sizes
-from onnx_multi_backend.adapt.inferring.hidden_integers import (
-    follows_integers,
-    hiding,
-    restored,
-    shown,
-    too_long,
-    without_long_constants,
-)
+from onnx_multi_backend.adapt.inferring.hidden_integers import Followed, restored, without_long_constants
 from onnx_multi_backend.adapt.inferring.open_ranks import open_ranks
 from onnx_multi_backend.models import untyped
 from onnx_multi_backend.models.graph_walk import all_nodes, bodies, canonical
@@ -44,12 +37,37 @@ _FAILURES = (
 
 def infer(model: ModelProto) -> ModelProto:
     """A copy of the model with the types of its values, as far as onnx can tell; the model itself where it is not to be asked."""
-    if implausible(all_nodes(model)) is not None or expands_too_far(model):
+    nodes = list(all_nodes(model))
+    if implausible(nodes) is not None or expands_too_far(model):
         return model
-    model = _with_sorted_axes(model)
-    if untyped.may_crash(model):
+    operators = {node.op_type for node in nodes}
+    if "Squeeze" in operators:
+        model = _with_sorted_axes(model)
+    if not untyped.NAMES.isdisjoint(operators) and untyped.may_crash(model):
         return untyped.restore(_with_sizes_open(untyped.without(model)))
-    return _with_sizes_open(model)
+    return _with_sizes_open(model) if unknown_sizes.ATTENTION in operators else _inferred(model)
+
+
+def infer_more(model: ModelProto, typed: ModelProto) -> ModelProto:
+    """A copy of a model with the types of its values, of which those are known that another one has: it was made of that one.
+
+    What is new is inferred without following integers. The values of graphs in graphs are not looked at.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    made = {name for node in model.graph.node for name in node.output if name}
+    del copy.graph.value_info[:]
+    copy.graph.value_info.extend(value for value in typed.graph.value_info if value.name in made)
+    told = {value.name: value.type for value in typed.graph.output}
+    for value in copy.graph.output:
+        if value.name in told:
+            value.type.CopyFrom(told[value.name])
+    found = _asked(copy, data_prop=False)
+    if found is None:
+        return copy
+    if ranks := open_ranks(found.graph):
+        _, found = _with_ranks(copy, found, ranks)
+    return found
 
 
 def _with_sorted_axes(model: ModelProto) -> ModelProto:
@@ -88,11 +106,13 @@ def _inferred(model: ModelProto) -> ModelProto:
     typed = _asked(visible, data_prop=False)
     if typed is None:
         return model
-    follows = not model.functions and follows_integers(visible.graph)
-    typed = _with_shapes_followed(visible, typed) if follows else typed
+    followed = None if model.functions else Followed(visible.graph)
+    if followed is not None and followed.follows:
+        typed = _with_shapes_followed(visible, typed, followed)
     if ranks := open_ranks(typed.graph):
         visible, typed = _with_ranks(visible, typed, ranks)
-        typed = _with_shapes_followed(visible, typed) if follows else typed
+        if followed is not None and followed.follows:
+            typed = _with_shapes_followed(visible, typed, followed)
     return restored(typed, model) if long else typed
 
 
@@ -213,17 +233,17 @@ def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
         return None
 
 
-def _with_shapes_followed(model: ModelProto, typed: ModelProto) -> ModelProto:
+def _with_shapes_followed(model: ModelProto, typed: ModelProto, followed: Followed) -> ModelProto:
     """The types once integers are followed, where they are short enough: what that finds may let more be followed."""
     before: list[int] | None = None
     for _ in range(_MOST_PASSES):
-        hidden = too_long(typed.graph)
+        hidden = followed.too_long(typed.graph)
         if hidden == before:
             break
-        found = _asked(hiding(model, typed, set(hidden)) if hidden else model, data_prop=True)
+        found = _asked(followed.hiding(model, typed, hidden) if hidden else model, data_prop=True)
         if found is None:
             break
-        typed = shown(found) if hidden else found
+        typed = followed.shown(found, hidden) if hidden else found
         if not hidden:
             break
         before = hidden

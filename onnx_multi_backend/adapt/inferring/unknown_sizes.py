@@ -14,7 +14,7 @@ from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
 
 #: Before the operator's name: onnx knows nothing of it then, and keeps what is declared.
 _DECLARED = "declared."
-_ATTENTION = "Attention"
+ATTENTION = "Attention"
 
 #: Types by the graph, counted as `_scopes` goes through them, and the name of a value: two branches may give the same name.
 _Types = dict[tuple[int, str], TypeProto]
@@ -55,7 +55,7 @@ def declaring(model: ModelProto, types: _Types) -> ModelProto:
             made = [name for name in node.output if (i, name) in types]
             if not _is_attention(node) or not made:
                 continue
-            node.op_type = _DECLARED + _ATTENTION
+            node.op_type = _DECLARED + ATTENTION
             declared = {value.name: value for value in (*graph.value_info, *graph.output)}
             for name in made:
                 value = declared.get(name) or graph.value_info.add(name=name)
@@ -67,8 +67,8 @@ def declaring(model: ModelProto, types: _Types) -> ModelProto:
 def restore(model: ModelProto) -> ModelProto:
     """Undo in place what `declaring` changed of the nodes."""
     for node in all_nodes(model):
-        if node.op_type == _DECLARED + _ATTENTION:
-            node.op_type = _ATTENTION
+        if node.op_type == _DECLARED + ATTENTION:
+            node.op_type = ATTENTION
     return model
 
 
@@ -82,7 +82,7 @@ def _scopes(graph: GraphProto, outer: dict[str, TypeProto]) -> Iterator[tuple[Gr
 
 
 def _is_attention(node: NodeProto) -> bool:
-    return node.op_type == _ATTENTION and not canonical(node.domain)
+    return node.op_type == ATTENTION and not canonical(node.domain)
 
 
 def _empty(kind: TypeProto | None) -> bool:

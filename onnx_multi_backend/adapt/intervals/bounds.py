@@ -11,10 +11,11 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.intervals.constant_values import of_tensor
 from onnx_multi_backend.adapt.intervals.leaving import Leaving
-from onnx_multi_backend.adapt.intervals.ranges import ranges
+from onnx_multi_backend.adapt.intervals.ranges import follow, ranges
 from onnx_multi_backend.adapt.intervals.sum_sizes import counter
-from onnx_multi_backend.adapt.intervals.values import LIMITS, Value, of_type
-from onnx_multi_backend.adapt.operation import Counts, Made
+from onnx_multi_backend.adapt.intervals.values import LIMITS, Value, may_have_wrapped, of_type
+from onnx_multi_backend.adapt.operation import Counts, Made, Values
+from onnx_multi_backend.models.graph_walk import WITH_GRAPHS
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -130,6 +131,7 @@ class _Search:
         self.assuming = True
         self._model, self._wide = model, wide
         self._counts: Counts | None = None
+        self._base: tuple[tuple[bool, bool], list[NodeProto], Values] | None = None
 
     @property
     def lowered(self) -> set[str]:
@@ -148,9 +150,20 @@ class _Search:
                 if not left:
                     raise _EnoughError
 
+        nodes, values = self._depending()
         with suppress(_EnoughError):
-            ranges(graph, inputs=as_inputs(graph, self.limits), visit=visit, count=self._count)
+            follow(graph, nodes, {**values, **as_inputs(graph, self.limits)}, visit=visit, count=self._count)
         return look
+
+    def _depending(self) -> tuple[list[NodeProto], Values]:
+        """The nodes that compute something of the inputs, and all values: those of other nodes do not depend on the limits."""
+        how = self.assuming, self._counts is not None
+        if self._base is None or self._base[0] != how:
+            graph = self._model.graph
+            values = ranges(graph, inputs=as_inputs(graph, self.limits), count=self._count)
+            nodes = [node for node in graph.node if _depends(node, values)]
+            self._base = how, nodes, values
+        return self._base[1:]
 
     def _count(self, node: NodeProto) -> int | None:
         known = self._counts(node) if self._counts is not None else None
@@ -222,6 +235,14 @@ class _Search:
             why = ", beyond which a result computed from this input overflows" if lowered else ""
             found[name] = Bound(int(value.low), int(value.high), why, _bits(kind))
         return found
+
+
+def _depends(node: NodeProto, values: Values) -> bool:
+    """Whether what a node makes is followed from an input, or may be in its graphs."""
+    if node.domain or node.op_type in WITH_GRAPHS:
+        return True
+    read = (values[name] for name in node.input if name in values)
+    return any(value.sources or may_have_wrapped(value) for value in read)
 
 
 def _bits(kind: int) -> int:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import onnx
@@ -72,8 +72,21 @@ def ranges(
         name = tensor.name
         if name not in given:
             values[name] = of_tensor(tensor)
+    return follow(graph, graph.node, values, visit=visit, count=count, nested=nested)
+
+
+def follow(
+    graph: GraphProto,
+    nodes: Iterable[NodeProto],
+    values: Values,
+    *,
+    visit: Visit | None = None,
+    count: Counts = _nothing,
+    nested: Nested | None = None,
+) -> Values:
+    """Tell what some nodes of a graph make, in their order, of these values, among which it is put; see `ranges`."""
     get, declared, differences = values.get, None, None
-    for node in graph.node:
+    for node in nodes:
         operator, domain = node.op_type, canonical(node.domain)
         if operator == "Constant" and not domain:  # exporters write as many of them as other nodes
             constant = of_constant(node)

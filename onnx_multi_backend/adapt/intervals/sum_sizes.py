@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
-from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, constants_of, reduces_nothing
 from onnx_multi_backend.adapt.operation import Counts
+from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.models.graph_walk import subgraphs
 
 _REDUCTIONS = frozenset({"ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"})
@@ -45,7 +45,7 @@ def counter(model: ModelProto) -> Counts:
             for inner in subgraphs(node):
                 look(inner)
 
-    look(infer(model).graph)
+    look(typed_of(model).model.graph)
 
     def count(node: NodeProto) -> int | None:
         place = 2 if node.op_type in _SCATTERS else 0

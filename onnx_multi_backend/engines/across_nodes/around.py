@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 
+from onnx_multi_backend.adapt.single_node import carry_types
 from onnx_multi_backend.engines.across_nodes.attention_constants import constant_keys
 from onnx_multi_backend.engines.across_nodes.attention_queries import queries_kept
 from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs, half_attentions
@@ -115,6 +116,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
     ):
         made = mend(contents)
         if made is not None:
+            carry_types(contents.model, made.model)
             contents = Contents(made.model)
             before = found or Rewritten(made.model, ())
             found = Rewritten(made.model, (*before.changes, *made.changes), before.added | made.added)
