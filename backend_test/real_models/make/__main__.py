@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-MODULES = ("tables", "vision", "sequences", "language", "tools")  # the tools work on what the others wrote
+MODULES = ("tables", "vision", "sequences", "language", "families", "tools")  # the tools work on what the others wrote
 
 root = Path(sys.argv[1])
 wanted = sys.argv[2:] or MODULES
