@@ -209,3 +209,21 @@ def test_declared_sizes_of_weights_are_not_relied_on(openvino: type[omb.Preset],
         a = np.random.default_rng(rows).uniform(-1, 1, (rows, 2)).astype(np.float32)
         feeds = [a, weights] if made == "input" else [a, weights.ravel(), np.array([2, 2])]
         np.testing.assert_allclose(prepared.run(feeds)[0], a @ weights + np.float32([1.5, -2.5]), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "is_apart"), [("1, 4", False), ("2, 1", False), ("1, 1", True)])
+def test_a_computed_constant_of_other_sizes_stays(openvino: type[omb.Preset], shape: str, is_apart: bool) -> None:
+    """A position bias has one for each head, whatever sizes a run tells."""
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, 4, q, d] a, float[n, 4, d, k] b) => (float[n, 4, q, k] y)
+        <float[{shape}, 1, 1] c = {{{", ".join("1234"[: 4 if "4" in shape else 2 if "2" in shape else 1])}}}, int64[1] first = {{0}}, int64[1] last = {{3}}, int64[1] end = {{4}}, int64[1] one = {{1}}> {{
+        s = Shape (a) size = Slice (s, first, one) keys = Shape (b) width = Slice (keys, last, end)
+        sizes = Concat <axis = 0> (one, one, one, width) bias = Expand (c, sizes) t = MatMul (a, b) y = Add (t, bias) }}"""
+    if shape == "2, 1":
+        text = text.replace("float[n, 4, q, d] a", "float[2, 4, q, d] a")
+    prepared = openvino.prepare(onnx.parser.parse_model(text))
+    assert ("columns_apart" in [change.pass_name for change in prepared.adaptations]) is is_apart
+    rng = np.random.default_rng(1)
+    right = omb.OrtCpuBackend.prepare(onnx.parser.parse_model(text))
+    for keys in (2, 3, 2):
+        operands = [rng.uniform(-1, 1, size).astype(np.float32) for size in ((2, 4, 2, 3), (2, 4, 3, keys))]
+        np.testing.assert_allclose(prepared.run(operands)[0], right.run(operands)[0], rtol=1e-4, atol=1e-6)

@@ -8,8 +8,7 @@ value.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from onnx import GraphProto, NodeProto, TypeProto
 
@@ -45,7 +44,7 @@ def columns_apart(contents: Contents) -> Rewritten | None:
             return name in several
         tensor = constants[name]
         sizes = list(tensor.dims) if tensor is not None else _sizes(walked.told(name))
-        return sizes is None or None in sizes or (math.prod(filter(None, sizes)) == _COLUMNS == sizes[-1])
+        return sizes is None or _may_be_two(sizes)
 
     def meets_two(first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
         return any(
@@ -81,6 +80,11 @@ def _sizes(kind: TypeProto.Tensor | None) -> list[int | None] | None:
     if kind is None or not kind.HasField("shape"):
         return None
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+
+
+def _may_be_two(sizes: Sequence[int | None]) -> bool:
+    """Whether these sizes may be those of two elements along the last axis."""
+    return bool(sizes) and sizes[-1] in (None, _COLUMNS) and all(size in (None, 1) for size in sizes[:-1])
 
 
 def _products(graph: GraphProto, stored: Collection[str]) -> list[int]:
