@@ -51,6 +51,26 @@ from onnx_multi_backend.engines.across_nodes.vector_products import vector_produ
 from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
 
+#: The first ones, most of which look at quantized models.
+_ON_QUANTIZED = (
+    biases_added,
+    channels_in_order,
+    unsigned,
+    kept_in_place,
+    epsilons_kept,
+    terms_apart,
+    terms_exact,
+    sums_kept,
+    choices_apart,
+    weights_apart,
+    reductions_apart,
+    limits_apart,
+    rows_apart,
+    pads_apart,
+    pointwise_apart,
+    results_apart,
+)
+
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.
 _IN_ONNX_RUNTIME = (
     constant_keys,
@@ -77,23 +97,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
     """
     found: Rewritten | None = None
     contents = with_distinct_names(contents)
-    for mend in (
-        biases_added,
-        channels_in_order,
-        unsigned,
-        kept_in_place,
-        epsilons_kept,
-        terms_apart,
-        terms_exact,
-        sums_kept,
-        choices_apart,
-        weights_apart,
-        reductions_apart,
-        limits_apart,
-        rows_apart,
-        pads_apart,
-        pointwise_apart,
-        results_apart,
+    passes = (
         states_apart,
         layers_apart,
         vector_products,
@@ -113,10 +117,12 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         half_attentions,
         *(_IN_ONNX_RUNTIME if in_onnx_runtime else ()),
         queries_kept,
-    ):
+    )
+    for place, mend in enumerate((*_ON_QUANTIZED, *passes)):
         made = mend(contents)
         if made is not None:
-            carry_types(contents.model, made.model)
+            if place >= len(_ON_QUANTIZED):  # those before may give a value another type
+                carry_types(contents.model, made.model)
             contents = Contents(made.model)
             before = found or Rewritten(made.model, ())
             found = Rewritten(made.model, (*before.changes, *made.changes), before.added | made.added)
