@@ -296,13 +296,15 @@ def test_a_file_that_may_not_be_read(engine: type[omb.Preset], tmp_path: Path) -
 
 def test_what_comes_behind_an_operator_that_onnx_infers_nothing_for_is_named_too(openvino: type[omb.Preset]) -> None:
     nodes = [
-        models.node("Scaler", ["x"], ["scaled"], domain="ai.onnx.ml", offset=[1.0], scale=[2.0]),
+        models.node("SVMRegressor", ["x"], ["scaled"], domain="ai.onnx.ml", coefficients=[1.0], rho=[0.0]),
         models.node("LinearRegressor", ["scaled"], ["y"], domain="ai.onnx.ml", coefficients=[1.0, 2.0, 3.0]),
     ]
-    made = models.model(nodes, [models.tensor("x")], [models.tensor("y", ("N", 1))], opsets={"ai.onnx.ml": 1})
+    made = models.model(
+        nodes, [models.tensor("x")], [models.tensor("y", ("N", 1))], opsets={"ai.onnx.ml": 1, "my.domain": 1}
+    )
     with pytest.raises(omb.UnsupportedModelError) as refused:
         openvino.prepare(made)
-    assert refused.value.operators == ("ai.onnx.ml.Scaler", "ai.onnx.ml.LinearRegressor")
+    assert refused.value.operators == ("ai.onnx.ml.SVMRegressor", "ai.onnx.ml.LinearRegressor")
 
 
 @pytest.mark.parametrize(

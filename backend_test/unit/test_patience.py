@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Hashable
 
@@ -88,7 +89,7 @@ def _encoders(count: int) -> ModelProto:
     """Different nodes that no rule can write in another way, and then one that a rule can."""
     nodes = [
         models.node(
-            "LabelEncoder", [f"v{k}"], [f"v{k + 1}"], domain=ML, keys_floats=[float(k)], values_floats=[float(k + 1)]
+            "LabelEncoder", [f"v{k}"], [f"v{k + 1}"], domain=ML, keys_floats=[math.nan, k], values_floats=[0.0, k + 1.0]
         )
         for k in range(count)
     ]
