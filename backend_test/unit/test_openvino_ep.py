@@ -238,13 +238,13 @@ def test_int8_on_a_model_without_qdq_nodes_warns(openvino_ep: type[omb.Preset]) 
 
 
 def test_nodes_that_the_provider_claims_and_cannot_compile_are_named(openvino_ep: type[omb.Preset]) -> None:
-    # ONNX Runtime does not infer the shape of what SVMRegressor gives, and OpenVINO needs the rank.
+    # What SVMRegressor gives has no known rank where its input has none, and OpenVINO needs it.
     linear = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 3.0], "coefficients": [1.0, 2.0, 3.0], "rho": [0.5]}
     nodes = [
         models.node("SVMRegressor", ["x"], ["sum"], domain="ai.onnx.ml", n_supports=0, **linear),
         models.node("Concat", ["sum", "z"], ["y"], axis=1),
     ]
-    inputs = [models.tensor("x"), models.tensor("z")]
+    inputs = [models.tensor("x", None), models.tensor("z")]
     made = models.model(nodes, inputs, [models.tensor("y", ("N", 4))], opsets={"ai.onnx.ml": 1})
     with pytest.raises(omb.UnsupportedModelError, match=r"Concat 'the_Concat'.*(dynamic rank|rank range)") as refused:
         openvino_ep.prepare(made)

@@ -71,14 +71,19 @@ def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]
 
 
 def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]], Mapping[str, TensorProto]]) -> bool:
-    """Whether constants tell a Slice from a place to the same, or a size, number or repetition of 0.
+    """Whether constants tell a Slice from a place to the same, or a size, number or repetition of 0; sizes of a shape do not count.
 
     Parameters
     ----------
     constants_of : callable
         Gives the small tensors of these names.
     """
-    cuts = [node for node in contents.of("Slice", *_SIZED) if not canonical(node.domain)]
+    lists = {name for node in contents.of("Shape") for name in node.output}
+    cuts = [
+        node
+        for node in contents.of("Slice", *_SIZED)
+        if not canonical(node.domain) and lists.isdisjoint(node.input[:1])
+    ]
     constants = constants_of({name for node in cuts for name in node.input[1:] if name})
 
     def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:

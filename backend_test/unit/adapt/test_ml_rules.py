@@ -311,3 +311,13 @@ def test_labels(openvino: type[omb.Preset], of: int, to: int, default: bool) -> 
         attributes["default_float" if to == FLOAT else "default_int64"] = 77.0 if to == FLOAT else 77
     x = np.array([[*numbers[of]], [3, 9, -1]], np.float32 if of == FLOAT else np.int64)
     agrees(openvino, ml("LabelEncoder", [("y", to)], elem_type=of, **attributes), x)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_what_the_cpu_computes_is_left_as_it_is(openvino_ep: type[omb.Preset]) -> None:
+    """A classifier of named labels: nothing is gained by giving it float64."""
+    names = {"classlabels_strings": ["a", "b", "c"], "intercepts": [0.0, 0.1, 0.2]}
+    model = ml("LinearClassifier", [("label", TensorProto.STRING), ("y", FLOAT)], coefficients=[1.0] * 9, **names)
+    prepared = openvino_ep.prepare(model, fallback="full")
+    assert [n.op_type for n in prepared.placement()] == ["LinearClassifier"]
+    assert not [change for change in prepared.adaptations if change.pass_name == "widen_types"]
