@@ -70,20 +70,39 @@ def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]
     )
 
 
+def _read_as_data(contents: Contents) -> set[str]:
+    """The values that are results, or that a node takes for more than a list, or a part of one."""
+    data = {
+        name
+        for node, read in zip(contents.nodes, contents.reads, strict=True)
+        for i, name in enumerate(read)
+        if not is_list(node, i) and (node.op_type != "Concat" or canonical(node.domain))
+    }
+    bodies = (body for node in contents.holding for body in subgraphs(node))
+    data.update(value.name for graph in (contents.model.graph, *bodies) for value in graph.output)
+    data.update(name for function in contents.model.functions for name in function.output)
+    return data
+
+
 def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]], Mapping[str, TensorProto]]) -> bool:
-    """Whether constants tell a Slice from a place to the same, or a size, number or repetition of 0; sizes of a shape do not count.
+    """Whether constants tell a Slice from a place to the same, or a size, number or repetition of 0.
+
+    Sizes of a shape that are put together with others, or read as a list, do not count.
 
     Parameters
     ----------
     constants_of : callable
         Gives the small tensors of these names.
     """
-    lists = {name for node in contents.of("Shape") for name in node.output}
-    cuts = [
-        node
-        for node in contents.of("Slice", *_SIZED)
-        if not canonical(node.domain) and lists.isdisjoint(node.input[:1])
-    ]
+    cuts = [node for node in contents.of("Slice", *_SIZED) if not canonical(node.domain)]
+    lists = {name for node in contents.of("Shape") if not canonical(node.domain) for name in node.output}
+    if lists and any(node.op_type == "Slice" and not lists.isdisjoint(node.input[:1]) for node in cuts):
+        data = _read_as_data(contents)
+        cuts = [
+            node
+            for node in cuts
+            if node.op_type != "Slice" or lists.isdisjoint(node.input[:1]) or not data.isdisjoint(node.output)
+        ]
     constants = constants_of({name for node in cuts for name in node.input[1:] if name})
 
     def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:

@@ -11,10 +11,10 @@ from onnx import GraphProto, NodeProto, helper, numpy_helper
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.known_numbers import Number, known_numbers
 from onnx_multi_backend.adapt.renaming import renamed
-from onnx_multi_backend.models.graph_walk import canonical, operator_name, put_back
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in, operator_name, put_back
 
 _MARK = "/omb_branch"
-_KNOWN = "/omb_known"
+_KNOWN = "/omb_steps"
 #: The inputs of a Loop that tell how many steps it makes.
 _STEPS = 2
 
@@ -50,15 +50,18 @@ def tell_steps(graph: GraphProto) -> None:
     loops = [node for node in graph.node if _is(node, "Loop")]
     known = known_numbers(graph) if loops else {}
     constants = {tensor.name for tensor in graph.initializer}
+    taken = {name for node in nodes_in(graph.node) for name in (*node.input, *node.output)} if known else set()
     for node in loops:
         for place, name in enumerate(node.input[:_STEPS]):
             if name not in known or name in constants:
                 continue
-            if name + _KNOWN not in constants:
-                kind = np.int64 if place == 0 else np.bool_
-                graph.initializer.append(numpy_helper.from_array(np.array(known[name], kind), name + _KNOWN))
-                constants.add(name + _KNOWN)
-            node.input[place] = name + _KNOWN
+            told = f"{name}{_KNOWN}"
+            while told in taken:
+                told += "_"
+            taken.add(told)
+            kind = np.int64 if place == 0 else np.bool_
+            graph.initializer.append(numpy_helper.from_array(np.array(known[name], kind), told))
+            node.input[place] = told
 
 
 def _is(node: NodeProto, operator: str) -> bool:

@@ -43,6 +43,8 @@ _LOGIC: Mapping[str, Callable[..., bool]] = {
     "Or": operator.or_,
     "Xor": operator.xor,
 }
+#: Every integer up to here is a float64 too.
+_EXACT = 2**53
 #: What has another shape for the same number.
 _MOVES = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 
@@ -113,8 +115,8 @@ def _made(node: NodeProto, read: Sequence[_Known]) -> _Known | None:
 
 
 def _cast(number: Number, to: int) -> _Known | None:
-    if to == _T.FLOAT:
-        return to, np.float32(number)
+    if to == _T.FLOAT:  # beyond, an integer would be rounded twice
+        return (to, np.float32(number)) if not isinstance(number, int) or abs(number) <= _EXACT else None
     if not np.isfinite(number):
         return None
     if to == _T.BOOL:

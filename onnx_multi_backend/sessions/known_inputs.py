@@ -50,13 +50,17 @@ def with_values(model: ModelProto, named: Callable[[str], str], values: Values) 
     copy = ModelProto()
     copy.CopyFrom(model)
     known: dict[str, TensorProto] = {}
+    taken = {name for node in all_nodes(model) for name in (*node.input, *node.output)} if values else set()
     for value in copy.graph.input:
         if named(value.name) in values and value.type.HasField("tensor_type"):
             kind = value.type.tensor_type
             array = np.full(
                 [d.dim_value for d in kind.shape.dim], values[named(value.name)], numpy_dtype(kind.elem_type)
             )
-            known[value.name] = numpy_helper.from_array(array, value.name + _SUFFIX)
+            name = value.name + _SUFFIX
+            while name in taken:
+                name += "_"
+            known[value.name] = numpy_helper.from_array(array, name)
     copy.graph.initializer.extend(known.values())
     _read(copy.graph, known)
     return copy

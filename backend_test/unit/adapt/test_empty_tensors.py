@@ -68,3 +68,14 @@ def test_a_triangle_of_nothing(openvino: type[omb.Preset], kind: str, upper: int
     x = np.zeros(sizes, kind)
     for _ in range(3):
         np.testing.assert_array_equal(openvino.prepare(model).run([x])[0], x, strict=True)
+
+
+@pytest.mark.parametrize("declared", ["2, 3", "n, m"])
+def test_sizes_cut_to_none_that_are_indices(engine: type[omb.Preset], declared: str) -> None:
+    """They are more than a list: OpenVINO's process ended over them."""
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{declared}] x, float[1] z) => (float[a, b] y, float[1] other) <int64[1] one = {{1}}> {{
+        s = Shape (x) e = Slice (s, one, one) y = Gather <axis = 0> (x, e) other = Neg (z) }}"""
+    with engine.prepare(parser.parse_model(text), isolate=True) as rep:
+        y, other = rep.run([np.ones((2, 3), np.float32), np.float32([4])])
+    assert y.shape == (0, 3)
+    assert other == [-4]

@@ -321,3 +321,19 @@ def test_what_the_cpu_computes_is_left_as_it_is(openvino_ep: type[omb.Preset]) -
     prepared = openvino_ep.prepare(model, fallback="full")
     assert [n.op_type for n in prepared.placement()] == ["LinearClassifier"]
     assert not [change for change in prepared.adaptations if change.pass_name == "widen_types"]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"default_tensor": helper.make_tensor("t", INT64, [1], [42]), "keys_int64s": [1, 2], "values_int64s": [3, 4]},
+        {"keys_floats": [1e-40, 1.0], "values_int64s": [3, 4]},
+    ],
+    ids=["a default of a tensor", "a denormal key"],
+)
+def test_labels_that_are_not_written(openvino: type[omb.Preset], attributes: dict[str, Any]) -> None:
+    kind = FLOAT if "keys_floats" in attributes else INT64
+    model = ml("LabelEncoder", [("y", INT64)], elem_type=kind, **attributes)
+    model.opset_import[-1].version = 4
+    with pytest.raises(omb.UnsupportedModelError, match="LabelEncoder"):
+        openvino.prepare(model)

@@ -45,7 +45,8 @@ def results(node: NodeProto, data: TypeProto.Tensor | None) -> Iterator[ValueInf
     elif len(dims) == _MATRIX:
         labels: list[Any] = next((given[name] for name in _LABELS if given.get(name)), [])
         label = _T.STRING if labels and isinstance(labels[0], bytes) else _T.INT64
-        scores = _Dim(dim_value=len(labels)) if len(labels) >= _PLAIN else _Dim()
+        is_known = len(labels) >= _PLAIN and kind != "SVMClassifier"  # which may have one for each pair
+        scores = _Dim(dim_value=len(labels)) if is_known else _Dim()
         for name, of, shape in zip(node.output, (label, _T.FLOAT), (dims[:1], [dims[0], scores]), strict=False):
             if name:
                 yield _value(name, of, shape)

@@ -16,6 +16,8 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
 _FLOAT = _T.FLOAT
+#: The least float32 that is not denormal.
+_LEAST = 2.0**-126
 #: More categories than these are not written.
 _MOST = 4096
 #: The attributes of a LabelEncoder by the type of what is looked up, and of what is found, with the default of the latter.
@@ -55,7 +57,9 @@ def label_encoder(site: Site) -> Iterator[ModelProto]:
         return
     name, default_name, usual = _VALUES[made]
     keys, values = site.attribute(_KEYS[kind], []), site.attribute(name, [])
-    if not _are_distinct(keys) or len(keys) != len(values) or any(map(math.isnan, keys)):
+    if any(attribute.name.endswith("_tensor") for attribute in site.node.attribute):
+        return
+    if not _are_distinct(keys) or len(keys) != len(values) or any(map(_is_odd, keys)):
         return
     body = Body(site)
     equal = _equal(body, site.input(0), keys, kind)
@@ -64,6 +68,11 @@ def label_encoder(site: Site) -> Iterator[ModelProto]:
     default = body.constant(site.attribute(default_name, usual), made)
     value = body("Gather", body.constant(np.array(values), made), place, axis=0)
     yield body.finish(body("Where", body.cast(found, _T.BOOL), value, default))
+
+
+def _is_odd(key: float) -> bool:
+    """Whether a key equals no number, or, as a float32, one that an engine may take for 0."""
+    return math.isnan(key) or 0 < abs(key) < _LEAST
 
 
 def _are_distinct(known: list[Any]) -> bool:
