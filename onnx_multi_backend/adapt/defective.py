@@ -124,9 +124,8 @@ def defective_nodes(
         found += search.through(with_constants(flat, told), known_values, wanted=names)
     if others:
         part = with_ancestors(flat, others)
-        if 2 * len(part.graph.node) > len(
-            flat.graph.node
-        ):  # others ask for the types of the whole, too, once they are known
+        # Of a large part, the whole is inferred: others ask for its types too.
+        if 2 * len(part.graph.node) > len(flat.graph.node):
             part = flat
         wanted = None if nested else frozenset(name for node in others for name in node.output if name)
         typed_part = _typed(typed, flat) if part is flat else infer(part)

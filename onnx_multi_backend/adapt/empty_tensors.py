@@ -59,10 +59,7 @@ def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]
         return False
     empty = {tensor.name for tensor in contents.tensors if is_empty(tensor)}
     empty.update(n.output[0] for n in contents.of("Constant") if any(is_empty(tensor) for tensor in values_of(n)))
-    bodies = (body for node in contents.holding for body in subgraphs(node))
-    results = {value.name for graph in (contents.model.graph, *bodies) for value in graph.output}
-    results.update(name for function in contents.model.functions for name in function.output)
-    return not results.isdisjoint(empty) or any(
+    return not _results(contents).isdisjoint(empty) or any(
         name in empty and not is_list(node, i)
         for node, read in zip(contents.nodes, contents.reads, strict=True)
         if not empty.isdisjoint(read)
@@ -72,16 +69,19 @@ def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]
 
 def _read_as_data(contents: Contents) -> set[str]:
     """The values that are results, or that a node takes for more than a list, or a part of one."""
-    data = {
+    return _results(contents) | {
         name
         for node, read in zip(contents.nodes, contents.reads, strict=True)
         for i, name in enumerate(read)
         if not is_list(node, i) and (node.op_type != "Concat" or canonical(node.domain))
     }
+
+
+def _results(contents: Contents) -> set[str]:
+    """What the graphs and functions of a model return."""
     bodies = (body for node in contents.holding for body in subgraphs(node))
-    data.update(value.name for graph in (contents.model.graph, *bodies) for value in graph.output)
-    data.update(name for function in contents.model.functions for name in function.output)
-    return data
+    results = {value.name for graph in (contents.model.graph, *bodies) for value in graph.output}
+    return results | {name for function in contents.model.functions for name in function.output}
 
 
 def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]], Mapping[str, TensorProto]]) -> bool:

@@ -11,6 +11,7 @@ from onnx import GraphProto, NodeProto, helper, numpy_helper
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.known_numbers import Number, known_numbers
 from onnx_multi_backend.adapt.renaming import renamed
+from onnx_multi_backend.adapt.unused_names import unused
 from onnx_multi_backend.models.graph_walk import canonical, nodes_in, operator_name, put_back
 
 _MARK = "/omb_branch"
@@ -55,10 +56,7 @@ def tell_steps(graph: GraphProto) -> None:
         for place, name in enumerate(node.input[:_STEPS]):
             if name not in known or name in constants:
                 continue
-            told = f"{name}{_KNOWN}"
-            while told in taken:
-                told += "_"
-            taken.add(told)
+            told = unused(name + _KNOWN, taken)
             kind = np.int64 if place == 0 else np.bool_
             graph.initializer.append(numpy_helper.from_array(np.array(known[name], kind), told))
             node.input[place] = told

@@ -12,18 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
+from onnx_multi_backend.adapt.intervals.values import LIMITS
 from onnx_multi_backend.models.graph_walk import canonical, defaults_of
 from onnx_multi_backend.models.tensors import is_whole
 
 Number = bool | int | np.float32
 
 _T = TensorProto
-#: The types that are followed, and the limits of the integers among them.
-_INTEGERS = {
-    getattr(_T, np.dtype(kind).name.upper()): (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
-    for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
-}
-_KINDS = frozenset({_T.BOOL, _T.FLOAT, *_INTEGERS})
+#: The types that are followed.
+_KINDS = frozenset({_T.FLOAT, *LIMITS})
 
 _ARITHMETIC: Mapping[str, Callable[[Number, Number], Number]] = {
     "Add": operator.add,
@@ -121,7 +118,7 @@ def _cast(number: Number, to: int) -> _Known | None:
         return None
     if to == _T.BOOL:
         return to, bool(number)
-    return _checked(to, int(number)) if to in _INTEGERS else None
+    return _checked(to, int(number)) if to in LIMITS else None
 
 
 def _checked(kind: int, number: Number) -> _Known | None:
@@ -130,5 +127,5 @@ def _checked(kind: int, number: Number) -> _Known | None:
         return kind, number
     if kind == _T.BOOL:
         return kind, bool(number)
-    low, high = _INTEGERS[kind]
+    low, high = LIMITS[kind]
     return (kind, number) if low <= number <= high else None

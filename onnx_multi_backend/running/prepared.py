@@ -220,8 +220,8 @@ class PreparedModel(BackendRep):
             from onnx_multi_backend.running.verifying import VerifyingBinder
 
             binder = VerifyingBinder(session, self._check)
-        if self._fixes_shapes and self._by_shape is not None:
-            binder = self._by_shape.binder(binder, feeds)
+        if (by_shape := self._by_shape) is not None:
+            binder = by_shape.binder(binder, feeds)
         bound = bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
         with self._lock:
             self._bound.add(bound)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 
+from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.models.graph_walk import all_nodes, bodies
 from onnx_multi_backend.models.tensors import numpy_dtype
 
@@ -50,17 +51,14 @@ def with_values(model: ModelProto, named: Callable[[str], str], values: Values) 
     copy = ModelProto()
     copy.CopyFrom(model)
     known: dict[str, TensorProto] = {}
-    taken = {name for node in all_nodes(model) for name in (*node.input, *node.output)} if values else set()
+    taken = names_taken(model) if values else set()
     for value in copy.graph.input:
         if named(value.name) in values and value.type.HasField("tensor_type"):
             kind = value.type.tensor_type
             array = np.full(
                 [d.dim_value for d in kind.shape.dim], values[named(value.name)], numpy_dtype(kind.elem_type)
             )
-            name = value.name + _SUFFIX
-            while name in taken:
-                name += "_"
-            known[value.name] = numpy_helper.from_array(array, name)
+            known[value.name] = numpy_helper.from_array(array, unused(value.name + _SUFFIX, taken))
     copy.graph.initializer.extend(known.values())
     _read(copy.graph, known)
     return copy

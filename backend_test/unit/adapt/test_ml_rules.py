@@ -168,20 +168,18 @@ def test_missing_values_go_where_the_tree_says(openvino: type[omb.Preset]) -> No
         )
 
 
+def classifier(labels: list[int], transform: str = "NONE", **attributes: Any) -> ModelProto:
+    """Trees of classes."""
+    outputs = [("label", INT64), ("y", FLOAT)]
+    return ml("TreeEnsembleClassifier", outputs, classlabels_int64s=labels, post_transform=transform, **attributes)
+
+
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
 @pytest.mark.parametrize("labels", [[0, 1, 2], [4, -7, 30]])
 @pytest.mark.parametrize("least", [0.01, -1.0])
 def test_trees_of_classes(openvino: type[omb.Preset], labels: list[int], transform: str, least: float) -> None:
     x = np.random.default_rng(7).normal(size=(40, 3)).astype(np.float32)
-    attributes = trees("class", len(labels), least=least)
-    model = ml(
-        "TreeEnsembleClassifier",
-        [("label", INT64), ("y", FLOAT)],
-        classlabels_int64s=labels,
-        post_transform=transform,
-        **attributes,
-    )
-    agrees(openvino, model, x)
+    agrees(openvino, classifier(labels, transform, **trees("class", len(labels), least=least)), x)
 
 
 def test_what_is_not_written_is_refused(openvino: type[omb.Preset]) -> None:
@@ -231,14 +229,7 @@ def test_trees_of_two_classes(
     attributes = trees("class", 1, least=least)
     attributes["class_weights"] = [weight / 3 for weight in attributes["class_weights"]]
     attributes["class_weights"][0] = least / 3
-    model = ml(
-        "TreeEnsembleClassifier",
-        [("label", INT64), ("y", FLOAT)],
-        classlabels_int64s=labels,
-        post_transform=transform,
-        **({"base_values": base} if base else {}),
-        **attributes,
-    )
+    model = classifier(labels, transform, **({"base_values": base} if base else {}), **attributes)
     agrees(openvino, model, x)
     assert len(set(openvino.run_model(model, [x])[0].tolist())) == 2
 

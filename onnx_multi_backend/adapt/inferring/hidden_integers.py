@@ -36,15 +36,15 @@ class _Layout(NamedTuple):
         The places of nodes that hold graphs.
     following : list of (int, list of str)
         The numbers of the nodes that onnx follows integers through, and what they read.
-    constants : dict of str to int
-        Of the constants that such nodes read, as how many dimensions onnx would follow each.
+    lengths : dict of str to int
+        As how many dimensions onnx would follow what such nodes read, as far as that is known: of constants, then of what types tell.
     """
 
     outer: int
     first: int
     holding: list[int]
     following: list[tuple[int, list[str]]]
-    constants: dict[str, int]
+    lengths: dict[str, int]
 
 
 class Followed:
@@ -64,7 +64,6 @@ class Followed:
         whole = self._add(graph, 0)
         for layout, each in zip(self._layouts, whole, strict=True):
             self._add_constants(each, layout)
-        self._lengths: list[dict[str, int]] = [dict(layout.constants) for layout in self._layouts]
 
     def _add(self, graph: GraphProto, outer: int) -> list[GraphProto]:
         following, telling = _following(), _following() | _TELLING
@@ -90,7 +89,7 @@ class Followed:
         return graphs
 
     def _add_constants(self, graph: GraphProto, layout: _Layout) -> None:
-        asked, constants = self._asked, layout.constants
+        asked, constants = self._asked, layout.lengths
         constants.update((name, _length_of(t)) for t in graph.initializer if (name := t.name) in asked)
         for node in graph.node:
             if node.op_type != "Constant" or asked.isdisjoint(node.output):
@@ -102,14 +101,16 @@ class Followed:
         """The numbers of the nodes that would follow values which are too long, or may be; the graph has the types that are known."""
         budget, found = _Budget(), []
         types: list[dict[str, TypeProto]] = []
-        for layout, lengths, typed in zip(self._layouts, self._lengths, self._graphs(graph), strict=True):
-            asked = self._asked
+        for layout, typed in zip(self._layouts, self._graphs(graph), strict=True):
+            asked, lengths = self._asked, layout.lengths
             own = {name: v.type for v in (*typed.value_info, *typed.input, *typed.output) if (name := v.name) in asked}
             around = types[layout.outer] if types else {}
             types.append({**around, **own} if around else own)
             if types[:-1]:
                 lengths.update(
-                    (n, size) for n, size in self._lengths[layout.outer].items() if n not in own and n not in lengths
+                    (n, size)
+                    for n, size in self._layouts[layout.outer].lengths.items()
+                    if n not in own and n not in lengths
                 )
             for number, read in layout.following:
                 if not all(budget.takes(name, self._length(name, lengths, types[-1])) for name in read):

@@ -10,10 +10,11 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back
+from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.plausible import expands_too_far
 
 _Place = TypeVar("_Place")
@@ -33,14 +34,6 @@ def larger(read: str, made: str, *, name: str) -> NodeProto:
 def is_apart(node: NodeProto) -> bool:
     """Whether a node is the larger of a value and itself."""
     return node.op_type == "Max" and len(node.input) == 2 and node.input[0] == node.input[1]
-
-
-def unused(name: str, taken: set[str]) -> str:
-    """A name like this one that is not taken; it is from now on."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> NodeProto:
@@ -196,11 +189,6 @@ def of_kept_types(contents: Contents, flat: ModelProto, found: Sequence[Mapping[
         return kind in kinds if kinds is not None else kind not in (TensorProto.UNDEFINED, TensorProto.BOOL)
 
     return [{place: 0 for place, name in own.items() if is_kept(name)} for own in found]
-
-
-def names_taken(model: ModelProto) -> set[str]:
-    """The names of a model's nodes, and of what they read and make."""
-    return {name for node in all_nodes(model) for name in (node.name, *node.input, *node.output)}
 
 
 def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:

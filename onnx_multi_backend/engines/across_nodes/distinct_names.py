@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from onnx import GraphProto, ModelProto
 
-from onnx_multi_backend.engines.across_nodes.apart import names_taken, unused
+from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies

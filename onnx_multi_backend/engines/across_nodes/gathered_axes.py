@@ -14,14 +14,13 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
     has_fixed_inputs,
     larger,
     maker_before,
-    names_taken,
     of_kept_types,
-    unused,
     written,
 )
 from onnx_multi_backend.engines.across_nodes.ranks import axes_stored

@@ -16,14 +16,8 @@ from onnx import NodeProto, TypeProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import infer, opset_versions
-from onnx_multi_backend.engines.across_nodes.apart import (
-    has_fixed_inputs,
-    maker_before,
-    names_taken,
-    unused,
-    with_axes,
-    written,
-)
+from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, maker_before, with_axes, written
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
 from onnx_multi_backend.engines.across_nodes.ranks import FIRST, axes_named, ranks_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
