@@ -91,7 +91,7 @@ def test_sessions_for_fixed_shapes_are_let_go_of_too(engine: type[omb.Preset]) -
 
     rep = Fixed.prepare(models.subtract())
     rep.run([A, B])
-    kept = rep._by_shape
+    kept = rep._sessions.by_shape
     sessions = [weakref.ref(built.session) for built in kept._kept.values()]
     del kept
     rep.close()

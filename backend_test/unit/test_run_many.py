@@ -41,7 +41,7 @@ def test_short_runs_go_on_as_a_loop(engine: type[omb.Preset], monkeypatch: pytes
         np.testing.assert_array_equal(y["y"], np.maximum(x, 0))
         seen.add(threading.active_count())
     assert seen == {before}
-    assert rep._many is None, "no second session was made"
+    assert rep._sessions.many is None, "no second session was made"
 
 
 def test_two_long_runs_make_no_threads(ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_a_single_run_keeps_its_own_session(openvino: type[omb.Preset]) -> None:
     list(rep.run_many(_batches(5)))
     native = rep._session.native  # type: ignore[attr-defined]
     assert str(native.get_property("PERFORMANCE_HINT")).endswith("LATENCY")
-    many = rep._many.native  # type: ignore[union-attr]
+    many = rep._sessions.many.native  # type: ignore[union-attr]
     assert str(many.get_property("PERFORMANCE_HINT")).endswith("THROUGHPUT")
 
 

@@ -33,7 +33,7 @@ def _parts_of_openvino() -> dict[str, str]:
 
 
 def _target(preset: type[omb.Preset], **options: Any) -> Any:
-    return replace(preset.prepare(models.relu(), **options)._target, preset="")  # type: ignore[type-var]
+    return replace(preset.prepare(models.relu(), **options)._sessions.target, preset="")  # type: ignore[type-var]
 
 
 def test_ort_with_the_cpu_provider_is_ort_cpu(ort_cpu: type[omb.Preset]) -> None:

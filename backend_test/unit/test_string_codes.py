@@ -311,7 +311,7 @@ def test_what_is_kept_in_a_cache(openvino: type[omb.Preset], tmp_path: Path) -> 
         prepared = openvino.prepare(model, cache_dir=tmp_path)
         assert prepared.run(NUMBER([2, 1]))[0].tolist() == ["日本", ""]
         assert prepared.run(NUMBER([3]))[0].tolist() == ["a"]
-    assert prepared._make._cold is None  # the second came out of the cache
+    assert prepared._sessions.make._cold is None  # the second came out of the cache
 
 
 def test_strings_have_no_fixed_buffers(openvino: type[omb.Preset]) -> None:

@@ -283,7 +283,7 @@ def test_sessions_of_the_openvino_provider(
 
 def test_one_thread_is_as_good_for_a_stream(here: Here, ort_cpu: type[omb.Preset]) -> None:
     here(8, 8, 1.0)
-    target = ort_cpu.prepare(models.relu())._target
+    target = ort_cpu.prepare(models.relu())._sessions.target
     assert target.for_throughput() is target, "no second session"
     here(8, 8, 2.0)
     assert target.for_throughput() is not target

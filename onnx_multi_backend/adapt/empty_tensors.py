@@ -47,18 +47,22 @@ def values_of(node: NodeProto) -> Iterator[TensorProto]:
         yield from (a.t for a in node.attribute if a.name == "value")
 
 
-def holds_empty_data(contents: Contents, is_empty: Callable[[TensorProto], bool]) -> bool:
+def holds_empty_data(contents: Contents, is_meant: Callable[[TensorProto], bool] = lambda tensor: True) -> bool:
     """Whether a model holds a tensor without elements that a node may take for more than a list, or returns one.
 
     Parameters
     ----------
-    is_empty : callable
-        Tells which tensors are meant.
+    is_meant : callable
+        Tells which of these tensors count.
     """
-    if not any(is_empty(tensor) for tensor in contents.tensors):
+    if not any(map(is_meant, contents.empty_tensors)):
         return False
-    empty = {tensor.name for tensor in contents.tensors if is_empty(tensor)}
-    empty.update(n.output[0] for n in contents.of("Constant") if any(is_empty(tensor) for tensor in values_of(n)))
+    empty = {tensor.name for tensor in contents.empty_tensors if is_meant(tensor)}
+    empty.update(
+        node.output[0]
+        for node in contents.of("Constant")
+        if any(0 in tensor.dims and is_meant(tensor) for tensor in values_of(node))
+    )
     return not _results(contents).isdisjoint(empty) or any(
         name in empty and not is_list(node, i)
         for node, read in zip(contents.nodes, contents.reads, strict=True)
@@ -95,14 +99,6 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
         Gives the small tensors of these names.
     """
     cuts = [node for node in contents.of("Slice", *_SIZED) if not canonical(node.domain)]
-    lists = {name for node in contents.of("Shape") if not canonical(node.domain) for name in node.output}
-    if lists and any(node.op_type == "Slice" and not lists.isdisjoint(node.input[:1]) for node in cuts):
-        data = _read_as_data(contents)
-        cuts = [
-            node
-            for node in cuts
-            if node.op_type != "Slice" or lists.isdisjoint(node.input[:1]) or not data.isdisjoint(node.output)
-        ]
     constants = constants_of({name for node in cuts for name in node.input[1:] if name})
 
     def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:
@@ -111,16 +107,22 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
             return numpy_helper.to_array(tensor).ravel().tolist() if tensor is not None and is_whole(tensor) else None
         return next((list(a.ints) for a in node.attribute if a.name == attribute), None)
 
-    for node in cuts:
+    def is_cut(node: NodeProto) -> bool:
         if node.op_type in _SIZED:
-            if 0 in (numbers(node, 1, _SIZED[node.op_type]) or ()):
-                return True
-            continue
+            return 0 in (numbers(node, 1, _SIZED[node.op_type]) or ())
         bounds = zip(numbers(node, 1, "starts") or (), numbers(node, 2, "ends") or (), strict=False)
         steps = numbers(node, 4, "steps") or []
-        if any(
+        return any(
             (start < 0) == (end < 0) and (start <= end if i < len(steps) and steps[i] < 0 else start >= end)
             for i, (start, end) in enumerate(bounds)
-        ):
-            return True
-    return False
+        )
+
+    return _counts(contents, [node for node in cuts if is_cut(node)])
+
+
+def _counts(contents: Contents, cut: list[NodeProto]) -> bool:
+    """Whether one of the nodes that leave nothing makes more than a list of no sizes."""
+    lists = {name for node in contents.of("Shape") if not canonical(node.domain) for name in node.output}
+    if not all(node.op_type == "Slice" and not lists.isdisjoint(node.input[:1]) for node in cut):
+        return True
+    return bool(cut) and not _read_as_data(contents).isdisjoint(name for node in cut for name in node.output)

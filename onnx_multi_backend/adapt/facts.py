@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
@@ -44,16 +44,13 @@ class Facts:
 
     def constants_of(self, names: Collection[str]) -> Mapping[str, TensorProto]:
         """Those of these names."""
-        if not names:
-            return {}
-        stored = [(tensor.name, tensor) for tensor in self.contents.tensors if tensor.name in names]
-        made = self._made(node for node in self.contents.of("Constant") if node.output[0] in names)
-        return {name: tensor for name, tensor in (*stored, *made) if _is_small(tensor)}
+        known = self.contents.constants if names else {}
+        return {name: known[name] for name in names if name in known and _is_small(known[name])}
 
     @functools.cached_property
     def small(self) -> list[tuple[str, TensorProto]]:
         """The same, each of those that share a name."""
-        return [(name, tensor) for name, tensor in self._named() if _is_small(tensor)]
+        return [(name, tensor) for name, tensor in self.contents.named if _is_small(tensor)]
 
     @functools.cached_property
     def namesakes(self) -> Mapping[str, list[TensorProto]]:
@@ -91,19 +88,10 @@ class Facts:
         graphs = [self.model.graph, *(g for node in self.contents.holding for g in subgraphs(node))]
         named = [
             *((t.name, t) for graph in graphs for t in graph.initializer),
-            *self._made(self.contents.of("Constant")),
+            *self.contents.of_constants,
         ]
         times = Counter([*(name for name, _ in named), *(v.name for graph in graphs for v in graph.input)])
         return {name: tensor for name, tensor in named if times[name] == 1 and _is_small(tensor)}
-
-    def _named(self) -> Iterator[tuple[str, TensorProto]]:
-        yield from ((tensor.name, tensor) for tensor in self.contents.tensors)
-        yield from self._made(self.contents.of("Constant"))
-
-    def _made(self, nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]:
-        for node in nodes:
-            if node.attribute and node.attribute[0].HasField("t"):
-                yield node.output[0], node.attribute[0].t
 
     @functools.cached_property
     def known(self) -> frozenset[str]:
@@ -130,7 +118,7 @@ class Facts:
     def kinds(self) -> Mapping[str, frozenset[int]]:
         """The element types of the values that are known before anything runs: several where a name stands more than once."""
         found: dict[str, set[int]] = {}
-        for name, tensor in self._named():
+        for name, tensor in self.contents.named:
             found.setdefault(name, set()).add(tensor.data_type)
         return {name: frozenset(kinds) for name, kinds in found.items()}
 
@@ -159,7 +147,7 @@ class Facts:
     @functools.cached_property
     def may_be_empty(self) -> bool:
         """Whether an input is declared to have no elements, a tensor that is more than a list has none, or constants cut one to none."""
-        if holds_empty_data(self.contents, lambda tensor: 0 in tensor.dims):
+        if holds_empty_data(self.contents):
             return True
         if cut_to_nothing(self.contents, self.constants_of):
             return True

@@ -52,5 +52,5 @@ def facts_of(prepared: PreparedModel) -> Facts:
         prepared.device,
         prepared.provider,
         prepared._recipe.providers,
-        prepared._make.origin,
+        prepared._sessions.make.origin,
     )

@@ -73,6 +73,27 @@ class Contents:
         return all_tensors(self.model)
 
     @functools.cached_property
+    def empty_tensors(self) -> list[TensorProto]:
+        """Those of them that have no elements."""
+        return [tensor for tensor in self.tensors if 0 in tensor.dims]
+
+    @functools.cached_property
+    def of_constants(self) -> list[tuple[str, TensorProto]]:
+        """What its Constants hold, by the name of their output."""
+        holding = (node for node in self.of("Constant") if node.attribute and node.attribute[0].HasField("t"))
+        return [(node.output[0], node.attribute[0].t) for node in holding]
+
+    @functools.cached_property
+    def named(self) -> list[tuple[str, TensorProto]]:
+        """What its names stand for: initializers, other tensors that have one, and what Constants hold."""
+        return [*((tensor.name, tensor) for tensor in self.tensors), *self.of_constants]
+
+    @functools.cached_property
+    def constants(self) -> Mapping[str, TensorProto]:
+        """The same by name; where a name stands twice, any of them."""
+        return dict(self.named)
+
+    @functools.cached_property
     def tensor_types(self) -> frozenset[int]:
         """The element types of its tensors."""
         return frozenset(tensor.data_type for tensor in self.tensors)

@@ -10,28 +10,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from onnx.backend.base import BackendRep
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
+from onnx_multi_backend.engines.session import Session, Value
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InputError, OnnxMultiBackendError, OptionError, RunError, UnsupportedModelError
+from onnx_multi_backend.errors import InputError, OptionError
 from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.running.feeds import FeedMaker
 from onnx_multi_backend.running.recipe import Recipe, prepare_again
 from onnx_multi_backend.running.results import Results
 from onnx_multi_backend.sessions.maker import Maker
+from onnx_multi_backend.sessions.of_model import SessionsOfModel
 from onnx_multi_backend.sessions.signature import ModelMetadata
 
 if TYPE_CHECKING:
     from onnx_multi_backend.running.bound import BoundRun
     from onnx_multi_backend.running.verifying import Unchanged
-    from onnx_multi_backend.sessions.by_shape import SessionsByShape
-    from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
-
-_ARRAYS = np.ndarray
 
 
 class PreparedModel(BackendRep):
@@ -66,54 +62,31 @@ class PreparedModel(BackendRep):
         self.device = recipe.device
         self.provider = target.requested[0]
         self._recipe = recipe
-        self._target = target
-        self._make = make
         signature = make.signature
         self._inputs, self._outputs = signature.inputs, signature.outputs
-        self._signature = signature
-        self._check: Unchanged | None = None
-        self._feeds = self._feed_maker(target)
-        self._many: Session | None = None
-        self._bound: weakref.WeakSet[BoundRun] = weakref.WeakSet()
-        self._closed = False
+        self._signature, self._label = signature, signature.label
         self._results = Results(signature)
         self._narrows, self._make_outputs = self._results.narrows, self._results.named
+        self._check: Unchanged | None = None
+        self._feeds = self._feed_maker(target)
+        self._bound: weakref.WeakSet[BoundRun] = weakref.WeakSet()
+        self._closed = False
         self._lock = threading.Lock()
-        self._label = signature.label
-        self._by_shape: SessionsByShape | None = None
-        self._fixes_shapes = False  # in the model, before the engine sees it
-        if fixed_shapes and signature.dynamic:
-            self._by_shape = self._sessions_by_shape(target)
-            built = make(target) if input_example is None else self._by_shape.for_feeds(self._feeds(input_example))
-        else:
-            built = self._built(target, input_example)
-        self._session: Session = built.session
+        self._sessions = SessionsOfModel(preset, make, target, adapts=bool(recipe.options.get("adapt", True)))
+        example = None if input_example is None else self._feeds(input_example)
+        built = self._sessions.begin(example, fixed_shapes=fixed_shapes)
         self.adaptations: tuple[Adaptation, ...] = built.adaptations
         if verify:
             from onnx_multi_backend.running.verifying import Unchanged
 
             self._check = Unchanged(make.origin)
             self._feeds = self._feed_maker(target)
-        self._for_empty: SessionsForNothing | None = None
-        self._is_open = self._by_shape is None and signature.dynamic and bool(recipe.options.get("adapt", True))
-        self._may_be_empty = self._is_open
-        if (self._by_shape is None or self._fixes_shapes) and input_example is not None:
+        if self._sessions.compiles_in_runs and input_example is not None:
             self.run(input_example)  # lets the engine plan its memory and choose its kernels now
 
-    def _built(self, target: Target, input_example: Any) -> Built:
-        """The session for any shapes; where the engine wants to know them, the one for the example's."""
-        try:
-            return self._make(target)
-        except UnsupportedModelError as error:
-            if not self._signature.dynamic or not target.wants_shapes(str(error)):
-                raise
-            if input_example is None:
-                from onnx_multi_backend.sessions.open_shapes import with_cure
-
-                raise with_cure(error) from error
-        self._fixes_shapes = True
-        self._by_shape = self._sessions_by_shape(target)
-        return self._by_shape.for_feeds(self._feeds(input_example))
+    @property
+    def _session(self) -> Session:
+        return self._sessions.session
 
     def _feed_maker(self, target: Target) -> FeedMaker:
         if self._check is None:
@@ -172,7 +145,7 @@ class PreparedModel(BackendRep):
             options = {**(run_options or {}), **engine_run_options}
             return self._results.selected(names, self.run(feed, output_device=output_device, **options))
         feeds = self._feeds(inputs)
-        session = self._session if self._by_shape is None and not self._may_be_empty else self._for_shapes(feeds)
+        session = self._sessions.only or self._sessions.for_feeds(feeds)
         if output_device is None:
             results = session.run(feeds, engine_run_options or None)
         else:
@@ -211,17 +184,16 @@ class PreparedModel(BackendRep):
         from onnx_multi_backend.running.binding import bind, output_buffers
 
         feeds = self._feeds(inputs)
-        given, device = output_buffers(outputs, self._signature, self._target.from_device)
+        given, device = output_buffers(outputs, self._signature, self._sessions.target.from_device)
         output_device = output_device or device
-        session = self._session if self._by_shape is None and not self._may_be_empty else self._for_shapes(feeds)
+        session = self._sessions.only or self._sessions.for_feeds(feeds)
         made = session.run(feeds, None) if output_device is None else session.run_to_device(feeds, None, output_device)
         binder: Any = session
         if self._check is not None:
             from onnx_multi_backend.running.verifying import VerifyingBinder
 
             binder = VerifyingBinder(session, self._check)
-        if (by_shape := self._by_shape) is not None:
-            binder = by_shape.binder(binder, feeds)
+        binder = self._sessions.binder(binder, feeds)
         bound = bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
         with self._lock:
             self._bound.add(bound)
@@ -269,69 +241,19 @@ class PreparedModel(BackendRep):
 
     def _streaming(self, in_flight: int | None) -> tuple[Callable[[Any], Any], int]:
         """What runs a batch beside others, and how many at once."""
-        if self._by_shape is not None:
+        sessions = self._sessions
+        if sessions.by_shape is not None:
             return self.run, in_flight or 2
-        session = self._for_many()
+        session = sessions.for_many()
 
         def run(inputs: Any) -> Any:
             if self._closed:
                 return self.run(inputs)  # which says so
             feeds = self._feeds(inputs)
-            apart = self._for_nothing(feeds) if self._may_be_empty else None
-            results = (apart or session).run(feeds, None)
+            results = (sessions.for_nothing(feeds) or session).run(feeds, None)
             return self._make_outputs(self._results.narrowed(results) if self._narrows else results)
 
         return run, in_flight or session.in_flight
-
-    def _for_many(self) -> Session:
-        with self._lock:
-            if self._many is None:
-                target = self._target.for_throughput()
-                self._many = self._session if target == self._target else self._make(target).session
-            return self._many
-
-    def _for_shapes(self, feeds: Feeds) -> Session:
-        """The session compiled for these inputs' shapes: a new one where the shapes are new."""
-        by_shape = self._by_shape
-        if by_shape is None:  # it was closed, or empty inputs alone have a session of their own
-            return self._for_nothing(feeds) or self._session
-        try:
-            return by_shape.for_feeds(feeds).session
-        except OnnxMultiBackendError as error:
-            if not self._fixes_shapes:
-                raise
-            raise RunError(f"{self.preset} cannot run {self._label} on inputs of these shapes: {error}") from error
-
-    def _for_nothing(self, feeds: Feeds) -> Session | None:
-        """The session for inputs of which one has no elements; None where there is none, or it needs no other."""
-        for value in feeds.values():
-            if isinstance(value, _ARRAYS) and not value.size:
-                break
-        else:
-            return None
-        with self._lock:
-            if self._for_empty is None and not self._closed:
-                self._may_be_empty = not self._signature.operators.isdisjoint(self._target.wrong_in_empty_runs)
-                if self._may_be_empty:
-                    from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
-
-                    self._for_empty = SessionsForNothing(self._make, self._target)
-            sessions = self._for_empty
-        if sessions is None:
-            return None
-        from onnx_multi_backend.sessions.by_shape import shapes_of
-
-        return sessions.get(shapes_of(feeds))
-
-    def _sessions_by_shape(self, target: Target) -> SessionsByShape:
-        who = f"{self.preset} compiled {self._label}"
-        if self._fixes_shapes:
-            from onnx_multi_backend.sessions.open_shapes import SessionsForRuns
-
-            return SessionsForRuns(self._make, target, who)
-        from onnx_multi_backend.sessions.by_shape import SessionsByShape, logged
-
-        return SessionsByShape(logged(functools.partial(self._make, target), who))
 
     def get_inputs(self) -> list[TensorInfo]:
         """The inputs that every run needs, as the model declares them."""
@@ -366,7 +288,7 @@ class PreparedModel(BackendRep):
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of each execution provider: what the preset and the user set, and what ONNX Runtime reports."""
         options = self._session.get_provider_options()
-        for name, given in self._target.chosen_providers:
+        for name, given in self._sessions.target.chosen_providers:
             options.setdefault(name, {}).update(given)
         return options
 
@@ -385,32 +307,22 @@ class PreparedModel(BackendRep):
         DeviceUnavailableError
             A provider cannot be used here; the model stays as it was.
         """
-        target = self._target.with_providers(names, options)
-        built = self._make(target)
+        target = self._sessions.target.with_providers(names, options)
+        built = self._sessions.move(target)
         with self._lock:
-            self._target, self._session, self.provider = target, built.session, target.requested[0]
+            self.provider, self.device = target.requested[0], target.device_text
             self.adaptations = built.adaptations
-            self._many = None
             self._feeds = self._feed_maker(target)
             self._recipe = replace(self._recipe, providers=target.chosen_providers)
-            self.device = target.device_text
-            if self._by_shape is not None:
-                self._by_shape = self._sessions_by_shape(target)
-            self._for_empty, self._may_be_empty = None, self._is_open
-            closed = self._closed
-        if closed:  # meanwhile, by another thread
-            self.close()
 
     def close(self) -> None:
         """Let go of the engine's sessions. A run after that is a RunError; results of earlier runs stay valid."""
         from onnx_multi_backend.running.closed import Closed
 
         with self._lock:
-            closed = Closed(self.preset, self._make)
             self._closed = True
-            self._session = self._many = closed
-            self._make = closed
-            self._by_shape = self._for_empty = None
+            closed = Closed(self.preset, self._sessions.make)
+            self._sessions.close(closed)
             for bound in self._bound:
                 bound.close(closed)
 

@@ -47,7 +47,7 @@ def models(preset: str, models: list[Path], cache: Path, times: int) -> Iterator
         model = random.choice(models)
         made: Any = omb.prepare(model, preset=preset, cache_dir=str(cache))
         assert made.run(X)[0].tobytes() == expected[model]
-        yield made._make._cold is None
+        yield made._sessions.make._cold is None
 
 
 def work(to_parent: Connection, kind: str, *given: Any) -> None:

@@ -82,9 +82,7 @@ def _of_expands(contents: Contents) -> list[str]:
 
 
 def _of_arithmetic(contents: Contents) -> list[str]:
-    if not contents.has({"Add", "Div", "Mul", "Sub"}) or not holds_empty_data(
-        contents, lambda tensor: 0 in tensor.dims
-    ):
+    if not contents.has({"Add", "Div", "Mul", "Sub"}) or not holds_empty_data(contents):
         return []
     return ["NoopElimination"] if applies({"onnxruntime": "<1.32"}) else []
 
