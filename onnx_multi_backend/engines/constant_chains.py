@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -56,33 +57,42 @@ def chain_of(node: NodeProto, data: int, constants: Mapping[str, TensorProto]) -
 
 def _normalization(given: Sequence[TensorProto], epsilon: float) -> Chain:
     scale, bias, mean, variance = map(_array, given)
-    if not scale.shape == bias.shape == mean.shape == variance.shape:
+    if not scale.size == bias.size == mean.size == variance.size:
         return Chain()
     with np.errstate(all="ignore"):
-        factors = scale / np.sqrt(variance + epsilon)
+        factors = scale / np.sqrt(variance.astype(np.float64) + epsilon)
         return Chain(_largest_of(factors), _largest_of(bias - mean * factors))
 
 
 def _largest(tensor: TensorProto, *, inverse: bool = False) -> float:
     """The largest size of a constant's elements, or of their reciprocals."""
-    data = tensor.raw_data if tensor.data_type == TensorProto.FLOAT and not inverse else b""
-    if 0 < len(data) <= _LARGE and len(data) % 4 == 0:  # quicker, for there are many
-        bits = int((np.frombuffer(data, "<u4") & 0x7FFFFFFF).max())
-        if bits < 0x7F800000:
-            return float(np.uint32(bits).view(np.float32))
-    array = _array(tensor)
+    numbers = _array(tensor)
+    if not inverse:
+        return _largest_of(numbers)
     with np.errstate(all="ignore"):
-        return _largest_of(1 / array[array != 0] if inverse else array)
+        return _largest_of(1 / numbers[numbers != 0].astype(np.float64))
 
 
 def _array(tensor: TensorProto) -> np.ndarray[Any, Any]:
-    """A constant's elements; 1 for those that are not looked at."""
+    """A constant's elements in a row; 1 for those that are not looked at."""
+    if tensor.data_type == TensorProto.FLOAT:  # without onnx's function, which takes longer than the elements
+        data, listed = tensor.raw_data, tensor.float_data
+        if 0 < len(data) <= _LARGE and len(data) % 4 == 0:
+            return np.frombuffer(data, "<f4")
+        if 0 < len(listed) <= _LARGE // 4:
+            return np.asarray(listed, np.float32)
     if tensor.data_type not in LIMITS or tensor.ByteSize() > _LARGE or not is_whole(tensor):
         return np.ones(1)
-    return numpy_helper.to_array(tensor).astype(np.float64)
+    return numpy_helper.to_array(tensor).astype(np.float64).ravel()
 
 
-def _largest_of(array: np.ndarray[Any, Any]) -> float:
+def _largest_of(numbers: np.ndarray[Any, Any]) -> float:
     """The largest size of a finite element; 1 where there is none."""
-    sizes = np.abs(array[np.isfinite(array)])
+    if numbers.size < 2:
+        number = abs(numbers.item()) if numbers.size else 1.0
+        return number if math.isfinite(number) else 1.0
+    most = max(abs(float(numbers.max())), abs(float(numbers.min())))  # NaN where an element is
+    if math.isfinite(most):
+        return most
+    sizes = np.abs(numbers[np.isfinite(numbers)])
     return float(sizes.max()) if sizes.size else 1.0

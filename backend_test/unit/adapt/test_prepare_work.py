@@ -17,7 +17,7 @@ from backend_test.unit.counting import counted
 from onnx_multi_backend.adapt import shown_node
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inferring import inference
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.openvino.target import OpenvinoTarget
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.models.contents import Contents

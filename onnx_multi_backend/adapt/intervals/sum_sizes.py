@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, constants_of, reduces_nothing
 from onnx_multi_backend.adapt.operation import Counts
 from onnx_multi_backend.adapt.single_node import typed_of
+from onnx_multi_backend.adapt.sizes.size import Size, Sizes
+from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import subgraphs
 
 _REDUCTIONS = frozenset({"ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"})
@@ -20,7 +24,7 @@ _SCATTERS = frozenset({"ScatterElements", "ScatterND"})
 COUNTED = _REDUCTIONS | _SCATTERS | {"CumSum", "Einsum", "Gemm", "MatMul"}
 
 #: Each size, None where it is not known.
-_Shape = Sequence["int | None"]
+_Shape = Sequence[Size]
 
 
 def counter(model: ModelProto) -> Counts:
@@ -31,32 +35,60 @@ def counter(model: ModelProto) -> Counts:
     model : onnx.ModelProto
         Without local functions.
     """
-    shapes: dict[str, _Shape] = {}
-    constants: dict[str, TensorProto] = {}
-
-    def look(graph: GraphProto) -> None:
-        constants.update(constants_of(graph))
-        shapes.update({tensor.name: tuple(tensor.dims) for tensor in graph.initializer})
-        for value in (*graph.input, *graph.value_info, *graph.output):
-            tensor = value.type.tensor_type
-            if tensor.HasField("shape"):
-                shapes[value.name] = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-        for node in graph.node:
-            for inner in subgraphs(node):
-                look(inner)
-
-    look(typed_of(model).model.graph)
+    kept = _Counting(model)
 
     def count(node: NodeProto) -> int | None:
         place = 2 if node.op_type in _SCATTERS else 0
-        shape = shapes.get(node.input[place]) if len(node.input) > place else None
-        return None if shape is None else _product(_summed(node, shape, constants))
+        name = node.input[place] if len(node.input) > place else ""
+        told = kept.told.get(name)
+        summed = None if told is None else _summed(node, told, kept.constants)
+        if summed is not None and None not in summed:
+            return _product(summed)
+        shape = kept.shapes.get(name)
+        return None if shape is None else _product(_summed(node, shape, kept.constants))
 
     return count
 
 
+class _Counting:
+    """What is known of a model's sizes, once it is asked for: inference takes long."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+
+    @functools.cached_property
+    def told(self) -> Mapping[str, Sizes]:
+        """The sizes that its inputs and nodes tell."""
+        return sizes_of(Contents(self._model))
+
+    @functools.cached_property
+    def constants(self) -> dict[str, TensorProto]:
+        """The constants of its graphs."""
+        return {
+            name: tensor for graph in self._graphs(self._model.graph) for name, tensor in constants_of(graph).items()
+        }
+
+    @functools.cached_property
+    def shapes(self) -> Mapping[str, _Shape]:
+        """The sizes that inference tells."""
+        shapes: dict[str, _Shape] = {}
+        for graph in self._graphs(typed_of(self._model).model.graph):
+            shapes.update({tensor.name: tuple(tensor.dims) for tensor in graph.initializer})
+            for value in (*graph.input, *graph.value_info, *graph.output):
+                tensor = value.type.tensor_type
+                if tensor.HasField("shape"):
+                    shapes[value.name] = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+        return shapes
+
+    def _graphs(self, graph: GraphProto) -> Iterator[GraphProto]:
+        yield graph
+        for node in graph.node:
+            for inner in subgraphs(node):
+                yield from self._graphs(inner)
+
+
 def _product(sizes: _Shape) -> int | None:
-    known = [max(size, 1) for size in sizes if size is not None]
+    known = [max(size, 1) for size in sizes if isinstance(size, int)]
     return math.prod(known) if len(known) == len(sizes) else None
 
 

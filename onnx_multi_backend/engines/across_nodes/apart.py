@@ -11,8 +11,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.adapt.walked import inner_first, walked_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.plausible import expands_too_far

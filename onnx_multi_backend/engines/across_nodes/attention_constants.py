@@ -11,6 +11,7 @@ import math
 
 from onnx import NodeProto
 
+from onnx_multi_backend.adapt.walked import Walked
 from onnx_multi_backend.engines.across_nodes.attentions import (
     PRODUCTS,
     before,
@@ -20,7 +21,6 @@ from onnx_multi_backend.engines.across_nodes.attentions import (
     without_fusion,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked
 from onnx_multi_backend.models.contents import Contents
 
 _REASON = "OpenVINO would read other matrices than these constant ones of an attention"

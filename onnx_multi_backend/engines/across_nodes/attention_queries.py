@@ -9,10 +9,13 @@ the queries from an `Attention`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from onnx import NodeProto, TypeProto
 
+from onnx_multi_backend.adapt.sizes.size import Sizes, is_open
+from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.walked import Walked
 from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs
 from onnx_multi_backend.engines.across_nodes.attentions import (
     PRODUCTS,
@@ -25,7 +28,6 @@ from onnx_multi_backend.engines.across_nodes.attentions import (
     without_fusion,
 )
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -38,7 +40,7 @@ def queries_kept(contents: Contents) -> Rewritten | None:
     """A copy of the model in which no attention is written over its queries; None where none would be."""
     if not contents.has({"Einsum", "Transpose"}) or (walked := walked_with(contents)) is None:
         return None
-    search = _Search(walked, is_fixed=has_fixed_inputs(contents.model))
+    search = _Search(walked, sizes_of(contents), is_fixed=has_fixed_inputs(contents.model))
     found = [{i: node.input[0] for i, node in own if search.finds(node)} for own in ends(walked, weighted(walked))]
     return without_fusion(walked, found, "queries_kept", _REASON)
 
@@ -46,8 +48,8 @@ def queries_kept(contents: Contents) -> Rewritten | None:
 class _Search:
     """Looks for such attentions."""
 
-    def __init__(self, walked: Walked, *, is_fixed: bool) -> None:
-        self._walked = walked
+    def __init__(self, walked: Walked, sizes: Mapping[str, Sizes], *, is_fixed: bool) -> None:
+        self._walked, self._sizes = walked, sizes
         self._is_fixed = is_fixed
         self._outputs = {value.name for graph in walked.graphs for value in graph.output}
 
@@ -94,6 +96,12 @@ class _Search:
 
     def _has_as_many_heads(self, name: str) -> bool:
         """Whether the result of an attention has, as far as is known, as many heads as queries, of fixed sizes."""
+        told = self._sizes.get(name)
+        if told is not None:
+            if len(told) != len(_HEADS) or (is_open(told) and not self._is_fixed):
+                return False
+            if None not in told[1:3]:
+                return told[1] == told[2]
         kind = self._walked.types.get(name)
         if kind is None or not kind.HasField("shape"):
             return self._is_fixed

@@ -21,9 +21,9 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import AXES_AS_INPUT, has_fixed_inputs, on_axes, with_axes, written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far

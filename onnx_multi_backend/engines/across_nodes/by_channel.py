@@ -14,16 +14,18 @@ It computes both in one kernel, and takes elements of the constant that belong t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.walked import NodeView, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
+from onnx_multi_backend.engines.across_nodes.foldable import foldable
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -46,33 +48,38 @@ def channels_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     kinds = kept_types(opset_versions(walked.flat).get("", 1))
-    of_bytes = contents.has({"DequantizeLinear"})
+    of_bytes, constants = contents.has({"DequantizeLinear"}), foldable(contents)
     found = [
-        _Graph(nodes, walked.fixed, readers, kinds, of_bytes=of_bytes).found()
+        _Graph(nodes, constants, readers, kinds, of_bytes=of_bytes).found()
         for nodes, readers in zip(walked.views, walked.readers, strict=True)
     ]
     if not any(found):
         return None
     quantized = contents.has({"QuantizeLinear"})
+    sizes = sizes_of(contents)
+
+    def rank(name: str) -> int | None:
+        return len(sizes[name]) if name in sizes else walked.rank(name)
+
     places = []
     for nodes, known in zip(walked.views, found, strict=True):
         own = (
             place
             for place, scaled in known.items()
-            if _has_such_axes(nodes[place].proto, walked, quantized=quantized, scaled=scaled)
+            if _has_such_axes(nodes[place].proto, rank, quantized=quantized, scaled=scaled)
         )
         places.append(dict.fromkeys(own, (0,)))
     return outputs_apart(walked.flat, places, f"{CAST}channels", "channels_apart", _REASON)
 
 
-def _has_such_axes(node: NodeProto, walked: Walked, *, quantized: bool, scaled: bool) -> bool:
+def _has_such_axes(node: NodeProto, rank: Callable[[str], int | None], *, quantized: bool, scaled: bool) -> bool:
     """Whether a node may have as many axes as it is wrong of; those of constants are not told. `scaled`: it is quantized by channel."""
     if node.op_type in _PRODUCTS:
-        ranks = [rank for name in node.input if (rank := walked.rank(name)) is not None]
+        ranks = [known for name in node.input if (known := rank(name)) is not None]
         return not ranks or max(ranks) > _AXES - scaled
     if quantized and any(a.name == "keepdims" and not a.i for a in node.attribute):
         return True
-    return walked.rank(node.input[0]) in (None, _AXES)
+    return rank(node.input[0]) in (None, _AXES)
 
 
 class _Graph:

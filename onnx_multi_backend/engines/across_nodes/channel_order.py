@@ -17,9 +17,9 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.adapt.walked import inner_first
 from onnx_multi_backend.engines.across_nodes.apart import larger
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.inlining import inlined

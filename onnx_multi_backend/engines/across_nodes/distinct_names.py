@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from onnx import GraphProto, ModelProto
 
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies
 from onnx_multi_backend.models.plausible import expands_too_far

@@ -15,6 +15,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import (
     flat_for,
     has_fixed_inputs,
@@ -23,9 +24,8 @@ from onnx_multi_backend.engines.across_nodes.apart import (
     of_kept_types,
     written,
 )
-from onnx_multi_backend.engines.across_nodes.ranks import axes_stored
+from onnx_multi_backend.engines.across_nodes.named_axes import axes_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import is_whole

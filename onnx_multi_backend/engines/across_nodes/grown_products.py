@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from onnx import NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.sizes.told import FIRST
+from onnx_multi_backend.adapt.walked import Walked, tensor_types, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, inputs_apart, of_kept_types
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
-from onnx_multi_backend.engines.across_nodes.ranks import FIRST
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

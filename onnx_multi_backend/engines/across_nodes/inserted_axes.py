@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, inputs_apart, of_kept_types
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, PASSING
-from onnx_multi_backend.engines.across_nodes.ranks import axes_stored
+from onnx_multi_backend.engines.across_nodes.named_axes import axes_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import NodeView, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import NodeView, walked_of
 from onnx_multi_backend.engines.constant_chains import LIMITS, SHIFTING, Chain, chain_of
 from onnx_multi_backend.models.contents import Contents
 

@@ -14,8 +14,8 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.adapt.walked import inner_first, tensor_types, walked_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back, subgraphs
 from onnx_multi_backend.models.plausible import expands_too_far

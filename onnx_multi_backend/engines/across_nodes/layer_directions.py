@@ -11,9 +11,9 @@ from onnx import NodeProto, helper
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS, activation_names
+from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 
 _DEFAULTS = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"], "RNN": ["tanh"]}

@@ -15,11 +15,11 @@ from collections.abc import Callable, Collection
 from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, of_kept_types
-from onnx_multi_backend.engines.across_nodes.ranks import axes_stored
+from onnx_multi_backend.engines.across_nodes.named_axes import axes_stored
 from onnx_multi_backend.engines.across_nodes.reduced_axes import drops_axes
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

@@ -16,12 +16,14 @@ from onnx import NodeProto, TypeProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import infer, opset_versions
+from onnx_multi_backend.adapt.sizes.size import Sizes
+from onnx_multi_backend.adapt.sizes.told import FIRST, sizes_of
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.adapt.walked import NodeView, Walked, inner_first, tensor_types, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import has_fixed_inputs, maker_before, with_axes, written
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC
-from onnx_multi_backend.engines.across_nodes.ranks import FIRST, axes_named, ranks_of
+from onnx_multi_backend.engines.across_nodes.named_axes import axes_named
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import NodeView, Walked, inner_first, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
@@ -43,7 +45,7 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
     if not contents.has(_COMPUTING) or expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
-    search = _Search(walked)
+    search = _Search(walked, sizes_of(contents))
     if not any(map(search.places, walked.views)):
         return None
     search.believes = False
@@ -73,12 +75,12 @@ class _Search:
         Whether what the model declares of other values than its own inputs is believed, where the nodes alone do not tell: a first look, which costs less.
     """
 
-    def __init__(self, walked: Walked) -> None:
+    def __init__(self, walked: Walked, sizes: Mapping[str, Sizes]) -> None:
         self.believes = True
         self._walked = walked
         self._with_axes: set[str] = set()
         self._ahead = walked.fixed if has_fixed_inputs(walked.flat) else walked.stored
-        self._told = ranks_of(walked)
+        self._told = {name: len(known) for name, known in sizes.items()}
 
     def places(self, nodes: Sequence[NodeView]) -> _Lacking:
         """These nodes of a graph, with how many axes their inputs lack."""

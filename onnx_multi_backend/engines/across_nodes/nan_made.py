@@ -17,8 +17,8 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.float_names import float_names
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.engines.special_values.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back

@@ -11,9 +11,9 @@ from onnx import GraphProto, NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
+from onnx_multi_backend.adapt.walked import inner_first
 from onnx_multi_backend.engines.across_nodes.apart import outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies, canonical, names_read
 from onnx_multi_backend.models.inlining import inlined

@@ -17,9 +17,9 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions, typed_of
 from onnx_multi_backend.adapt.unused_names import names_taken
+from onnx_multi_backend.adapt.walked import inner_first, tensor_types, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import kept_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first, tensor_types, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.plausible import expands_too_far

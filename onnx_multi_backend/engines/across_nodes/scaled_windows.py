@@ -14,9 +14,9 @@ from onnx import GraphProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far

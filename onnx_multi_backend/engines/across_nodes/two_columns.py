@@ -14,10 +14,13 @@ from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.sizes.size import OPEN, Size
+from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
+from onnx_multi_backend.engines.across_nodes.foldable import foldable
 from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS, PASSING, in_one_kernel
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -35,16 +38,18 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS) or expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
-    graphs, constants, several = walked.graphs, walked.fixed, walked.several
-    stored = walked.stored.keys() - several
+    graphs, constants, several = walked.graphs, foldable(contents), walked.several
+    stored, sizes = walked.stored.keys() - several, sizes_of(contents)
 
     def has_two(name: str) -> bool:
         """Whether it is a constant, and may have two elements, along the last axis."""
         if name not in constants or name in several:
             return name in several
         tensor = constants[name]
-        sizes = list(tensor.dims) if tensor is not None else _sizes(walked.told(name))
-        return sizes is None or _may_be_two(sizes)
+        known: Sequence[Size] | None = tensor.dims[:] if tensor is not None else sizes.get(name)
+        if known is None or (None in known and _may_be_two(known)):
+            known = _sizes(walked.told(name)) or known
+        return known is None or _may_be_two(known)
 
     def meets_two(first: NodeProto, readers: Mapping[str, list[NodeProto]]) -> bool:
         return any(
@@ -64,10 +69,13 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     kinds = kept_types(opset_versions(walked.flat).get("", 1))
 
     def is_meant(node: NodeProto) -> bool:
+        told = sizes.get(node.output[0])
+        if told and told[-1] is not None and not _may_be_two(told[-1:]):
+            return False
         made = walked.types.get(node.output[0])
-        sizes = None if node.output[0] in several else _sizes(made)
+        known = told or (None if node.output[0] in several else _sizes(made))
         is_kept = kinds is None or node.op_type == "FusedMatMul" or (made is not None and made.elem_type in kinds)
-        return is_kept and (not sizes or sizes[-1] in (None, _COLUMNS))
+        return is_kept and (not known or _may_be_two(known[-1:]))
 
     places = [
         {place: (0,) for place in own if is_meant(graph.node[place])} for graph, own in zip(graphs, found, strict=True)
@@ -75,16 +83,16 @@ def columns_apart(contents: Contents) -> Rewritten | None:
     return outputs_apart(walked.flat, places, f"{CAST}columns", "columns_apart", _REASON)
 
 
-def _sizes(kind: TypeProto.Tensor | None) -> list[int | None] | None:
+def _sizes(kind: TypeProto.Tensor | None) -> Sequence[Size] | None:
     """The sizes of a tensor as far as they are known; None without a rank."""
     if kind is None or not kind.HasField("shape"):
         return None
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
 
 
-def _may_be_two(sizes: Sequence[int | None]) -> bool:
+def _may_be_two(sizes: Sequence[Size]) -> bool:
     """Whether these sizes may be those of two elements along the last axis."""
-    return bool(sizes) and sizes[-1] in (None, _COLUMNS) and all(size in (None, 1) for size in sizes[:-1])
+    return bool(sizes) and sizes[-1] in (OPEN, None, _COLUMNS) and all(size in (OPEN, None, 1) for size in sizes[:-1])
 
 
 def _products(graph: GraphProto, stored: Collection[str]) -> list[int]:

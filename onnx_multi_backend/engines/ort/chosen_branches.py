@@ -15,7 +15,7 @@ from onnx import NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inferring.inference import infer
-from onnx_multi_backend.engines.across_nodes.walked import inner_first, tensor_types
+from onnx_multi_backend.adapt.walked import inner_first, tensor_types
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import nodes_in, subgraphs

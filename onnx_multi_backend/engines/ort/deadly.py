@@ -13,7 +13,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, numpy_helper
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
+from onnx_multi_backend.adapt.walked import tensor_types, walked_of
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,

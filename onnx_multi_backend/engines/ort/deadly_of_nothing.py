@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from onnx import NodeProto
 
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.engines.across_nodes.walked import tensor_types, walked_of
+from onnx_multi_backend.adapt.walked import tensor_types, walked_of
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical

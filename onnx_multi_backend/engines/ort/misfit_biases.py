@@ -13,9 +13,9 @@ import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import Walked, inner_first, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, inner_first, walked_of
 from onnx_multi_backend.engines.ort.scales_apart import MOVING
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents

@@ -15,9 +15,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.adapt.walked import inner_first, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first, walked_of
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import maker_before, outputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import Weights
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical

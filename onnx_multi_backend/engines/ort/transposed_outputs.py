@@ -10,9 +10,9 @@ from __future__ import annotations
 from onnx import GraphProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import inner_first
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import inner_first
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

@@ -15,9 +15,9 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import FLOATS, flat_for, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.engines.ort.transposed_outputs import MOVING
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents

@@ -12,10 +12,10 @@ import math
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

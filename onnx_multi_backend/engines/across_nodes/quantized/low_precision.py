@@ -26,9 +26,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import larger, maker_before
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined

@@ -10,9 +10,9 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.tensors import is_whole

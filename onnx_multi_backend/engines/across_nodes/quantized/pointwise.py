@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, outputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import may_scale_stored
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 

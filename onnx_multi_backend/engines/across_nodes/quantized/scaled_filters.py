@@ -8,9 +8,9 @@ needs to know (SIGSEGV while it compiles). The product is kept apart from the Co
 from __future__ import annotations
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.plausible import expands_too_far
 

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.walked import walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -60,10 +61,12 @@ def reductions_apart(contents: Contents) -> Rewritten | None:
     ]
     if not any(found):
         return None
-    types = walked.types
+    sizes = sizes_of(contents)
 
     def may_have_three_axes(name: str) -> bool:
-        known = types.get(name)
+        if name in sizes:
+            return len(sizes[name]) == _AXES
+        known = walked.types.get(name)
         return known is None or not known.HasField("shape") or len(known.shape.dim) == _AXES
 
     places = [

@@ -13,7 +13,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
-from onnx_multi_backend.engines.across_nodes.walked import inner_first
+from onnx_multi_backend.adapt.walked import inner_first
 from onnx_multi_backend.engines.session import Payload
 
 

@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.single_node import without_unread
-from onnx_multi_backend.engines.across_nodes.walked import inner_first
+from onnx_multi_backend.adapt.walked import inner_first
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
 

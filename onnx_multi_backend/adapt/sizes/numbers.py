@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that are computed of sizes, to which values are reshaped or expanded: numbers and short lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes
+from onnx_multi_backend.adapt.walked import NodeView
+
+#: Longer ones are not followed.
+_LONGEST = 64
+#: What has the numbers of what it reads first.
+_MOVING = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_WHOLE = frozenset({TensorProto.INT32, TensorProto.INT64})
+
+
+def _quotient(one: int, other: int) -> int | None:
+    """As integers are divided: towards zero."""
+    if not other:
+        return None
+    return one // other if (one < 0) == (other < 0) else -(-one // other)
+
+
+_COMPUTING: Mapping[str, Callable[[int, int], int | None]] = {
+    "Add": int.__add__,
+    "Div": _quotient,
+    "Equal": int.__eq__,
+    "Max": max,
+    "Min": min,
+    "Mul": int.__mul__,
+    "Sub": int.__sub__,
+}
+#: What tells no more of a size that a run tells, and a number above 0.
+_LEFT_OPEN = frozenset({"Add", "Div", "Mul", "Sub"})
+FOLLOWED = frozenset(
+    {*_MOVING, *_COMPUTING, "Cast", "Concat", "ConstantOfShape", "Gather", "Range", "Shape", "Slice", "Where"}
+)
+
+
+class Numbers:
+    """The integers of values, and of constants once they are asked for.
+
+    Parameters
+    ----------
+    array : callable
+        Gives what a stored constant holds.
+    """
+
+    def __init__(self, array: Callable[[str], np.ndarray | None]) -> None:
+        self._array = array
+        self._of: dict[str, Sizes | None] = {}
+
+    def of(self, name: str) -> Sizes | None:
+        """The integers of a number or list."""
+        if name not in self._of:
+            array = self._array(name)
+            is_meant = array is not None and array.dtype.kind in "ib" and array.ndim < 2 and array.size <= _LONGEST
+            self._of[name] = tuple(array.ravel().tolist()) if array is not None and is_meant else None
+        return self._of[name]
+
+    def learn(self, node: NodeView, sizes: Mapping[str, Sizes]) -> None:
+        """Tell the integers that a node makes, of one output, from the sizes of what it reads."""
+        made = self._made(node, sizes)
+        if made is not None and len(made) <= _LONGEST and any(number is not None for number in made):
+            self._of[node.output[0]] = made
+
+    def _made(self, node: NodeView, sizes: Mapping[str, Sizes]) -> Sizes | None:
+        operator, read = node.operator, node.input
+        if operator == "Shape":
+            given, named = sizes.get(read[0]), {a.name: a.i for a in node.proto.attribute}
+            return None if given is None else given[named.get("start", 0) : named.get("end", len(given))]
+        if operator == "Concat":
+            return self._joined(read, sizes)
+        if operator in _MOVING:
+            return self.of(read[0])
+        if operator == "Cast":
+            return self.of(read[0]) if any(a.name == "to" and a.i in _WHOLE for a in node.proto.attribute) else None
+        if operator == "ConstantOfShape":
+            return self._filled(node)
+        if operator == "Where":
+            return self._chosen(read)
+        known = [numbers for name in read if name and (numbers := self.of(name)) is not None]
+        if len(known) < len(list(filter(None, read))):
+            return None
+        if operator in _COMPUTING:
+            return _computed(operator, known)
+        whole = [tuple(number for number in numbers if isinstance(number, int)) for numbers in known[1:]]
+        if any(len(one) != len(other) for one, other in zip(whole, known[1:], strict=True)):
+            return None
+        if operator == "Gather":
+            return _taken(known[0], whole[0])
+        if operator == "Slice":
+            return _sliced(known[0], [*whole[:2], *whole[3:]])
+        return None
+
+    def _joined(self, read: list[str], sizes: Mapping[str, Sizes]) -> Sizes | None:
+        """What a Concat makes; an unknown list of a known length counts."""
+        found: list[Size] = []
+        for name in read:
+            numbers = self.of(name)
+            if numbers is None:
+                length = sizes.get(name, ())
+                if len(length) != 1 or not isinstance(length[0], int) or length[0] > _LONGEST:
+                    return None
+                numbers = (None,) * length[0]
+            found += numbers
+        return tuple(found)
+
+    def _filled(self, node: NodeView) -> Sizes | None:
+        length = self.of(node.input[0])
+        if length is None or len(length) != 1 or not isinstance(length[0], int) or not 0 < length[0] <= _LONGEST:
+            return None
+        held = next((a.t for a in node.proto.attribute if a.name == "value"), None)
+        if held is None or held.data_type not in _WHOLE:
+            return None
+        number = held.int64_data[0] if held.int64_data else None
+        if held.raw_data:
+            number = int.from_bytes(held.raw_data, "little", signed=True)
+        return None if number is None else (number,) * length[0]
+
+    def _chosen(self, read: list[str]) -> Sizes | None:
+        condition, one, other = map(self.of, read)
+        if condition is None or one is None or other is None or not len(condition) == len(one) == len(other):
+            return None
+        return tuple(
+            (a if c else b) if isinstance(c, int) else a if a == b else None
+            for c, a, b in zip(condition, one, other, strict=True)
+        )
+
+
+def _computed(operator: str, operands: list[Sizes]) -> Sizes | None:
+    """Arithmetic with a number, or of two lists."""
+    if len(operands) != 2:
+        return None
+    one, other = operands
+    if len(one) != len(other):
+        one, other = (one * len(other), other) if len(one) == 1 else (one, other * len(one))
+    if len(one) != len(other):
+        return None
+    return tuple(_of_two(operator, a, b) for a, b in zip(one, other, strict=True))
+
+
+def _of_two(operator: str, one: Size, other: Size) -> Size:
+    if isinstance(one, int) and isinstance(other, int):
+        made = _COMPUTING[operator](one, other)
+        return None if made is None else int(made)
+    known = one if isinstance(one, int) else other
+    if not isinstance(known, int) or OPEN not in (one, other):
+        return None
+    if operator == "Equal" and known < 0:
+        return 0
+    return OPEN if operator in _LEFT_OPEN and known > 0 else None
+
+
+def _taken(data: Sizes, places: tuple[int, ...]) -> Sizes | None:
+    if not all(-len(data) <= place < len(data) for place in places):
+        return None
+    return tuple(data[place] for place in places)
+
+
+def _sliced(data: Sizes, bounds: list[tuple[int, ...]]) -> Sizes | None:
+    if len(bounds) < 2 or any(len(bound) != 1 for bound in bounds) or (len(bounds) > 2 and not bounds[2][0]):
+        return None
+    return data[slice(*(bound[0] for bound in bounds))]
