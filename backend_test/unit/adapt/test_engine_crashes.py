@@ -72,7 +72,7 @@ def _dies(path: Path) -> bool:
     """Whether the bare form ends a process, or leaves it where it must be ended."""
     command = [sys.executable, "-c", BARE, str(path)]
     try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode < 0
+        return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode < 0
     except subprocess.TimeoutExpired:
         return True
 

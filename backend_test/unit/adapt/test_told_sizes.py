@@ -89,6 +89,9 @@ def _model(text: str, inputs: str = "float[N, 3, 8, 8] x") -> ModelProto:
         ('v = Einsum <equation = "nchw, oc -> no"> (x, m)', (OPEN, 5)),
         ("v = MatMul (x, square)", (OPEN, 3, 8, 2)),
         ("f = Cast <to = 1> (two) h = Div (f, f) i = Cast <to = 7> (h) v = Expand (x, i)", (OPEN, 3, 8, 8)),
+        ("v = ArgMax <axis = -1, keepdims = 0> (x)", (OPEN, 3, 8)),
+        ("i = Shape (x) v = GatherElements (joined, i)", (4,)),
+        ("i = Unsqueeze (joined, zero) v = GatherND (x, i)", (1, 8, 8)),
         ("v, i = TopK (x, two)", (None, None, None, None)),
     ],
 )

@@ -21,8 +21,8 @@ from onnx_multi_backend.models.tensors import is_whole
 #: What has the sizes of what it reads first.
 _ALIKE = frozenset(
     """Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh CumSum DequantizeLinear Dropout
-    DynamicQuantizeLinear Elu Erf Exp Floor Gelu GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
-    LayerNormalization LeakyRelu Log LogSoftmax LpNormalization Mish Neg Not PRelu QuantizeLinear QuickGelu RMSNormalization Reciprocal Relu Round
+    DynamicQuantizeLinear Elu Erf Exp EyeLike Floor Gelu GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
+    LayerNormalization LeakyRelu Log LogSoftmax LpNormalization Mish Neg Not PRelu QuantizeLinear QuickGelu RMSNormalization Reciprocal Relu ReverseSequence Round
     ScatterElements ScatterND Selu Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu""".split()
 )
 #: What has as many axes as what it reads first.
@@ -187,6 +187,24 @@ class _Told:
             return None
         axis %= len(data)
         return data[:axis] + places + data[axis + 1 :]
+
+    def elements(self, node: NodeView) -> Sizes | None:
+        return self.sizes.get(node.input[1])
+
+    def slices(self, node: NodeView) -> Sizes | None:
+        data, places = (self.sizes.get(name) for name in node.input[:2])
+        batch = _integer(node.proto, "batch_dims", 0)
+        if data is None or not places or not isinstance(places[-1], int) or not 0 <= batch + places[-1] <= len(data):
+            return None
+        return (*places[:-1], *data[batch + places[-1] :])
+
+    def of_extremes(self, node: NodeView) -> Sizes | None:
+        """Of the places of the largest or smallest elements."""
+        data, axis = self.sizes.get(node.input[0]), _integer(node.proto, "axis", 0)
+        if data is None or not -len(data) <= axis < len(data):
+            return None
+        kept = (1,) if _integer(node.proto, "keepdims", 1) else ()
+        return (*data[: axis % len(data)], *kept, *data[axis % len(data) + 1 :])
 
     def concat(self, node: NodeView) -> Sizes | None:
         read = [self.sizes.get(name) for name in node.input]
@@ -413,6 +431,8 @@ def _integer(node: NodeProto, name: str, default: int) -> int:
 
 
 _RULES: Mapping[str, Callable[[_Told, NodeView], Sizes | None]] = {
+    "ArgMax": _Told.of_extremes,
+    "ArgMin": _Told.of_extremes,
     "Concat": _Told.concat,
     "Constant": _Told.constant,
     "ConstantOfShape": _Told.filled,
@@ -424,6 +444,8 @@ _RULES: Mapping[str, Callable[[_Told, NodeView], Sizes | None]] = {
     "Expand": _Told.expand,
     "Flatten": _Told.flattened,
     "Gather": _Told.gather,
+    "GatherElements": _Told.elements,
+    "GatherND": _Told.slices,
     "Gemm": _Told.gemm,
     "MatMul": _Told.matmul,
     "MatMulInteger": _Told.matmul,
