@@ -23,6 +23,7 @@ from onnx_multi_backend.engines.openvino.mends import (
     gathered,
     nan_operands,
     operand_order,
+    possible,
     ranges,
     reductions,
     splits,
@@ -44,6 +45,8 @@ class _Mend(NamedTuple):
         The first opset of ONNX in which the node is right.
     inside : bool
         Whether only nodes of branches and bodies are meant.
+    may_matter : callable, optional
+        Tells of a model that has these operators whether any of them may have to be mended: looking at each of OpenVINO's nodes takes longer.
     """
 
     operators: Mapping[str, str]
@@ -52,6 +55,7 @@ class _Mend(NamedTuple):
     reason: str
     before: int | None = None
     inside: bool = False
+    may_matter: Callable[[Contents], bool] | None = None
 
 
 #: Measured with OpenVINO 2026.4.
@@ -97,6 +101,7 @@ _MENDS = (
         folded.cut_off,
         "truncated towards zero",
         "OpenVINO rounds quotients of integer constants down when it folds them, and to the nearest integer where they have 8 bits",
+        may_matter=possible.divides_integers,
     ),
     _Mend(
         {"Div": "Divide"},
@@ -104,6 +109,7 @@ _MENDS = (
         "truncated towards zero",
         "what a body reads from outside may be a constant, and OpenVINO rounds quotients of integer constants down when it folds them",
         inside=True,
+        may_matter=possible.divides_integers,
     ),
     _Mend(
         {"Abs": "Abs"},
@@ -128,6 +134,7 @@ _MENDS = (
         operand_order.stored_last,
         "given its constant of 8 bits last",
         "in a quantized model the cast of such a constant is written over by the product, in each run once more",
+        may_matter=possible.stores_bytes,
     ),
     *(
         _Mend(
@@ -135,6 +142,7 @@ _MENDS = (
             operand_order.lower_rank_last,
             "given its operand of the lower rank last",
             "two of them, of constants of at most 16 bits with one element, make a scalar",
+            may_matter=possible.holds_short_integers,
         )
         for operator, kind in (("Max", "Maximum"), ("Min", "Minimum"))
     ),
@@ -163,19 +171,11 @@ _MENDS = (
     ),
     _Mend({"Loop": "Loop"}, ranges.counts_from_zero, "makes 0 steps at least", "a loop of -1 steps never ends"),
     _Mend(
-        {
-            **{
-                name: name
-                for name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
-            },
-            "ReduceLogSum": "ReduceSum",
-            "ReduceLogSumExp": "ReduceSum",
-            "ReduceSumSquare": "ReduceSum",
-            "Size": "ReduceProd",
-        },
+        possible.REDUCTIONS,
         reductions.kept_alone,
         "kept apart from what reads it",
         "a reduction of integers that takes in the arithmetic with a constant behind it gives other numbers",
+        may_matter=possible.reduces_integers,
     ),
     _Mend(
         {"IsInf": "IsInf"},
@@ -188,6 +188,7 @@ _MENDS = (
         gathered.of_products,
         "given the larger of its data and itself",
         "a product of a constant of 8 bits that was cast is taken for weights and their scale",
+        may_matter=possible.stores_bytes,
     ),
     _Mend(
         {"Softmax": "Softmax"},
@@ -217,8 +218,12 @@ def mend(read: Any, contents: Contents) -> tuple[Adaptation, ...]:
 def _mended_nodes(read: Any, contents: Contents) -> Iterator[Adaptation]:
     wanted: defaultdict[str, list[_Mend]] = defaultdict(list)
     for known in _MENDS:
-        for kind in {kind for name, kind in known.operators.items() if name in contents.by_operator}:
-            wanted[kind].append(known)
+        if known.inside and not contents.holding:
+            continue
+        kinds = {kind for name, kind in known.operators.items() if name in contents.by_operator}
+        if kinds and (known.may_matter is None or known.may_matter(contents)):
+            for kind in kinds:
+                wanted[kind].append(known)
     if not wanted:
         return
     opset = next((i.version for i in contents.model.opset_import if i.domain in ("", "ai.onnx")), 1)
