@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from onnx import TensorProto
 
+from onnx_multi_backend.engines.byte_sums.halved_weights import may_be_halved
 from onnx_multi_backend.engines.byte_sums.unsigned_operands import OPERATORS, may_be_signed
 from onnx_multi_backend.engines.byte_sums.wide_weights import is_wide
 from onnx_multi_backend.models.contents import Contents
@@ -31,7 +32,8 @@ def may_saturate(contents: Contents) -> bool:
     weights = [t for t in contents.tensors if _is_weight(t)]
     made = contents.has({"QuantizeLinear"}) and _quantizes_to_int8(contents)
     given = contents.has(OPERATORS) and may_be_signed(contents)
-    return bool(weights or made or given) and not are_exact() and (made or given or bool(saturating(weights)))
+    halved = bool(weights) and may_be_halved(contents)
+    return bool(weights or made or given) and not are_exact() and (made or given or halved or bool(saturating(weights)))
 
 
 def saturating(tensors: Iterable[TensorProto]) -> list[TensorProto]:

@@ -19,6 +19,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.byte_sums import byte_products
+from onnx_multi_backend.engines.byte_sums.halved_weights import Halved
 from onnx_multi_backend.engines.byte_sums.unsigned_operands import shift_operands
 from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
 from onnx_multi_backend.models.inlining import inlined
@@ -111,6 +112,7 @@ class _Graph:
         self, graph: GraphProto, operators: Collection[str], on_openvino: bool, around: _Graph | None = None
     ) -> None:
         self._graph, self._operators, self._on_openvino = graph, operators, on_openvino
+        self._around = around
         self._own = constants_of(graph)
         self._count: Iterator[int] = around._count if around else itertools.count()
         hidden = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
@@ -119,6 +121,8 @@ class _Graph:
             name: tensor for name, tensor in outer.items() if name not in hidden
         } | self._own
         declared = (*graph.input, *graph.value_info)
+        self._types: dict[str, int] = dict(around._types) if around else {}
+        self._types |= {value.name: value.type.tensor_type.elem_type for value in declared}
         self._signed: set[str] = set(around._signed) if around else set()
         self._signed |= {v.name for v in declared if v.type.tensor_type.elem_type == TensorProto.INT8}
         self._signed |= {name for name, tensor in self._own.items() if tensor.data_type == TensorProto.INT8}
@@ -138,21 +142,28 @@ class _Graph:
             for inner in subgraphs(node):
                 done += _Graph(inner, self._operators, self._on_openvino, self).shifted()
                 self._readers.update(names_read(inner))
+        quantized = self._quantize_unsigned()
         wanted: defaultdict[str, list[_Weights]] = defaultdict(list)
+        is_halved = Halved(self._nodes(), self._held, self._types) if self._on_openvino else None
         for node in self._graph.node:
-            for weights in self._of(node):
+            for weights in self._of(node, is_halved is not None and is_halved(node)):
                 wanted[node.input[weights.place]].append(weights)
         for name, found in wanted.items():
             self._shift(name, found)
-        return [*done, *wanted, *self._quantize_unsigned()]
+        return [*done, *quantized, *wanted]
 
-    def _of(self, node: NodeProto) -> list[_Weights]:
-        """The weights of a node, where sums of their products may saturate; they are of one type, all or none of them are shifted."""
+    def _nodes(self) -> list[NodeProto]:
+        """Those of the graphs around it, and its own."""
+        return [*(self._around._nodes() if self._around else ()), *self._graph.node]
+
+    def _of(self, node: NodeProto, is_halved: bool) -> list[_Weights]:
+        """The weights of a node, where sums of their products may saturate, or these are halved; they are of one type, all or none of them are shifted."""
         places = _PLACES.get(node.op_type, ()) if node.op_type in self._operators else ()
         read = [place for place in places if len(node.input) > place.weights and node.input[place.weights]]
         tensors = [self._held.get(node.input[place.weights]) for place in read]
         known = [t for t in tensors if t is not None and t.data_type == TensorProto.INT8 and is_whole(t)]
-        if len(known) < len(tensors) or not byte_products.saturating(known) or self._multiplies_signed(node):
+        are_meant = is_halved or bool(byte_products.saturating(known))
+        if len(known) < len(tensors) or not are_meant or self._multiplies_signed(node):
             return []
         found = [self._zeros(node, place) for place in read]
         return [weights for weights in found if weights is not None] if all(w is not None for w in found) else []
@@ -227,7 +238,9 @@ class _Graph:
 
     def _add(self, of: str, values: np.ndarray) -> str:
         name = f"{of}{_SUFFIX}{next(self._count)}"
-        self._graph.initializer.append(numpy_helper.from_array(np.asarray(values, np.uint8), name))
+        tensor = numpy_helper.from_array(np.asarray(values, np.uint8), name)
+        self._graph.initializer.append(tensor)
+        self._held[name] = tensor
         return name
 
 
