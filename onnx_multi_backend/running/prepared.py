@@ -73,7 +73,7 @@ class PreparedModel(BackendRep):
         self._closed = False
         self._lock = threading.Lock()
         self._sessions = SessionsOfModel(preset, make, target, adapts=bool(recipe.options.get("adapt", True)))
-        example = None if input_example is None else self._feeds(input_example)
+        example = None if input_example is None else functools.partial(self._feeds, input_example)
         built = self._sessions.begin(example, fixed_shapes=fixed_shapes)
         self.adaptations: tuple[Adaptation, ...] = built.adaptations
         if verify:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,25 +64,25 @@ class SessionsOfModel:
         self._closed = False
         self._lock = threading.Lock()
 
-    def begin(self, example: Feeds | None, *, fixed_shapes: bool) -> Built:
+    def begin(self, example: Callable[[], Feeds] | None, *, fixed_shapes: bool) -> Built:
         """Make the first session: for inputs of all shapes, or for the example's where the engine wants to know them.
 
         Parameters
         ----------
-        example : Feeds or None
-            Inputs by the engine's names.
+        example : callable or None
+            Gives inputs by the engine's names, where these decide.
         fixed_shapes : bool
             Whether each set of shapes is to have a session of its own.
         """
         if fixed_shapes and self._signature.dynamic:
             self.by_shape = self._sessions_by_shape()
-            built = self.make(self.target) if example is None else self.by_shape.for_feeds(example)
+            built = self.make(self.target) if example is None else self.by_shape.for_feeds(example())
         else:
             built = self._built(example)
         self._use(built.session)
         return built
 
-    def _built(self, example: Feeds | None) -> Built:
+    def _built(self, example: Callable[[], Feeds] | None) -> Built:
         try:
             built: Built = self.make(self.target)
             return built
@@ -94,7 +95,7 @@ class SessionsOfModel:
                 raise with_cure(error) from error
         self._fixes_shapes = True
         self.by_shape = self._sessions_by_shape()
-        return self.by_shape.for_feeds(example)
+        return self.by_shape.for_feeds(example())
 
     def _use(self, session: Session) -> None:
         self.session, self._for_empty = session, None
@@ -154,7 +155,8 @@ class SessionsOfModel:
 
     def binder(self, session: Any, feeds: Feeds) -> Any:
         """What binds a session for these inputs."""
-        return session if self.by_shape is None else self.by_shape.binder(session, feeds)
+        by_shape = self.by_shape  # another thread may close the model
+        return session if by_shape is None else by_shape.binder(session, feeds)
 
     def _sessions_by_shape(self) -> SessionsByShape:
         who = f"{self._preset} compiled {self._signature.label}"

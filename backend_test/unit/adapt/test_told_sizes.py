@@ -111,7 +111,7 @@ def test_a_range_of_open_length_is_no_constant_and_what_is_expanded_is() -> None
     contents = Contents(_model(text))
     fixed = walked_of(contents).fixed
     assert fixed.keys() >= {"r", "m", "e", "f", "q"}
-    assert fixed.keys() - foldable(contents).keys() == {"r", "m"}
+    assert fixed.keys() - foldable(contents, stays_open=True).keys() == {"r", "m"}
 
 
 def _attention(mask: str) -> ModelProto:
@@ -155,3 +155,76 @@ def test_a_constant_expanded_to_open_sizes_counts(openvino: type[omb.Preset], op
     for rows in (1, 2, 3):
         x, w = np.float32(np.arange(rows * 2)).reshape(rows, 2), np.float32([[1, 2], [3, 4]])
         np.testing.assert_allclose(rep.run([x, w])[0], computed(x @ w, np.float32([3, 5])), rtol=1e-6)
+
+
+#: Sizes computed in ways of which one reads past the last number, wraps, or counts backwards; each makes y of the shape that it computes.
+ODD = {
+    "steps without axes": "s = Shape (x) t = Slice (s, zero, four, none, two) y = ConstantOfShape (t)",
+    "from the end backwards": "v = Slice (x, rest, most, zero, rest) y = Identity (v)",
+    "backwards from the first": "v = Slice (x, zero, int, zero, rest) y = Identity (v)",
+    "a number that wraps": "t = Cast <to = 6> (most) l = Cast <to = 7> (t) v = Slice (x, zero, l, zero) y = Identity (v)",
+    "a sum that wraps": "l = Add (most, most) v = Slice (x, zero, l, zero) y = Identity (v)",
+    "a difference below 0": "s = Shape <end = 1> (x) d = Sub (s, four) c = Equal (d, rest) t = Where (c, two, four) y = ConstantOfShape (t)",
+    "axes that were cast": "a = Cast <to = 7> (fraction) y = ReduceSum <keepdims = 0> (x, a)",
+    "a list whose axes were lost": "r = Reshape (sizes, k) l = Gather (r, number) y = ConstantOfShape (l)",
+    "a default behind an Identity": "a = Identity (k) y = ReduceSum <keepdims = 0> (x, a)",
+}
+
+
+@pytest.mark.parametrize("form", ODD)
+def test_no_size_is_told_that_is_another_one(form: str, ort_cpu: type[omb.Preset]) -> None:
+    inputs = {"x": np.zeros((3, 3, 8, 8), np.float32)}
+    given = "float[N, 3, 8, 8] x"
+    if " k)" in ODD[form] or "(k)" in ODD[form]:
+        inputs["k"], given = np.array([2, 2] if "lost" in form else [0, 2], np.int64), f"{given}, int64[K] k"
+    text = f"""<int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] four = {{4}}, int64[1] rest = {{-1}}, int64[1] int = {{{2**31 - 1}}},
+    int64[1] most = {{{2**63 - 1}}}, float[1] fraction = {{1.7}}, int64[4] sizes = {{2, 3, 4, 5}}, int64 number = {{0}}{", int64[1] k = {1}" if "default" in form else ""}>
+    {{ {ODD[form].replace("none", "")} }}"""
+    model = _model(text, given)
+    told = sizes_of(Contents(model)).get("y", ())
+    real = ort_cpu.prepare(model, adapt=False, session_options={"graph_optimization_level": "ORT_DISABLE_ALL"}).run(
+        inputs
+    )[0]
+    assert "y" not in sizes_of(Contents(model)) or len(told) == real.ndim
+    assert all(size == known for size, known in zip(told, real.shape, strict=False) if isinstance(size, int))
+
+
+REFUSED = {
+    "a pool of one axis": ("v = MaxPool <kernel_shape = [2]> (x)", "float[4] x"),
+    "a range beyond int64": ("a = Cast <to = 7> (x) r = Range (low, most, step) v = Add (r, a)", "float x"),
+    "sizes whose product is beyond int64": (
+        "f = Flatten <axis = 0> (x) v = Slice (f, zero, rest, one)",
+        f"float[{2**40}, {2**40}] x",
+    ),
+    "a list of 2**62 sizes": ("v = Reshape (x, l)", f"float[4] x, int64[{2**62}] l"),
+}
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_absurd_sizes_are_no_error_of_ours(form: str, openvino: type[omb.Preset]) -> None:
+    nodes, inputs = REFUSED[form]
+    text = f"""<int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] rest = {{-1}}, int64 low = {{-10}}, int64 most = {{{2**63 - 1}}}, int64 step = {{1}}>
+    {{ {nodes} y = Identity (v) s = ReduceSum <keepdims = 0> (i) }}"""
+    model = _model(text, f"{inputs}, int64[Q, 4] i")
+    sizes_of(Contents(model))
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(model)
+
+
+def test_names_of_sibling_branches_are_not_taken_for_each_other() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[N, 3] x, float[3] f, bool c) => (float[A, B] y) <int64[2] k = {2, 3}> {
+        y = If (c) <then_branch = a () => (float one) { t = Identity (k) one = Reshape (x, t) },
+                    else_branch = b () => (float other) { t = Cast <to = 7> (f) other = Reshape (x, t) }> }"""
+    )
+    assert sizes_of(Contents(model))["other"] == (None, None, None)
+
+
+def test_a_sum_of_declared_sizes_is_bounded(openvino: type[omb.Preset]) -> None:
+    """Of an input of open sizes, what is declared between the nodes tells how many elements are summed."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (int8[N] x) => (int64 y) <int64[67108864] e> { e = Cast <to = 7> (x) y = ReduceSum <keepdims = 0> (e) }"""
+    )
+    rep = openvino.prepare(model)
+    with pytest.raises(omb.OnnxMultiBackendError, match="correct results only"):
+        rep.run(np.full(4, 100, np.int8))

@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, constants_of, reduces_nothing
 from onnx_multi_backend.adapt.operation import Counts
 from onnx_multi_backend.adapt.single_node import typed_of
-from onnx_multi_backend.adapt.sizes.size import Size, Sizes
+from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes
 from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import subgraphs
@@ -41,8 +41,10 @@ def counter(model: ModelProto) -> Counts:
         place = 2 if node.op_type in _SCATTERS else 0
         name = node.input[place] if len(node.input) > place else ""
         told = kept.told.get(name)
-        summed = None if told is None else _summed(node, told, kept.constants)
-        if summed is not None and None not in summed:
+        summed = () if told is None else _summed(node, told, kept.constants)
+        if told is not None and all(
+            isinstance(size, int) or (size is OPEN and kept.declares_nothing) for size in summed
+        ):
             return _product(summed)
         shape = kept.shapes.get(name)
         return None if shape is None else _product(_summed(node, shape, kept.constants))
@@ -60,6 +62,11 @@ class _Counting:
     def told(self) -> Mapping[str, Sizes]:
         """The sizes that its inputs and nodes tell."""
         return sizes_of(Contents(self._model))
+
+    @functools.cached_property
+    def declares_nothing(self) -> bool:
+        """Whether inference knows no sizes but those that inputs and nodes tell: none are declared between."""
+        return not any(graph.value_info for graph in self._graphs(self._model.graph))
 
     @functools.cached_property
     def constants(self) -> dict[str, TensorProto]:

@@ -13,6 +13,8 @@ from onnx_multi_backend.adapt.walked import NodeView
 
 #: Longer ones are not followed.
 _LONGEST = 64
+#: Those beyond may have wrapped around, in a Cast as well.
+_MOST = 2**31 - 1
 #: What has the numbers of what it reads first.
 _MOVING = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _WHOLE = frozenset({TensorProto.INT32, TensorProto.INT64})
@@ -35,7 +37,7 @@ _COMPUTING: Mapping[str, Callable[[int, int], int | None]] = {
     "Sub": int.__sub__,
 }
 #: What tells no more of a size that a run tells, and a number above 0.
-_LEFT_OPEN = frozenset({"Add", "Div", "Mul", "Sub"})
+_LEFT_OPEN = frozenset({"Add", "Div", "Mul"})
 FOLLOWED = frozenset(
     {*_MOVING, *_COMPUTING, "Cast", "Concat", "ConstantOfShape", "Gather", "Range", "Shape", "Slice", "Where"}
 )
@@ -64,9 +66,11 @@ class Numbers:
 
     def learn(self, node: NodeView, sizes: Mapping[str, Sizes]) -> None:
         """Tell the integers that a node makes, of one output, from the sizes of what it reads."""
-        made = self._made(node, sizes)
-        if made is not None and len(made) <= _LONGEST and any(number is not None for number in made):
-            self._of[node.output[0]] = made
+        made = self._made(node, sizes) if all(node.input[:1]) and node.input else None
+        if made is not None and len(made) <= _LONGEST:
+            kept = tuple(None if isinstance(number, int) and abs(number) > _MOST else number for number in made)
+            if any(number is not None for number in kept):
+                self._of[node.output[0]] = kept
 
     def _made(self, node: NodeView, sizes: Mapping[str, Sizes]) -> Sizes | None:
         operator, read = node.operator, node.input
@@ -78,23 +82,21 @@ class Numbers:
         if operator in _MOVING:
             return self.of(read[0])
         if operator == "Cast":
-            return self.of(read[0]) if any(a.name == "to" and a.i in _WHOLE for a in node.proto.attribute) else None
+            to = next((a.i for a in node.proto.attribute if a.name == "to"), TensorProto.UNDEFINED)
+            return self.of(read[0]) if to in _WHOLE else None
         if operator == "ConstantOfShape":
             return self._filled(node)
         if operator == "Where":
             return self._chosen(read)
-        known = [numbers for name in read if name and (numbers := self.of(name)) is not None]
-        if len(known) < len(list(filter(None, read))):
-            return None
+        lists = [self.of(name) for name in read]
+        known = [numbers for numbers in lists if numbers is not None]
         if operator in _COMPUTING:
-            return _computed(operator, known)
-        whole = [tuple(number for number in numbers if isinstance(number, int)) for numbers in known[1:]]
-        if any(len(one) != len(other) for one, other in zip(whole, known[1:], strict=True)):
-            return None
-        if operator == "Gather":
-            return _taken(known[0], whole[0])
-        if operator == "Slice":
-            return _sliced(known[0], [*whole[:2], *whole[3:]])
+            return _computed(operator, known) if len(known) == len(lists) else None
+        if operator == "Gather" and len(lists) > 1:
+            return _taken(lists[0], whole(lists[1]))
+        if operator == "Slice" and len(lists) > 2:
+            steps = whole(lists[4]) if len(lists) > 4 and read[4] else (1,)
+            return _sliced(lists[0], whole(lists[1]), whole(lists[2]), steps)
         return None
 
     def _joined(self, read: list[str], sizes: Mapping[str, Sizes]) -> Sizes | None:
@@ -123,6 +125,8 @@ class Numbers:
         return None if number is None else (number,) * length[0]
 
     def _chosen(self, read: list[str]) -> Sizes | None:
+        if len(read) != 3:
+            return None
         condition, one, other = map(self.of, read)
         if condition is None or one is None or other is None or not len(condition) == len(one) == len(other):
             return None
@@ -156,13 +160,21 @@ def _of_two(operator: str, one: Size, other: Size) -> Size:
     return OPEN if operator in _LEFT_OPEN and known > 0 else None
 
 
-def _taken(data: Sizes, places: tuple[int, ...]) -> Sizes | None:
-    if not all(-len(data) <= place < len(data) for place in places):
+def _taken(data: Sizes | None, places: tuple[int, ...] | None) -> Sizes | None:
+    if data is None or places is None or not all(-len(data) <= place < len(data) for place in places):
         return None
     return tuple(data[place] for place in places)
 
 
-def _sliced(data: Sizes, bounds: list[tuple[int, ...]]) -> Sizes | None:
-    if len(bounds) < 2 or any(len(bound) != 1 for bound in bounds) or (len(bounds) > 2 and not bounds[2][0]):
+def _sliced(data: Sizes | None, *bounds: tuple[int, ...] | None) -> Sizes | None:
+    """What lies between a start and an end, by a step; engines differ in steps backwards from beyond the ends."""
+    known = [bound[0] for bound in bounds if bound is not None and len(bound) == 1]
+    if data is None or len(known) < len(bounds) or known[2] < 1:
         return None
-    return data[slice(*(bound[0] for bound in bounds))]
+    return data[slice(*known)]
+
+
+def whole(numbers: Sizes | None) -> tuple[int, ...] | None:
+    """Integers all of which are known."""
+    known = tuple(number for number in numbers or () if isinstance(number, int))
+    return known if numbers is not None and len(known) == len(numbers) else None

@@ -20,6 +20,15 @@ Size = int | Open | None
 Sizes = tuple[Size, ...]
 
 
+#: Beyond which a number is none of int64.
+_MOST = 2**63 - 1
+
+
+def held(size: int) -> int | None:
+    """A size that is computed, where int64 holds it."""
+    return size if size <= _MOST else None
+
+
 def is_open(sizes: Iterable[Size] | None) -> bool:
     """Whether a run alone tells one of these."""
     return sizes is not None and OPEN in sizes
@@ -62,4 +71,4 @@ def total(sizes: Iterable[Size]) -> Size:
             count += size
         else:
             is_told = False
-    return count if is_told else OPEN
+    return held(count) if is_told else OPEN

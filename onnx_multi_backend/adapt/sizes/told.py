@@ -12,11 +12,11 @@ from onnx import AttributeProto, NodeProto
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, reduces_nothing
 from onnx_multi_backend.adapt.single_node import kept_beside
-from onnx_multi_backend.adapt.sizes.numbers import FOLLOWED, Numbers
-from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes, broadcast, same, total
+from onnx_multi_backend.adapt.sizes.numbers import FOLLOWED, Numbers, whole
+from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes, broadcast, held, same, total
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.tensors import is_whole
+from onnx_multi_backend.models.plausible import MOST_AXES
 
 #: What has the sizes of what it reads first.
 _ALIKE = frozenset(
@@ -57,8 +57,10 @@ def _sizes(walked: Walked) -> dict[str, Sizes]:
     found = _Told(walked)
     for graph, nodes in zip(reversed(walked.graphs), reversed(walked.views), strict=True):  # the outer ones first
         found.sizes.update((tensor.name, tuple(tensor.dims)) for tensor in graph.initializer)
-        if graph is walked.flat.graph:
-            found.sizes.update(found.given)  # a default may be of other sizes
+        if graph is walked.flat.graph:  # a default may be of other sizes
+            for value in graph.input:
+                found.sizes.pop(value.name, None)
+            found.sizes.update(found.given)
         for node in nodes:
             if node.operator and node.output:
                 found.learn(node)
@@ -74,7 +76,9 @@ class _Told:
         self._walked = walked
         values = ((value.name, value.type.tensor_type) for value in walked.flat.graph.input)
         self.given: dict[str, Sizes] = {
-            name: tuple(dim.dim_value if dim.HasField("dim_value") else OPEN for dim in kind.shape.dim)
+            name: tuple(
+                dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else OPEN for dim in kind.shape.dim
+            )
             for name, kind in values
             if kind.HasField("shape")
         }
@@ -89,11 +93,15 @@ class _Told:
         is_constant = maker is None or maker.op_type == "Constant"
         return self._walked.array(name) if is_constant and name not in self._unknown else None
 
+    def _read(self, node: NodeView, place: int) -> Sizes | None:
+        """The sizes of what a node reads."""
+        return self.sizes.get(node.input[place]) if place < len(node.input) else None
+
     def learn(self, node: NodeView) -> None:
         """Tell what a node makes."""
         operator, sizes = node.operator, self.sizes
-        if operator in _ALIKE and node.input:
-            made = sizes.get(node.input[0])
+        if operator in _ALIKE:
+            made = self._read(node, 0)
         else:
             rule = _RULES.get(operator)
             made = rule(self, node) if rule is not None else self._by_kind(node)
@@ -104,18 +112,20 @@ class _Told:
                 sizes[node.output[0]] = made
             if operator == "DynamicQuantizeLinear":  # its scale and zero point are numbers
                 sizes.update(dict.fromkeys(node.output[1:], ()))
-        if operator in FOLLOWED and len(node.output) == 1 and (made is None or len(made) < 2):
+        may_be_followed = operator in FOLLOWED and len(node.output) == 1 and node.output[0] not in self._unknown
+        if may_be_followed and made is not None and len(made) < 2:
             self.numbers.learn(node, sizes)
 
     def _by_kind(self, node: NodeView) -> Sizes | None:
         operator = node.operator
         if operator in FIRST:
-            first = self.sizes.get(node.input[0]) if node.input else None
+            first = self._read(node, 0)
             return None if first is None else (None,) * len(first)
         if operator in _ELEMENTWISE:
             read = [self.sizes.get(name) for name in node.input if name]
             known = [sizes for sizes in read if sizes is not None]
-            return broadcast(known) if known and len(known) == len(read) else None
+            is_plain = len(known) == len(read) and not any(a.name == "axis" for a in node.proto.attribute)
+            return broadcast(known) if known and is_plain else None
         if operator in _OF_OUTPUTS:
             self.sizes.update(
                 (name, (None,) * rank) for name, rank in zip(node.output, _OF_OUTPUTS[operator], strict=False)
@@ -128,14 +138,14 @@ class _Told:
         return tuple(tensor.dims) if tensor is not None and tensor.data_type else None
 
     def shape(self, node: NodeView) -> Sizes:
-        given = self.sizes.get(node.input[0])
+        given = self._read(node, 0)
         if given is None:
             return (None,)
         named = {a.name: a.i for a in node.proto.attribute}
         return (len(given[named.get("start", 0) : named.get("end", len(given))]),)
 
     def matmul(self, node: NodeView) -> Sizes | None:
-        one, other = (self.sizes.get(name) for name in node.input[:2])
+        one, other = (self._read(node, place) for place in (0, 1))
         if not one or not other:
             return None
         batch = broadcast([one[:-2], other[:-2]])
@@ -143,16 +153,16 @@ class _Told:
 
     def gemm(self, node: NodeView) -> Sizes:
         named = {a.name: a.i for a in node.proto.attribute}
-        one, other = (self.sizes.get(name) for name in node.input[:2])
+        one, other = (self._read(node, place) for place in (0, 1))
         one, other = (sizes if sizes is not None and len(sizes) == 2 else (None, None) for sizes in (one, other))
         return one[1 if named.get("transA") else 0], other[0 if named.get("transB") else -1]
 
     def windows(self, node: NodeView) -> Sizes | None:
         """Of a convolution or pool."""
-        data = self.sizes.get(node.input[0])
-        if not data:
+        data = self._read(node, 0)
+        if data is None or len(data) < 2:
             return None
-        weights = self.sizes.get(node.input[1]) if node.operator.startswith("Conv") else None
+        weights = self._read(node, 1) if node.operator.startswith("Conv") else None
         named = {a.name: a for a in node.proto.attribute}
         lists = {
             name: named[name].ints[:] for name in ("kernel_shape", "strides", "dilations", "pads") if name in named
@@ -177,11 +187,11 @@ class _Told:
         return (data[0], channels, *made)
 
     def transposed_convolution(self, node: NodeView) -> Sizes | None:
-        data = self.sizes.get(node.input[0])
+        data = self._read(node, 0)
         return data and (data[0], *([None] * (len(data) - 1)))
 
     def gather(self, node: NodeView) -> Sizes | None:
-        data, places = (self.sizes.get(name) for name in node.input[:2])
+        data, places = (self._read(node, place) for place in (0, 1))
         axis = _integer(node.proto, "axis", 0)
         if data is None or places is None or not -len(data) <= axis < len(data):
             return None
@@ -189,10 +199,10 @@ class _Told:
         return data[:axis] + places + data[axis + 1 :]
 
     def elements(self, node: NodeView) -> Sizes | None:
-        return self.sizes.get(node.input[1])
+        return self._read(node, 1)
 
     def slices(self, node: NodeView) -> Sizes | None:
-        data, places = (self.sizes.get(name) for name in node.input[:2])
+        data, places = (self._read(node, place) for place in (0, 1))
         batch = _integer(node.proto, "batch_dims", 0)
         if data is None or not places or not isinstance(places[-1], int) or not 0 <= batch + places[-1] <= len(data):
             return None
@@ -200,7 +210,7 @@ class _Told:
 
     def of_extremes(self, node: NodeView) -> Sizes | None:
         """Of the places of the largest or smallest elements."""
-        data, axis = self.sizes.get(node.input[0]), _integer(node.proto, "axis", 0)
+        data, axis = self._read(node, 0), _integer(node.proto, "axis", 0)
         if data is None or not -len(data) <= axis < len(data):
             return None
         kept = (1,) if _integer(node.proto, "keepdims", 1) else ()
@@ -211,7 +221,7 @@ class _Told:
         known = [sizes for sizes in read if sizes is not None]
         if not known:
             return None
-        axis, rank = _integer(node.proto, "axis", 0), len(known[0])
+        axis, rank = _integer(node.proto, "axis", MOST_AXES), len(known[0])  # of old opsets it has a default
         if len(known) < len(read) or any(len(sizes) != rank for sizes in known) or not -rank <= axis < rank:
             return (None,) * rank
         return tuple(
@@ -219,17 +229,17 @@ class _Told:
         )
 
     def transpose(self, node: NodeView) -> Sizes | None:
-        data = self.sizes.get(node.input[0])
+        data = self._read(node, 0)
         order = next((a.ints[:] for a in node.proto.attribute if a.name == "perm"), None)
         if data is None or order is None:
             return data and data[::-1]
         return tuple(data[i] for i in order) if sorted(order) == list(range(len(data))) else None
 
     def reshape(self, node: NodeView) -> Sizes | None:
-        wanted = self._list(node.input[1]) if len(node.input) > 1 else None
+        wanted = self._list(node, 1)
         if wanted is None:
             return None
-        data, keeps_zero = self.sizes.get(node.input[0]), bool(_integer(node.proto, "allowzero", 0))
+        data, keeps_zero = self._read(node, 0), bool(_integer(node.proto, "allowzero", 0))
         made = [
             size if size != 0 or keeps_zero else data[i] if data is not None and i < len(data) else None
             for i, size in enumerate(wanted)
@@ -241,25 +251,25 @@ class _Told:
         return tuple(made)
 
     def expand(self, node: NodeView) -> Sizes | None:
-        data, wanted = self.sizes.get(node.input[0]), self._list(node.input[1])
+        data, wanted = self._read(node, 0), self._sizes(node, 1)
         return None if data is None or wanted is None else broadcast([data, wanted])
 
     def flattened(self, node: NodeView) -> Sizes:
-        data, axis = self.sizes.get(node.input[0]), _integer(node.proto, "axis", 1)
+        data, axis = self._read(node, 0), _integer(node.proto, "axis", 1)
         if data is None or not -len(data) <= axis <= len(data):
             return (None, None)
         axis += len(data) if axis < 0 else 0
         return _product(data[:axis]), _product(data[axis:])
 
     def tiled(self, node: NodeView) -> Sizes | None:
-        data, times = self.sizes.get(node.input[0]), self._list(node.input[1]) if len(node.input) > 1 else None
+        data, times = self._read(node, 0), self._sizes(node, 1)
         if data is None or times is None or len(times) != len(data):
             return data and (None,) * len(data)
         return tuple(map(_times, data, times))
 
     def resized(self, node: NodeView) -> Sizes | None:
-        data = self.sizes.get(node.input[0])
-        sizes = self.numbers.of(node.input[3]) if len(node.input) > 3 and node.input[3] else None
+        data = self._read(node, 0)
+        sizes = self._sizes(node, 3) if len(node.input) > 3 and node.input[3] else None
         is_plain = (
             data is not None
             and sizes is not None
@@ -269,18 +279,26 @@ class _Told:
         return sizes if is_plain else data and (None,) * len(data)
 
     def filled(self, node: NodeView) -> Sizes | None:
-        return self._list(node.input[0])
+        return self._sizes(node, 0)
 
-    def _list(self, name: str) -> Sizes | None:
-        """The sizes that a list holds, or as many that are not known."""
-        numbers = self.numbers.of(name)
+    def _list(self, node: NodeView, place: int) -> Sizes | None:
+        """The numbers of the list that a node reads, or as many that are not known."""
+        if place >= len(node.input):
+            return None
+        numbers = self.numbers.of(node.input[place])
         if numbers is not None:
             return numbers
-        length = self.sizes.get(name, ())
-        return (None,) * length[0] if len(length) == 1 and isinstance(length[0], int) else None
+        length = self.sizes.get(node.input[place], ())
+        is_known = len(length) == 1 and isinstance(length[0], int) and 0 <= length[0] <= MOST_AXES
+        return (None,) * length[0] if is_known and isinstance(length[0], int) else None
+
+    def _sizes(self, node: NodeView, place: int) -> Sizes | None:
+        """The same where they are sizes."""
+        listed = self._list(node, place)
+        return listed and tuple(None if isinstance(size, int) and size < 0 else size for size in listed)
 
     def inserted(self, node: NodeView) -> Sizes | None:
-        data, axes = self.sizes.get(node.input[0]), self._axes(node)
+        data, axes = self._read(node, 0), self._axes(node)
         if data is None or axes is None:
             return None
         rank = len(data) + len(axes)
@@ -290,7 +308,7 @@ class _Told:
         return tuple(1 if i in at else next(left) for i in range(rank))
 
     def squeezed(self, node: NodeView) -> Sizes | None:
-        data, axes = self.sizes.get(node.input[0]), self._axes(node)
+        data, axes = self._read(node, 0), self._axes(node)
         if data is None or axes is None:
             return None
         if not axes:  # every axis of one element
@@ -301,7 +319,7 @@ class _Told:
         return tuple(size for i, size in enumerate(data) if i not in at)
 
     def _reduced(self, node: NodeView) -> Sizes | None:
-        data, axes = self.sizes.get(node.input[0]), self._axes(node)
+        data, axes = self._read(node, 0), self._axes(node)
         keeps = bool(_integer(node.proto, "keepdims", 1))
         if data is None or (axes is None and not keeps):
             return None
@@ -318,13 +336,12 @@ class _Told:
 
     def _axes(self, node: NodeView) -> tuple[int, ...] | None:
         """The axes that a node names; none where it names none."""
-        given = node.input[1] if len(node.input) > 1 else ""
-        tensor = self._walked.fixed.get(given) if given and given not in self._unknown else None
-        known = {given: tensor} if tensor is not None and tensor.data_type and is_whole(tensor) else {}
-        return axes_given(node.proto, known)
+        if len(node.input) < 2 or not node.input[1]:
+            return axes_given(node.proto, {})
+        return whole(self.numbers.of(node.input[1]))
 
     def sliced(self, node: NodeView) -> Sizes | None:
-        data = self.sizes.get(node.input[0])
+        data = self._read(node, 0)
         if data is None:
             return None
         made = list(data)
@@ -339,7 +356,7 @@ class _Told:
                 and bounds.stop >= _TO_THE_END
             )
             if bounds is not None and OPEN in (bounds.start, bounds.stop):
-                made[axis] = OPEN if size is not None else None
+                made[axis] = OPEN if size else size
             elif isinstance(size, int) and bounds is not None:
                 made[axis] = len(range(size)[bounds])
             elif not goes_to_the_end:
@@ -368,12 +385,12 @@ class _Told:
             ]
             step = bounds[2] if given["steps"] is not None else None if read.get("steps") else 1
             start, end = bounds[:2]
-            is_known = None not in (start, end) and isinstance(step, int) and step != 0
+            is_known = None not in (start, end) and isinstance(step, int) and step > 0  # engines differ in others
             found.append((axis % rank, slice(start, end, step) if is_known else None))
         return found
 
     def split(self, node: NodeView) -> Sizes | None:
-        data, axis = self.sizes.get(node.input[0]), _integer(node.proto, "axis", 0)
+        data, axis = self._read(node, 0), _integer(node.proto, "axis", 0)
         if data is None or not -len(data) <= axis < len(data):
             return None
         return tuple(None if i == axis % len(data) else size for i, size in enumerate(data))
@@ -399,17 +416,17 @@ class _Told:
         if OPEN in bounds:
             return (OPEN,)
         start, end, step = (bound for bound in bounds if isinstance(bound, int))
-        return (len(range(start, end, step)) if step else None,)
+        return (held(max(-((start - end) // step), 0)) if step else None,)
 
 
 def _rest(data: Sizes | None, others: Sequence[Size]) -> Size:
     """The size that is left to a Reshape: open where more of its data's sizes are than of the others, each of which stands for one of them."""
-    if data is None or None in data or None in others:
+    if data is None or not all(data) or None in others:
         return None
     if data.count(OPEN) != others.count(OPEN):
         return OPEN if data.count(OPEN) > others.count(OPEN) else None
     part = math.prod(size for size in others if isinstance(size, int))
-    return None if OPEN in data or not part else math.prod(size for size in data if isinstance(size, int)) // part
+    return None if OPEN in data or not part else held(math.prod(size for size in data if isinstance(size, int)) // part)
 
 
 def _product(sizes: Sizes) -> Size:
@@ -422,7 +439,7 @@ def _product(sizes: Sizes) -> Size:
 def _times(one: Size, other: Size) -> Size:
     """The product of two sizes."""
     if isinstance(one, int) and isinstance(other, int):
-        return one * other
+        return held(one * other)
     return None if None in (one, other) or 0 in (one, other) else OPEN
 
 

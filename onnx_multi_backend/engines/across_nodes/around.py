@@ -85,7 +85,7 @@ _IN_ONNX_RUNTIME = (
 )
 
 
-def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | None:
+def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: bool = True) -> Rewritten | None:
     """A copy of the model that OpenVINO computes rightly; None where nothing is known.
 
     Parameters
@@ -94,6 +94,8 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
     in_onnx_runtime : bool
         Whether OpenVINO's execution provider gets it: comparisons are true of NaN there, the CPU provider computes what is left, and
         nothing is mended in OpenVINO's own graph.
+    stays_open : bool
+        Whether the sizes that the model leaves open are so when OpenVINO compiles it.
     """
     found: Rewritten | None = None
     contents = with_distinct_names(contents)
@@ -106,8 +108,8 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritten | 
         means_apart,
         insertions_apart,
         gathers_apart,
-        columns_apart,
-        channels_apart,
+        functools.partial(columns_apart, stays_open=stays_open),
+        functools.partial(channels_apart, stays_open=stays_open),
         factors_apart,
         constants_apart,
         half_divisors,

@@ -41,14 +41,14 @@ _PASSING = PASSING | {"Slice"}
 _REASON = "OpenVINO would take elements of a constant behind it for those of other channels"
 
 
-def channels_apart(contents: Contents) -> Rewritten | None:
+def channels_apart(contents: Contents, *, stays_open: bool) -> Rewritten | None:
     """A copy of the model in which such reductions and products are kept apart from what reads them; None where there are none."""
     meant = contents.has(_PRODUCTS) or any(map(_is_reduction, contents.by_operator))
     if not meant or not contents.has(ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
     kinds = kept_types(opset_versions(walked.flat).get("", 1))
-    of_bytes, constants = contents.has({"DequantizeLinear"}), foldable(contents)
+    of_bytes, constants = contents.has({"DequantizeLinear"}), foldable(contents, stays_open=stays_open)
     found = [
         _Graph(nodes, constants, readers, kinds, of_bytes=of_bytes).found()
         for nodes, readers in zip(walked.views, walked.readers, strict=True)

@@ -16,13 +16,18 @@ from onnx_multi_backend.models.contents import Contents
 _SIZES = frozenset({"Shape", "Size"})
 
 
-def foldable(contents: Contents) -> Mapping[str, TensorProto | None]:
+def foldable(contents: Contents, *, stays_open: bool) -> Mapping[str, TensorProto | None]:
     """`Walked.fixed` without what is computed of a Range whose length a run alone tells, as the masks of attentions are.
 
     What is expanded to such sizes is a constant all the same: OpenVINO takes it as it was before.
+
+    Parameters
+    ----------
+    stays_open : bool
+        Whether the sizes that the model leaves open are so when OpenVINO compiles it.
     """
     walked = walked_of(contents)
-    if not contents.has({"Range"}):
+    if not stays_open or not contents.has({"Range"}):
         return walked.fixed
     sizes, found = sizes_of(contents), set[str]()
     for node in (node for nodes in reversed(walked.views) for node in nodes):  # the outer graphs first

@@ -33,12 +33,12 @@ _COLUMNS = 2
 _REASON = "OpenVINO would leave out a constant for each column behind it, where it has two rows and columns at most"
 
 
-def columns_apart(contents: Contents) -> Rewritten | None:
+def columns_apart(contents: Contents, *, stays_open: bool) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what reads them; None where there are none."""
     if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS) or expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
-    graphs, constants, several = walked.graphs, foldable(contents), walked.several
+    graphs, constants, several = walked.graphs, foldable(contents, stays_open=stays_open), walked.several
     stored, sizes = walked.stored.keys() - several, sizes_of(contents)
 
     def has_two(name: str) -> bool:

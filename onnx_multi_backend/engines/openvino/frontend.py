@@ -85,6 +85,6 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
             whole, unsigned_weights.SATURATING_ON_OPENVINO, on_openvino=True
         )
         contents, changes = Contents(model), (*changes, *more)
-    if (rewritten := around(contents)) is not None:
+    if (rewritten := around(contents, stays_open=payload.shapes is None)) is not None:
         contents, changes = Contents(rewritten.model), (*changes, *rewritten.changes)
     return contents, changes

@@ -66,7 +66,7 @@ def _without_clips(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
 
 
 def _across_nodes(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
-    made = around(payload.adapted.facts.contents, in_onnx_runtime=True)
+    made = around(payload.adapted.facts.contents, in_onnx_runtime=True, stays_open=False)
     if made is None:
         return payload, ()
     return payload.changed(made.model, *made.changes, inserted=made.added), made.changes
