@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes
-from onnx_multi_backend.adapt.walked import NodeView
+from onnx_multi_backend.adapt.walked import NodeView, Walked
 
 #: Longer ones are not followed.
 _LONGEST = 64
@@ -48,21 +48,28 @@ class Numbers:
 
     Parameters
     ----------
-    array : callable
-        Gives what a stored constant holds.
+    walked : Walked
+    unknown : collection of str
+        Names that may stand for other values, of which nothing is told.
     """
 
-    def __init__(self, array: Callable[[str], np.ndarray | None]) -> None:
-        self._array = array
+    def __init__(self, walked: Walked, unknown: Collection[str]) -> None:
+        self._walked, self._unknown = walked, unknown
         self._of: dict[str, Sizes | None] = {}
 
     def of(self, name: str) -> Sizes | None:
         """The integers of a number or list."""
         if name not in self._of:
-            array = self._array(name)
+            array = self._stored(name)
             is_meant = array is not None and array.dtype.kind in "ib" and array.ndim < 2 and array.size <= _LONGEST
             self._of[name] = tuple(array.ravel().tolist()) if array is not None and is_meant else None
         return self._of[name]
+
+    def _stored(self, name: str) -> np.ndarray | None:
+        """What a constant holds; None for what is computed of constants, as a Cast may make other numbers."""
+        maker = self._walked.makers.get(name)
+        is_constant = maker is None or maker.op_type == "Constant"
+        return self._walked.array(name) if is_constant and name not in self._unknown else None
 
     def learn(self, node: NodeView, sizes: Mapping[str, Sizes]) -> None:
         """Tell the integers that a node makes, of one output, from the sizes of what it reads."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-import numpy as np
 from onnx import AttributeProto, NodeProto
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, reduces_nothing
@@ -85,13 +83,7 @@ class _Told:
         self.sizes: dict[str, Sizes] = dict(self.given)
         inputs = {value.name for graph in walked.graphs for value in graph.input}
         self._unknown = inputs | walked.several
-        self.numbers = Numbers(self._stored)
-
-    def _stored(self, name: str) -> np.ndarray[Any, Any] | None:
-        """What a constant holds; None for what is computed of constants, as a Cast may make other numbers."""
-        maker = self._walked.makers.get(name)
-        is_constant = maker is None or maker.op_type == "Constant"
-        return self._walked.array(name) if is_constant and name not in self._unknown else None
+        self.numbers = Numbers(walked, self._unknown)
 
     def _read(self, node: NodeView, place: int) -> Sizes | None:
         """The sizes of what a node reads."""
