@@ -160,6 +160,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "epsilons_kept",
             "limits_apart",
             "pointwise_apart",
+            "maxima_apart",
             "results_apart",
             "short_rows_apart",
             "filters_apart",

@@ -29,6 +29,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_
 from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
+from onnx_multi_backend.engines.across_nodes.quantized.maxima import maxima_apart
 from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limits_apart
 from onnx_multi_backend.engines.across_nodes.quantized.moved_weights import weights_apart
 from onnx_multi_backend.engines.across_nodes.quantized.other_axes import terms_apart
@@ -68,6 +69,7 @@ _ON_QUANTIZED = (
     rows_apart,
     pads_apart,
     pointwise_apart,
+    maxima_apart,
     results_apart,
 )
 
