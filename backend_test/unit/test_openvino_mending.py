@@ -475,3 +475,16 @@ def test_a_product_of_a_constant_that_is_cast_is_no_weights(
     x = np.arange(1, 7).reshape(3, 2).astype(onnx.helper.tensor_dtype_to_np_dtype(to))
     found = openvino.prepare(model).run([x, np.array([1]), np.array([False, True])])[0]
     np.testing.assert_array_equal(found, 2 * (x[1:2] if "axis = 0" in read else x[:, 1:]))
+
+
+def test_stored_rows_with_scales_of_their_own_beside_a_quantized_value(openvino: type[omb.Preset]) -> None:
+    """Their cast was moved behind the scales, which are given axes, and OpenVINO then refused the model."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[A, B, C, 3] x) => (uint8[P, Q, R, S] q, float[I, J, K, L] y)
+        <float s = {0.02}, uint8 z = {128}, float[3] scales = {0.5, 0.25, 2}, int8[3, 1, 2, 1] k = {-12, 15, -12, -13, 6, -7}> {
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear <axis = 0> (k, scales) y = Transpose <perm = [0, 2, 3, 1]> (d) }"""
+    )
+    rep = openvino.prepare(model)
+    assert not rep.adaptations
+    y = rep.run(np.zeros((1, 2, 2, 3), np.float32))[1]
+    np.testing.assert_array_equal(y.ravel(), np.float32([-6, 7.5, -3, -3.25, 12, -14]))

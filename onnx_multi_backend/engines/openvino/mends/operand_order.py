@@ -9,6 +9,7 @@ from typing import Any
 _NOT_FOLDED = 16
 #: Constants of so many bits stay as they are stored in a quantized model, and are cast in it.
 _STORED = 8
+_RESHAPING = frozenset({"Convert", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 def empty_last(op: Any) -> bool:
@@ -34,7 +35,7 @@ def lower_rank_last(op: Any) -> bool:
 def stored_last(op: Any) -> bool:
     """Multiply's operand that is a constant of 8 bits, cast, goes last, where the other one is of the run."""
     other = op.input_value(1)
-    if not _is_stored(op.input_value(0)) or _is_stored(other) or other.get_node().get_type_name() == "Constant":
+    if not _is_stored(op.input_value(0)) or _is_stored(other) or _is_constant(other):
         return False
     swap(op)
     return True
@@ -53,6 +54,14 @@ def _is_stored(value: Any) -> bool:
         return False
     kind = node.get_input_element_type(0)
     return bool(kind.is_integral() and kind.bitwidth <= _STORED)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a value is a constant, in the axes that it is given at most, as the scales of channels are."""
+    node = value.get_node()
+    while node.get_type_name() in _RESHAPING:
+        node = node.input_value(0).get_node()
+    return bool(node.get_type_name() == "Constant")
 
 
 def _is_empty(value: Any) -> bool:
