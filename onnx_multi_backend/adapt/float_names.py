@@ -131,9 +131,13 @@ def _holds_floats(node: NodeProto) -> bool:
     return _CONSTANTS[node.op_type] if value is None else value.t.data_type in _FLOAT_TYPES
 
 
+#: The results of these may be integers in an older opset.
+_ONCE_OF_INTEGERS = frozenset({"Erf", "ReduceLogSum", "ReduceLogSumExp"})
+
+
 @functools.cache
 def first_output(op_type: str) -> Made:
-    """What an operator's first output is, by the newest schema: an operator's types only grow with its opset. Source: ONNX's operator schemas."""
+    """What an operator's first output is, by the newest schema: but for three operators, types only grow with the opset. Source: ONNX's operator schemas."""
     try:
         schema = defs.get_schema(op_type)
     except defs.SchemaError:
@@ -143,4 +147,4 @@ def first_output(op_type: str) -> Made:
     kind = schema.outputs[0].type_str
     types = next((set(c.allowed_type_strs) for c in schema.type_constraints if c.type_param_str == kind), {kind})
     like = tuple(i for i, value in enumerate(schema.inputs) if value.type_str == kind and value.is_homogeneous)
-    return Made(types <= _FLOATS, like)
+    return Made(types <= _FLOATS and op_type not in _ONCE_OF_INTEGERS, like)

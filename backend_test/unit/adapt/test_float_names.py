@@ -8,10 +8,11 @@ import random
 import onnx
 import onnx.parser
 import pytest
+from onnx import defs
 
 from backend_test.search.graphs import Plan, random_chain, random_graph
 from backend_test.unit.counting import counted
-from onnx_multi_backend.adapt.float_names import FloatSearch, float_names
+from onnx_multi_backend.adapt.float_names import FloatSearch, first_output, float_names
 from onnx_multi_backend.models.contents import Contents
 
 
@@ -40,3 +41,12 @@ def test_each_value_of_a_long_row_is_looked_at_once(kind: str, expected: bool, m
     search = FloatSearch(made.graph)
     assert [search(f"v{i}") for i in (3000, 2000, 1000, 1)] == [expected] * 4
     assert len(looked) <= 3001
+
+
+def test_what_makes_floats_does_so_in_every_opset() -> None:
+    schemas = [s for s in defs.get_all_schemas_with_history() if not s.domain and s.outputs]
+    for schema in schemas:
+        if first_output(schema.name).floats:
+            kind = schema.outputs[0].type_str
+            types = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == kind), [kind])
+            assert not any("int" in name or "bool" in name for name in types), (schema.name, schema.since_version)
