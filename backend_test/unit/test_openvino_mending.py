@@ -488,3 +488,12 @@ def test_stored_rows_with_scales_of_their_own_beside_a_quantized_value(openvino:
     assert not rep.adaptations
     y = rep.run(np.zeros((1, 2, 2, 3), np.float32))[1]
     np.testing.assert_array_equal(y.ravel(), np.float32([-6, 7.5, -3, -3.25, 12, -14]))
+
+
+@pytest.mark.parametrize("cast", ["Cast <to = 7> (x)", "CastLike (x, like)"])
+def test_what_a_cast_makes_zero_is_not_found(openvino: type[omb.Preset], cast: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[N, 3] x, int64[K] like) => (int64[A, B] y) {{ v = {cast} y = NonZero (v) }}"""
+    )
+    found = openvino.prepare(model).run([np.float32([[0.4, 1.5, 0], [0, -0.3, 2]]), np.array([1])])[0]
+    np.testing.assert_array_equal(found, [[0, 1], [1, 2]])

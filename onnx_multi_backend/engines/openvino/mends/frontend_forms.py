@@ -44,7 +44,7 @@ def not_zero(op: Any) -> bool:
     cast = x.get_node()
     while cast.get_type_name() == "Identity":
         cast = cast.input_value(0).get_node()
-    if cast.get_type_name() != "Convert" or not cast.input_value(0).get_element_type().is_real():
+    if cast.get_type_name() not in ("Convert", "ConvertLike") or not cast.input_value(0).get_element_type().is_real():
         return False
     if x.get_element_type() == runtime.load().Type.boolean:
         return False
