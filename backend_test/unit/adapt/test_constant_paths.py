@@ -171,3 +171,20 @@ def test_bytes_of_a_run_and_bytes_of_the_model(openvino: type[omb.Preset], opera
     for _ in range(3):
         feeds = {"x": np.uint8([[2], [3]]), "q": np.ones(3, np.float32)}
         np.testing.assert_array_equal(prepared.run(feeds)[0], right)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32"])
+@pytest.mark.parametrize("order", ["a, b, x", "b, a, x, x", "x, a, b", "a, x, b"])
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+def test_an_extreme_of_two_constants_and_more(preset: type[omb.Preset], operator: str, order: str, kind: str) -> None:
+    """Each run wrote its result over that of the constants."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g ({kind}[2, 3] x) => ({kind}[2, 3] y)
+        <{kind}[2, 3] a = {{50, 60, 70, 40, 90, 20}}, {kind}[1, 3] b = {{55, 45, 80}}> {{ y = {operator} ({order}) }}"""
+    )
+    rep = preset.prepare(model, fallback="full")
+    extreme = np.maximum if operator == "Max" else np.minimum
+    a, b = np.array([[50, 60, 70], [40, 90, 20]]), np.array([[55, 45, 80]])
+    for number in (100, 0, 56, 100, 3):
+        x = np.full((2, 3), number, kind)
+        np.testing.assert_array_equal(rep.run(x)[0], extreme(extreme(a, b), x))

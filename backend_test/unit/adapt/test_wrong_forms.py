@@ -161,6 +161,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "limits_apart",
             "pointwise_apart",
             "maxima_apart",
+            "run_first",
             "results_apart",
             "short_rows_apart",
             "filters_apart",

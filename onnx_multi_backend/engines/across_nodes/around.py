@@ -13,6 +13,7 @@ from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
+from onnx_multi_backend.engines.across_nodes.extremes_of_many import run_first
 from onnx_multi_backend.engines.across_nodes.gathered_axes import gathers_apart
 from onnx_multi_backend.engines.across_nodes.grown_products import growth_apart
 from onnx_multi_backend.engines.across_nodes.half_divisors import half_divisors
@@ -84,6 +85,7 @@ _IN_ONNX_RUNTIME = (
     short_rows_apart,
     filters_apart,
     axes_counted_apart,
+    run_first,
 )
 
 

@@ -33,6 +33,8 @@ _IN_PARTS = frozenset(
         *("NegativeLogLikelihoodLoss", "QLinearConv", "QLinearMatMul", "RNN", "SoftmaxCrossEntropyLoss"),
     }
 )
+#: Of these it makes a layer for each two operands.
+_OF_MANY = frozenset({"Max", "Mean", "Min", "Sum"})
 #: OpenVINO's layers that make something new of a constant, and whose readers need their weights as they are stored.
 _READ_WEIGHTS = frozenset(
     {
@@ -103,7 +105,9 @@ def _may_have(contents: Contents) -> bool:
     if any(node.op_type not in _FOLDED for node in facts.nodes_of_constants):
         return True
     known = facts.known | facts.computed_of_constants
-    return any(next(filter(None, node.input), "") in known for node in contents.of(*_IN_PARTS))
+    if any(next(filter(None, node.input), "") in known for node in contents.of(*_IN_PARTS)):
+        return True
+    return any(len(node.input) > 2 and known.issuperset(node.input[:2]) for node in contents.of(*_OF_MANY))
 
 
 class _Layer(NamedTuple):
