@@ -78,3 +78,17 @@ def test_of_unsigned_bytes_small_weights_stay(openvino: type[omb.Preset]) -> Non
     model.graph.initializer.append(numpy_helper.from_array(np.uint8(128), "u"))
     passes = _is_within_a_step(openvino, model, {"x": (X.astype(int) + 128).astype(np.uint8)})
     assert "unsigned_weights" not in passes
+
+
+@pytest.mark.parametrize("zero", [0, 5, 127])
+def test_large_weights_that_a_run_may_replace(engine: type[omb.Preset], zero: int) -> None:
+    """What is quantized in the model is raised to uint8, and then its products with weights of a run saturate."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 19]> g (float[1, 16, 8] v, int8[2, 16, 2] w) => (int8[A, B, C] y)
+        <float s = {{0.05}}, int8 z = {{{zero}}}, float sw = {{0.01}}, float sy = {{0.3}}, int8 o = {{0}}> {{
+        q = QuantizeLinear (v, s, z) y = QLinearConv (q, s, z, w, sw, o, sy, o) }}"""
+    )
+    weights = RANDOM.integers(-125, 126, (2, 16, 2)).astype(np.int8)
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    v = RANDOM.uniform(-3, 3, (1, 16, 8)).astype(np.float32)
+    _is_within_a_step(engine, model, {"v": v})

@@ -2,7 +2,7 @@
 """Int8 operands that a run brings or scales, as uint8, where sums of products of unsigned and signed bytes would saturate: see `byte_products`.
 
 128 is added to them, and to their zero points, in every run; to constants whose zero point a run brings, once. ONNX Runtime's products of signed by
-signed bytes are exact, and so are OpenVINO's where the other operand has a zero point.
+signed bytes are exact, and so are OpenVINO's products of matrices where the other operand has a zero point.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Graph:
     def _may_saturate(self, node: NodeProto) -> bool:
         """Whether the engine that computes a node adds products of unsigned and signed bytes of it, as far as types are known."""
         is_meant = node.op_type in self._operators
-        if self._on_openvino and is_meant and self._is_symmetric(node):
+        if self._on_openvino and is_meant and (node.op_type == "QLinearConv" or self._is_symmetric(node)):
             return True
         may_be_left = self._provider and (is_meant or self._may_be_left(node))
         return (may_be_left or (is_meant and not self._on_openvino)) and not self._is_signed(node, other=True)
