@@ -70,7 +70,6 @@ class PreparedModel(BackendRep):
         self._check: Unchanged | None = None
         self._feeds = self._feed_maker(target)
         self._bound: weakref.WeakSet[BoundRun] = weakref.WeakSet()
-        self._closed = False
         self._lock = threading.Lock()
         self._sessions = SessionsOfModel(preset, make, target, adapts=bool(recipe.options.get("adapt", True)))
         example = None if input_example is None else functools.partial(self._feeds, input_example)
@@ -197,7 +196,7 @@ class PreparedModel(BackendRep):
         bound = bind(binder, self._signature, self._feeds.by_engine_name, feeds, given, made, self._make_outputs)
         with self._lock:
             self._bound.add(bound)
-            closed = self._closed
+            closed = self._sessions.closed
         if closed:  # meanwhile, by another thread
             self.close()
         return bound
@@ -247,7 +246,7 @@ class PreparedModel(BackendRep):
         session = sessions.for_many()
 
         def run(inputs: Any) -> Any:
-            if self._closed:
+            if self._sessions.closed:
                 return self.run(inputs)  # which says so
             feeds = self._feeds(inputs)
             results = (sessions.for_nothing(feeds) or session).run(feeds, None)
@@ -320,7 +319,6 @@ class PreparedModel(BackendRep):
         from onnx_multi_backend.running.closed import Closed
 
         with self._lock:
-            self._closed = True
             closed = Closed(self.preset, self._sessions.make)
             self._sessions.close(closed)
             for bound in self._bound:

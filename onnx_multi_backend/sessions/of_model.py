@@ -46,6 +46,7 @@ class SessionsOfModel:
         The sessions for sets of shapes, where one cannot run all.
     many : Session or None
         The one for several runs at once, once it is needed.
+    closed : bool
     """
 
     session: Session
@@ -61,7 +62,7 @@ class SessionsOfModel:
         self._fixes_shapes = False  # in the model, before the engine sees it
         self._for_empty: SessionsForNothing | None = None
         self._may_be_empty = False
-        self._closed = False
+        self.closed = False
         self._lock = threading.Lock()
 
     def begin(self, example: Callable[[], Feeds] | None, *, fixed_shapes: bool) -> Built:
@@ -131,7 +132,7 @@ class SessionsOfModel:
         else:
             return None
         with self._lock:
-            if self._for_empty is None and not self._closed:
+            if self._for_empty is None and not self.closed:
                 if self._signature.operators.isdisjoint(self.target.wrong_in_empty_runs):
                     self._may_be_empty, self.only = False, self.session
                     return None
@@ -172,7 +173,7 @@ class SessionsOfModel:
         """Make a session of another target, and go on with it."""
         built: Built = self.make(target)
         with self._lock:
-            if not self._closed:  # meanwhile, by another thread
+            if not self.closed:  # meanwhile, by another thread
                 self.target, self.many = target, None
                 if self.by_shape is not None:
                     self.by_shape = self._sessions_by_shape()
@@ -182,6 +183,6 @@ class SessionsOfModel:
     def close(self, closed: Any) -> None:
         """Let go of all of them; `closed` stands in their place."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             self.make = self.session = self.only = self.many = closed
             self.by_shape = self._for_empty = None

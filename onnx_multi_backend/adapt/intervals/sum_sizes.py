@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given, constants_of, reduces_nothing
 from onnx_multi_backend.adapt.operation import Counts
 from onnx_multi_backend.adapt.single_node import typed_of
 from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes
 from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.walked import inner_first
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import subgraphs
 
 _REDUCTIONS = frozenset({"ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum", "ReduceSumSquare"})
 _SCATTERS = frozenset({"ScatterElements", "ScatterND"})
@@ -66,32 +66,28 @@ class _Counting:
     @functools.cached_property
     def declares_nothing(self) -> bool:
         """Whether inference knows no sizes but those that inputs and nodes tell: none are declared between."""
-        return not any(graph.value_info for graph in self._graphs(self._model.graph))
+        return not any(graph.value_info for graph in inner_first(self._model.graph)[::-1])
 
     @functools.cached_property
     def constants(self) -> dict[str, TensorProto]:
         """The constants of its graphs."""
         return {
-            name: tensor for graph in self._graphs(self._model.graph) for name, tensor in constants_of(graph).items()
+            name: tensor
+            for graph in inner_first(self._model.graph)[::-1]
+            for name, tensor in constants_of(graph).items()
         }
 
     @functools.cached_property
     def shapes(self) -> Mapping[str, _Shape]:
         """The sizes that inference tells."""
         shapes: dict[str, _Shape] = {}
-        for graph in self._graphs(typed_of(self._model).model.graph):
+        for graph in inner_first(typed_of(self._model).model.graph)[::-1]:
             shapes.update({tensor.name: tuple(tensor.dims) for tensor in graph.initializer})
             for value in (*graph.input, *graph.value_info, *graph.output):
                 tensor = value.type.tensor_type
                 if tensor.HasField("shape"):
                     shapes[value.name] = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
         return shapes
-
-    def _graphs(self, graph: GraphProto) -> Iterator[GraphProto]:
-        yield graph
-        for node in graph.node:
-            for inner in subgraphs(node):
-                yield from self._graphs(inner)
 
 
 def _product(sizes: _Shape) -> int | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import reduces_nothing
-from onnx_multi_backend.adapt.sizes.known import Known, integer
+from onnx_multi_backend.adapt.sizes.known import Known, from_zero, integer
 from onnx_multi_backend.adapt.sizes.size import Size, Sizes, broadcast
 from onnx_multi_backend.adapt.walked import NodeView
 
@@ -85,9 +85,8 @@ def reduced(known: Known, node: NodeView) -> Sizes | None:
         if reduces_nothing(node.proto, ()):
             return data
         axes = tuple(range(len(data)))
-    if not all(-len(data) <= axis < len(data) for axis in axes):
+    if (at := from_zero(axes, len(data))) is None:
         return None
-    at = {axis % len(data) for axis in axes}
     return tuple(1 if i in at else size for i, size in enumerate(data) if keeps or i not in at)
 
 

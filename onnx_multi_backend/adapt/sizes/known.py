@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from onnx import AttributeProto, NodeProto
 
 from onnx_multi_backend.adapt.intervals.constant_reductions import axes_given
@@ -18,9 +20,8 @@ class Known:
     Attributes
     ----------
     walked : Walked
-    given : dict of str to Sizes
-        Those of the inputs.
     sizes : dict of str to Sizes
+        At first those of the inputs.
     numbers : Numbers
     unknown : set of str
         Names that may stand for several values, or that a run may give others.
@@ -29,14 +30,13 @@ class Known:
     def __init__(self, walked: Walked) -> None:
         self.walked = walked
         values = ((value.name, value.type.tensor_type) for value in walked.flat.graph.input)
-        self.given: dict[str, Sizes] = {
+        self.sizes: dict[str, Sizes] = {
             name: tuple(
                 dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else OPEN for dim in kind.shape.dim
             )
             for name, kind in values
             if kind.HasField("shape")
         }
-        self.sizes: dict[str, Sizes] = dict(self.given)
         self.unknown = {value.name for graph in walked.graphs for value in graph.input} | walked.several
         self.numbers = Numbers(walked, self.unknown)
 
@@ -65,6 +65,11 @@ class Known:
         if len(node.input) < 2 or not node.input[1]:
             return axes_given(node.proto, {})
         return whole(self.numbers.of(node.input[1]))
+
+
+def from_zero(axes: Collection[int], rank: int) -> frozenset[int] | None:
+    """Axes counted from the first one; None where there is no such axis."""
+    return frozenset(axis % rank for axis in axes) if all(-rank <= axis < rank for axis in axes) else None
 
 
 def integer(node: NodeProto, name: str, default: int) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from onnx_multi_backend.adapt.sizes.known import Known, integer
+from onnx_multi_backend.adapt.sizes.known import Known, from_zero, integer
 from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes, held, same, total
 from onnx_multi_backend.adapt.walked import NodeView
 from onnx_multi_backend.models.plausible import MOST_AXES
@@ -91,9 +91,9 @@ def unsqueeze(known: Known, node: NodeView) -> Sizes | None:
     if data is None or axes is None:
         return None
     rank = len(data) + len(axes)
-    if not all(-rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
+    if (at := from_zero(axes, rank)) is None or len(at) != len(axes):
         return None
-    left, at = iter(data), {axis % rank for axis in axes}
+    left = iter(data)
     return tuple(1 if i in at else next(left) for i in range(rank))
 
 
@@ -103,10 +103,8 @@ def squeeze(known: Known, node: NodeView) -> Sizes | None:
         return None
     if not axes:  # every axis of one element
         return tuple(size for size in data if size != 1) if all(isinstance(size, int) for size in data) else None
-    if not all(-len(data) <= axis < len(data) for axis in axes):
-        return None
-    at = {axis % len(data) for axis in axes}
-    return tuple(size for i, size in enumerate(data) if i not in at)
+    at = from_zero(axes, len(data))
+    return None if at is None else tuple(size for i, size in enumerate(data) if i not in at)
 
 
 def split(known: Known, node: NodeView) -> Sizes | None:

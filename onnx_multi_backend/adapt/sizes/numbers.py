@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes
 from onnx_multi_backend.adapt.walked import NodeView, Walked
+from onnx_multi_backend.models.tensors import is_whole
 
 #: Longer ones are not followed.
 _LONGEST = 64
@@ -124,12 +125,9 @@ class Numbers:
         if length is None or len(length) != 1 or not isinstance(length[0], int) or not 0 < length[0] <= _LONGEST:
             return None
         held = next((a.t for a in node.proto.attribute if a.name == "value"), None)
-        if held is None or held.data_type not in _WHOLE:
+        if held is None or held.data_type not in _WHOLE or list(held.dims) != [1] or not is_whole(held):
             return None
-        number = held.int64_data[0] if held.int64_data else None
-        if held.raw_data:
-            number = int.from_bytes(held.raw_data, "little", signed=True)
-        return None if number is None else (number,) * length[0]
+        return (int(numpy_helper.to_array(held).item()),) * length[0]
 
     def _chosen(self, read: list[str]) -> Sizes | None:
         if len(read) != 3:

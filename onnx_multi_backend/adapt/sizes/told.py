@@ -47,11 +47,10 @@ def sizes_of(contents: Contents) -> Mapping[str, Sizes]:
 def _sizes(walked: Walked) -> dict[str, Sizes]:
     known = Known(walked)
     for graph, nodes in zip(reversed(walked.graphs), reversed(walked.views), strict=True):  # the outer ones first
-        known.sizes.update((tensor.name, tuple(tensor.dims)) for tensor in graph.initializer)
-        if graph is walked.flat.graph:  # a default may be of other sizes
-            for value in graph.input:
-                known.sizes.pop(value.name, None)
-            known.sizes.update(known.given)
+        stored = (
+            tensor for tensor in graph.initializer if tensor.name not in known.unknown
+        )  # a default may be of other sizes
+        known.sizes.update((tensor.name, tuple(tensor.dims)) for tensor in stored)
         for node in nodes:
             if node.operator and node.output:
                 _learn(known, node)
