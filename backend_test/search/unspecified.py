@@ -13,8 +13,10 @@
 - A Gemm of integers whose products leave the type, multiplied by an alpha or beta that is a float: a float out of range, made an integer.
 - ReduceL2 of integers whose squares add up to more than the type holds: they are added in the type, in int64 or in float.
 - Attention of float16 whose scores leave the type: infinite where they are summed in float16, and finite in float32 once they are scaled.
-- A reduction along an axis that is named twice, and Attention with a negative `softcap`, a `qk_matmul_output_mode` that ONNX does not
-  define, or a `softmax_precision` that is no type of floats: engines take them for something, or refuse.
+- A reduction along an axis that is named twice, and Attention with a negative `softcap`, an `is_causal` or `qk_matmul_output_mode` that ONNX
+  does not define, or a `softmax_precision` that is no type of floats: engines take them for something, or refuse.
+- Celu with an alpha of 0, by which it divides, and scales of quantized values that are not positive.
+- A limit that a Clip leaves out, where it may be an input: the largest finite number by ONNX's text, none by its evaluator. ONNX Runtime has both, by type.
 - The order of what a TopK finds that need not be sorted, and a TopK of a negative number.
 """
 
@@ -34,6 +36,8 @@ from onnx_multi_backend.models.graph_walk import subgraphs
 
 _ORDERED = ("ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression")
 _LOGARITHMS = ("ReduceLogSum", "ReduceLogSumExp")
+#: The places of an operator's scales.
+_SCALES = {"QuantizeLinear": (1,), "DequantizeLinear": (1,), "QLinearConv": (1, 4, 6), "QLinearMatMul": (1, 4, 6)}
 _NO_LOGARITHM = "the logarithm of an integer is none"
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 _INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64)
@@ -130,7 +134,19 @@ def _not_defined(node: NodeProto, operands: list[Any]) -> str:
     if node.op_type == "Attention":
         precision = given.get("softmax_precision", TensorProto.FLOAT)
         known = given.get("softcap", 0.0) >= 0 and given.get("qk_matmul_output_mode", 0) in range(4)
+        known = known and given.get("is_causal", 0) in (0, 1)
         return "" if known and precision in _FLOATS else "an attribute that ONNX does not define"
+    if node.op_type == "Celu":
+        return "" if given.get("alpha", 1.0) else "a quotient by an alpha of 0"
+    if node.op_type in _SCALES:
+        scales = [operands[place] for place in _SCALES[node.op_type] if place < len(operands)]
+        return "a scale that is not positive" if any(map(_not_positive, scales)) else ""
+    if node.op_type == "Clip" and len(node.input) > 1 and not all((*node.input, "")[1:3]):
+        first = operands[0]
+        infinite = (
+            isinstance(first, np.ndarray) and first.dtype.kind in "fV" and np.isinf(first.astype(np.float64)).any()
+        )
+        return "a limit that is left out, and an infinity" if infinite else ""
     if node.op_type == "TopK":
         negative = len(operands) > 1 and _negative(operands[1])
         return "a negative number of elements" if negative else "" if given.get("sorted", 1) else "the order"
@@ -176,6 +192,10 @@ def _has_finite_products(dtype: np.dtype, matrices: np.ndarray) -> bool:
 
 def _negative(operand: Any) -> bool:
     return isinstance(operand, np.ndarray) and operand.dtype.kind in "if" and bool((operand < 0).any())
+
+
+def _not_positive(operand: Any) -> bool:
+    return isinstance(operand, np.ndarray) and bool((operand.astype(np.float64) <= 0).any())
 
 
 def _to_integer(node: NodeProto, wide: np.ndarray, operands: list[Any]) -> str:

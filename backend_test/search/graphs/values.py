@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import random
+import zlib
 from collections.abc import Sequence
 
 import ml_dtypes
@@ -25,6 +26,9 @@ NARROW = frozenset(
         *(TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2),
     }
 )
+#: What may be in the typed fields of an initializer, and how many elements that has at most.
+_TYPED = (FLOATS | INTEGERS | {TensorProto.BOOL}) - {TensorProto.BFLOAT16}
+_LISTED = 64
 _FEW_BITS = frozenset({TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2})
 #: How often each type is drawn, beside 1 for the others.
 WEIGHTS = {
@@ -142,8 +146,11 @@ def numbers(rng: random.Random, kind: int, size: int, profile: str = "ordinary")
 
 
 def to_tensor(array: np.ndarray, name: str) -> TensorProto:
-    """An initializer with an array's content."""
+    """An initializer with an array's content, of some small ones in the typed fields."""
     if array.dtype == object:
         flat = [str(s).encode() for s in array.ravel()]
         return TensorProto(name=name, data_type=TensorProto.STRING, dims=array.shape, string_data=flat)
-    return numpy_helper.from_array(array, name)
+    tensor = numpy_helper.from_array(array, name)
+    if array.size > _LISTED or tensor.data_type not in _TYPED or zlib.crc32(name.encode()) % 4:
+        return tensor
+    return helper.make_tensor(name, tensor.data_type, array.shape, array.ravel())

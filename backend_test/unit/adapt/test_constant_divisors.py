@@ -51,6 +51,17 @@ def test_float32_is_refused_or_left_to_onnx_runtime(name: str, request: pytest.F
         np.testing.assert_allclose(preset.prepare(quotient(c)).run([x])[0], x / c, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_quotients_of_constants_are_computed_ahead(openvino: type[omb.Preset], dtype: type[np.floating]) -> None:
+    least = np.finfo(dtype).smallest_subnormal
+    dividend, divisor = np.array([least, 0, 3], dtype), np.array([least, least, 7], dtype)
+    info = onnx.helper.make_tensor_value_info("y", onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [3])
+    constants = [numpy_helper.from_array(dividend, "a"), numpy_helper.from_array(divisor, "b")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Div", ["a", "b"], ["y"])], "g", [], [info], constants)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    np.testing.assert_allclose(openvino.prepare(model).run([])[0], dividend / divisor, rtol=5e-4)
+
+
 COMPUTED = {
     "cast": "w = Constant <value = float[1] {0.000001}> () c = Cast <to = 10> (w)",
     "passed on": "w = Constant <value = float[1] {0.000001}> () h = Cast <to = 10> (w) c = Identity (h)",

@@ -123,6 +123,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
     assert answers <= {rule.__name__ for rule in RULES} | {
         *(
             "carried_types",
+            "default_limits",
             "idle_casts",
             "mend_frontend",
             "one_bound",

@@ -11,7 +11,6 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -22,7 +21,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from backend_test.search import isolation
-from backend_test.search.answers import HANG, REFUSED, RESULT, Answer
+from backend_test.search.answers import DEAD, HANG, REFUSED, RESULT, Answer
 from backend_test.search.evaluator import errs
 from backend_test.search.findings import KNOWN
 from backend_test.search.judge import (
@@ -320,10 +319,14 @@ def test_strings_that_a_loop_passes_on_are_not_judged_by_onnxruntime() -> None:
                 f = Identity (d) t = Identity (x) u = Identity (s) }> (n, c, x) }"""
     )
     feeds = [{"x": np.array(words, object), "n": np.array(2)} for words in (["a", "b"], ["c", "d"])]
-    here: Any = SimpleNamespace(run=lambda name, work, extra=0: work(lambda place: None), taken={})
-    trial = try_model("OrtCpu", model, feeds, here)
-    assert trial.verdict.category == OK, trial
-    assert trial.answers["bare"].kind == REFUSED
+
+    def work(key: int, stages: isolation.Stages) -> list[str]:
+        trial = try_model("OrtCpu", model, feeds, stages)
+        return [trial.verdict.category, trial.answers["bare"].kind]
+
+    ((_, (category, bare)),) = isolation.run(work, [1], jobs=1)
+    assert category == OK
+    assert bare in (DEAD, REFUSED)  # where the freed text is read, ONNX Runtime 1.24 may end the process
 
 
 def test_a_stage_may_have_a_shorter_limit_than_the_others() -> None:

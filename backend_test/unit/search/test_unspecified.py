@@ -124,3 +124,25 @@ def test_attributes_of_attention_that_onnx_does_not_define(attribute: str, told:
         y = Attention <{attribute}> (q, q, q) }}"""
     )
     assert bool(unspecified(model, [{"q": np.ones((1, 1, 2, 4), np.float32)}])) is told
+
+
+@pytest.mark.parametrize(
+    ("node", "told"),
+    [
+        ("Celu <alpha = 0.0> (x)", True),
+        ("Celu <alpha = 2.0> (x)", False),
+        ("QuantizeLinear (x, below)", True),
+        ("QuantizeLinear (x, above)", False),
+        ("Clip (x, below)", True),
+        ("Clip (x, below, above)", False),
+        ("Attention <is_causal = -1> (t, t, t)", True),
+        ("Attention <is_causal = 1> (t, t, t)", False),
+    ],
+)
+def test_attributes_scales_and_limits(node: str, told: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 23]> g (float[2] x, float[1, 1, 2, 2] t) => (y)
+        <float below = {{-0.5}}, float above = {{0.5}}> {{ y = {node} }}"""
+    )
+    t = np.ones((1, 1, 2, 2), np.float32)
+    assert bool(unspecified(model, [{"x": np.float32([1, np.inf]), "t": t}])) is told

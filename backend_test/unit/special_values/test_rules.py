@@ -297,7 +297,7 @@ NO_FLOATS = set(
     convert_version coupled_gates dequantize_blocks dequantize_wide expand_to_nothing gather_nothing gather_strings integer_powers integer_products integer_reduce_prod loop_of_no_steps loop_rows
     if_condition label_encoder loop_states loop_strings matmul_integer_vectors no_axes non_max_suppression non_zero one_hot_of_nothing optional_get_element
     optional_has_element pad_axes pad_crops pad_strings pool_indices pool_order pool_pads pool_same range_end recurrent_directions recurrent_layout
-    run_time_scales scalar_scales scan_captures scan_slices sequence_positions
+    run_time_scales scalar_scales scan_captures scan_slices scan_steps sequence_positions
     slice_axes split_sizes string_locale top_k_unsigned transpose_nothing unique_axis unique_order
     unread_saturate
     """.split()

@@ -7,7 +7,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.intervals.sum_sizes import COUNTED
-from onnx_multi_backend.adapt.intervals.values import LIMITS, WIDE_UNSIGNED, Value, may_have_wrapped
+from onnx_multi_backend.adapt.intervals.values import LIMITS, STEPS, WIDE_UNSIGNED, Value, may_have_wrapped
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.models.graph_walk import canonical
 
@@ -21,7 +21,7 @@ _KEEPS_BITS = frozenset(
         *("Identity", "Reshape", "Transpose", "Gather", "GatherElements", "GatherND", "Slice", "Squeeze", "Unsqueeze"),
         *("Flatten", "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Compress", "Split", "Dropout", "Concat"),
         *("Where", "Add", "Sub", "Mul", "Equal", "Trilu", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"),
-        *("BitCast", "If", "Shape", "Size", "SequenceConstruct", "SequenceLength"),
+        *("BitCast", "If", *STEPS, "Shape", "Size", "SequenceConstruct", "SequenceLength"),
     }
 )
 

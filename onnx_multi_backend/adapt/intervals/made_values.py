@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.intervals.values import (
     Value,
     arithmetic,
     bare,
+    may_have_wrapped,
     of_type,
     union,
 )
@@ -116,8 +117,13 @@ def _steps(done: Operation) -> Made | None:
         return None
     graph, found = done.bodies[0]
     outputs = list(graph.output)[1 if done.kind == "Loop" else 0 :]
-    types = [found.get(v.name, _NOTHING).elem_type or v.type.tensor_type.elem_type for v in outputs]
-    return Made([unknown(t) for t in types])
+    made = [found.get(v.name, _NOTHING) for v in outputs]
+    types = [value.elem_type or v.type.tensor_type.elem_type for value, v in zip(made, outputs, strict=True)]
+    wrapped = [value for value in (*done.operands, *made) if may_have_wrapped(value)]
+    if not wrapped:
+        return Made([unknown(t) for t in types])
+    sources = frozenset().union(*(value.sources for value in wrapped))
+    return Made([Value(t, sources=sources, wrapped=True) if t in WIDE_UNSIGNED else unknown(t) for t in types])
 
 
 def _cast(done: Operation) -> Made:

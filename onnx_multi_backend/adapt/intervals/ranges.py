@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.intervals.constant_values import of_constant, of_t
 from onnx_multi_backend.adapt.intervals.differences import Differences
 from onnx_multi_backend.adapt.intervals.hints import read_hint
 from onnx_multi_backend.adapt.intervals.made_values import made_by
-from onnx_multi_backend.adapt.intervals.values import Value, may_have_wrapped, of_type
+from onnx_multi_backend.adapt.intervals.values import STEPS, WIDE_UNSIGNED, Value, may_have_wrapped, of_type
 from onnx_multi_backend.adapt.operation import Counts, Made, Operation, Values, unknown
 from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical
 
@@ -99,8 +99,19 @@ def follow(
         operands = [get(name, _NOTHING) for name in names if name] if "" in names else read
         bodies = []
         if domain or operator in WITH_GRAPHS:
+            steps = operator in STEPS and not domain
             bodies = [
-                (g, ranges(g, values, visit=visit, count=count, nested=nested))
+                (
+                    g,
+                    ranges(
+                        g,
+                        values,
+                        inputs=_carried(g, operands, values) if steps else None,
+                        visit=visit,
+                        count=count,
+                        nested=nested,
+                    ),
+                )
                 for a in node.attribute
                 for g in _graphs(a)
             ]
@@ -121,6 +132,21 @@ def follow(
         if visit is not None:
             visit(node, operands, made)
     return values
+
+
+def _carried(body: GraphProto, operands: list[Value], outer: Values) -> dict[str, Value]:
+    """What is known of the unsigned inputs of a step where they may be numbers that have wrapped around below 0, before the loop or in another step."""
+    kinds = {v.name: v.type.tensor_type.elem_type for v in body.input if v.type.tensor_type.elem_type in WIDE_UNSIGNED}
+    if not kinds:
+        return {}
+    wrapped = list(filter(may_have_wrapped, operands))
+    if not wrapped:
+        made = ranges(body, outer)
+        wrapped = [made[v.name] for v in body.output if v.name in made and may_have_wrapped(made[v.name])]
+    if not wrapped:
+        return {}
+    sources = frozenset().union(*(value.sources for value in wrapped))
+    return {name: Value(kind, sources=sources, wrapped=True) for name, kind in kinds.items()}
 
 
 def _graphs(attribute: Any) -> list[GraphProto]:

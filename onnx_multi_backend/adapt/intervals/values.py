@@ -35,6 +35,8 @@ _RANGES = frozenset(LIMITS.values())
 
 #: The unsigned types whose differences an engine keeps in int32.
 WIDE_UNSIGNED = frozenset({_T.UINT32, _T.UINT64})
+#: Operators whose bodies read what a step before has computed.
+STEPS = frozenset({"Loop", "Scan"})
 
 #: BitShift in its two directions, as `arithmetic` knows them.
 SHIFT_LEFT, SHIFT_RIGHT = "BitShift LEFT", "BitShift RIGHT"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 from onnx import GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
@@ -46,7 +46,7 @@ def unread_states(site: Site) -> list[int]:
     What is passed on as it is depends on it.
     """
     body = site.attribute("body")
-    read = _needed(body)
+    read = needed_of(body)
     states = enumerate(zip(body.input[2:], site.node.output, strict=False))
     return [i for i, (before, name) in states if name and before.name not in read]
 
@@ -55,19 +55,19 @@ def unread_states(site: Site) -> list[int]:
 _OF_SHAPES = frozenset({"Shape", "Size"})
 
 
-def _needed(graph: GraphProto) -> set[str]:
-    """The values that a graph's outputs depend on, from outside it too, as far as the graph tells."""
-    needed = {value.name for value in graph.output}
+def needed_of(graph: GraphProto, wanted: Collection[str] | None = None) -> set[str]:
+    """The values that a graph's outputs depend on (or these of its values), from outside it too, as far as the graph tells."""
+    needed = {value.name for value in graph.output} if wanted is None else set(wanted)
     for node in reversed(graph.node):
         if needed.isdisjoint(node.output) or node.op_type in _OF_SHAPES:
             continue
         read = list(node.input)
         bodies = list(subgraphs(node))
         for body in bodies:
-            needed |= _needed(body) - _made(body)
+            needed |= needed_of(body) - _made(body)
         if node.op_type == "Loop" and len(bodies) == 1:
             (body,) = bodies
-            inside = _needed(body)
+            inside = needed_of(body)
             states = zip(node.input[2:], body.input[2:], strict=False)
             read = [*node.input[:2], *(name for name, before in states if before.name in inside)]
         needed.update(filter(None, read))

@@ -313,7 +313,12 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Resize": resized,
     "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
     "Scan": Several(
-        (Only({"openvino": "<2026"}, step_defects.captured), step_defects.scan, step_defects.slices_passed_on)
+        (
+            Only({"openvino": "<2026"}, step_defects.captured),
+            step_defects.scan,
+            step_defects.slices_passed_on,
+            step_defects.uncounted,
+        )
     ),
     "Selu": form_defects.zeros,
     **dict.fromkeys(("SequenceAt", "SequenceErase"), form_defects.positioned),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that OpenVINO reads wrongly, although the format allows them.
 
-Its ONNX frontend (seen with 2026.4.1) misreads uint32 values in ``uint64_data`` and bfloat16 values in ``int32_data``,
+Its ONNX frontend (seen with 2025.4.1 in ONNX Runtime's provider, and with 2026.4.1) misreads uint32 values in ``uint64_data`` and bfloat16 values in ``int32_data``,
 where onnx.proto puts them, and takes the same values right from ``raw_data``. A constant of 4 bits without elements
 becomes a scalar when it is computed ahead; one of 8 bits keeps its shape.
 """
@@ -21,13 +21,19 @@ _MISREAD: dict[int, str] = {TensorProto.UINT32: "uint64_data", TensorProto.BFLOA
 _OF_8_BITS: dict[int, int] = {TensorProto.INT4: TensorProto.INT8, TensorProto.UINT4: TensorProto.UINT8}
 
 
-def misread(tensors: Iterable[TensorProto]) -> bool:
-    """Whether one of a model's tensors is in an encoding that OpenVINO misreads."""
-    return any(_is_misread(tensor) or _loses_shape(tensor) for tensor in tensors)
+def misread(tensors: Iterable[TensorProto], *, in_onnx_runtime: bool = False) -> bool:
+    """Whether one of a model's tensors is in an encoding that OpenVINO misreads; see `with_raw_data`."""
+    return any(_is_misread(tensor) or (not in_onnx_runtime and _loses_shape(tensor)) for tensor in tensors)
 
 
-def with_raw_data(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
-    """A copy of the model with the same values in ``raw_data``, or in 8 bits, and the record of that."""
+def with_raw_data(model: ModelProto, *, in_onnx_runtime: bool = False) -> tuple[ModelProto, tuple[Adaptation, ...]]:
+    """A copy of the model with the same values in ``raw_data``, or in 8 bits, and the record of that.
+
+    Parameters
+    ----------
+    in_onnx_runtime : bool
+        Whether ONNX Runtime reads the model first, which computes of constants without elements and whose types are ONNX's.
+    """
     copy = ModelProto()
     copy.CopyFrom(model)
     changes = []
@@ -38,7 +44,7 @@ def with_raw_data(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]
             tensor.raw_data = raw
             reason = "OpenVINO misreads these values in the typed field"
             changes.append(Adaptation("raw_data", tensor.name, "the same values in raw_data", reason))
-        elif _loses_shape(tensor):
+        elif not in_onnx_runtime and _loses_shape(tensor):
             old, tensor.data_type = TensorProto.DataType.Name(tensor.data_type), _OF_8_BITS[tensor.data_type]
             change = f"{old} to {TensorProto.DataType.Name(tensor.data_type)}"
             changes.append(Adaptation("empty_4_bits", tensor.name, change, "OpenVINO makes a scalar of it"))

@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.across_nodes.around import around
 from onnx_multi_backend.engines.byte_sums import unsigned_weights
 from onnx_multi_backend.engines.byte_sums.byte_products import may_saturate
 from onnx_multi_backend.engines.openvino import constant_paths, in_place, mending, passing, runtime, wide_inputs
+from onnx_multi_backend.engines.openvino.default_limits import may_leave_limits, with_limits
 from onnx_multi_backend.engines.openvino.empty_constants import may_be_misread, with_shapes
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
@@ -78,6 +79,9 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
         return contents, changes
     if may_be_misread(contents):
         model, more = with_shapes(payload.loaded.whole(contents.model))
+        contents, changes = Contents(model), (*changes, *more)
+    if may_leave_limits(contents):
+        model, more = with_limits(payload.loaded.whole(contents.model))
         contents, changes = Contents(model), (*changes, *more)
     if may_saturate(contents):
         whole = payload.loaded.whole(contents.model)

@@ -18,6 +18,8 @@ from onnx_multi_backend.models.tensors import is_whole
 def divided(site: Site) -> Defect | None:
     name = site.input(1)
     kind, divisor = site.elem_type(name), site.constant(name)
+    if divisor is not None and site.constant(site.input(0)) is not None and kind != TensorProto.DOUBLE:
+        return None  # it is computed ahead, as a quotient
     if divisor is not None:
         words = inexact_reciprocal(kind, divisor)
     else:  # too large to be looked at, or in a file: float32 costs nothing there

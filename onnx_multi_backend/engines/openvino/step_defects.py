@@ -10,6 +10,7 @@ from onnx_multi_backend.adapt.rules.loop_rows import collects
 from onnx_multi_backend.adapt.rules.loop_states import unread_states
 from onnx_multi_backend.adapt.rules.recurrent_directions import has_other_activations
 from onnx_multi_backend.adapt.rules.scan_slices import passes_slices_on
+from onnx_multi_backend.adapt.rules.scan_steps import blind_results
 from onnx_multi_backend.adapt.single_node import captures, needed_in, reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import subgraphs
@@ -104,6 +105,13 @@ def scan(site: Site) -> Defect | None:
     if all(v.name in varying for v in body.output[states:]):
         return None
     return Defect("a value that every step computes alike is returned once, not once for each step", wrong=True)
+
+
+def uncounted(site: Site) -> Defect | None:
+    """Source: measured; the inputs of a Scan that no result needs are dropped, and with the last of them the number of steps."""
+    if blind_results(site):
+        return Defect("where no result depends on what the body is given of each step, it makes one step", wrong=True)
+    return None
 
 
 def slices_passed_on(site: Site) -> Defect | None:

@@ -8,6 +8,8 @@ from functools import partial
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.across_nodes.around import around
+from onnx_multi_backend.engines.openvino.default_limits import may_leave_limits, with_limits
+from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.ort.openvino_ep.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.openvino_ep.half_constants import computed_ahead
@@ -35,7 +37,7 @@ def mended(
     passes_on : bool
         As `half_constants.computed_ahead` has it.
     """
-    passes: list[_Pass] = []
+    passes: list[_Pass] = [_in_raw_data]
     if any(known.miscounts_inputs for known in records):
         passes.append(unused_last)
     if payload.lowering and any(known.leaves_text for known in records):
@@ -49,12 +51,26 @@ def mended(
     if payload.lowering and any(known.mixes_nodes for known in records):
         passes.append(_across_nodes)
     if payload.lowering:
-        passes.append(_without_clips)
+        passes += [_limited, _without_clips]
     changes: tuple[Adaptation, ...] = ()
     for mend in passes:
         payload, more = mend(payload)
         changes = (*changes, *more)
     return payload, changes
+
+
+def _in_raw_data(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
+    if not misread(payload.adapted.facts.contents.tensors, in_onnx_runtime=True):
+        return payload, ()
+    model, changes = with_raw_data(payload.adapted.proto, in_onnx_runtime=True)
+    return payload.changed(model, *changes), changes
+
+
+def _limited(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
+    if not may_leave_limits(payload.adapted.facts.contents):
+        return payload, ()
+    model, changes = with_limits(payload.adapted.proto)
+    return payload.changed(model, *changes), changes
 
 
 def _without_clips(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
