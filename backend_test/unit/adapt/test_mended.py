@@ -152,6 +152,12 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             t, y = Scan <num_scan_inputs = 1, body = b (float[2] u, float[2] v) => (float[2] w, float[2] z) {
                 w = Identity(u) z = Add(u, u) }> (s, x) }""",
         ),
+        "Scan that reads nothing of a step": parsed(
+            19,
+            """(float[2] s, float[3, 2] x) => (float[2] t) <float[2] two = {2, 2}> {
+            t, y = Scan <num_scan_inputs = 1, body = b (float[2] u, float[2] v) => (float[2] w, float[2] z) {
+                w = Mul(u, two) z = Neg(v) }> (s, x) }""",
+        ),
         "Resize along an axis whose length stays": single(
             "Resize", [(1, 1, 4, 4), None, np.float32([1, 1, 1.2, 2])], opset=19, mode="linear"
         ),
