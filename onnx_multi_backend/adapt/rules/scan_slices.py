@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: a Scan whose body passes on what it is given of each step."""
+"""Rule: a Scan whose body passes on what it is given of each step, or computes a state of it, which may be done in its memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from collections.abc import Iterator, Mapping
 
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
+from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.graph_walk import canonical
 
 #: Operators that an engine may read as their first operand, and those that it may where they have one.
 _PASSING = frozenset({"Dropout", "SequenceAt"})
 _OF_ONE = frozenset({"Max", "Mean", "Min", "SequenceConstruct", "Sum"})
+#: Operators whose results are in memory of their own. The others may be computed in that of an input, or change nothing and be left out.
+_OWN_MEMORY = frozenset(
+    """
+    ArgMax ArgMin AveragePool Conv ConvTranspose Einsum GRU Gemm GlobalAveragePool GlobalMaxPool LSTM MatMul MaxPool NonZero OneHot RNN
+    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Shape Size TopK
+    """.split()
+)
 #: Before the name of what is passed on by a node of its own.
 _GIVEN = "slice/"
 
@@ -21,24 +30,25 @@ _KEPT: Mapping[int, str] = {TensorProto.BOOL: "Or", TensorProto.STRING: "Identit
 
 
 def passes_slices_on(site: Site) -> list[str]:
-    """The inputs of the body, of one step each, that such operators make an output of, or that an Identity too makes a state of."""
-    if not site.is_("Scan") or site.opset < 9:
+    """The inputs of the body, of one step each, that such operators make an output of, or whose memory a state may be computed in."""
+    if not site.is_("Scan") or site.opset < 9 or GUARDED in site.node.name:
         return []
     body: GraphProto = site.attribute("body")
     states = len(body.input) - site.attribute("num_scan_inputs", 0)
-    source = {value.name: value.name for value in body.input[states:] if not value.name.startswith(_GIVEN)}
-    passed = dict(source)
+    source = {value.name: value.name for value in body.input[states:]}
+    within = {name: {name} for name in source}
     for node in body.node:
         if canonical(node.domain) or not node.input:
             continue
         passes = node.op_type in _PASSING or (node.op_type in _OF_ONE and len(node.input) == 1)
         if passes and node.input[0] in source:
             source[node.output[0]] = source[node.input[0]]
-        if (passes or node.op_type == "Identity") and node.input[0] in passed:
-            passed[node.output[0]] = passed[node.input[0]]
+        held = set().union(*(within.get(name, ()) for name in reads(node)))
+        if held and node.op_type not in _OWN_MEMORY:
+            within.update((name, held) for name in node.output)
     own = {value.name for value in body.input}
     rows = {source[v.name] for v in body.output[states:] if v.name in source and v.name not in own}
-    return sorted(rows | {passed[v.name] for v in body.output[:states] if v.name in passed})
+    return sorted(rows.union(*(within.get(v.name, ()) for v in body.output[:states])))
 
 
 def scan_slices(site: Site) -> Iterator[ModelProto]:
@@ -60,4 +70,5 @@ def scan_slices(site: Site) -> Iterator[ModelProto]:
     graph.node.extend(nodes)
     body = Body(site, site.opsets)
     count = len(site.node.output)
-    yield body.finish(*body("Scan", *site.node.input, outputs=count, body=graph, **site.attributes("body")))
+    made = body("Scan", *site.node.input, outputs=count, body=graph, name=GUARDED, **site.attributes("body"))
+    yield body.finish(*made)

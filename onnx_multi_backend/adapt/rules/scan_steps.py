@@ -63,6 +63,7 @@ def scan_steps(site: Site) -> Iterator[ModelProto]:
         outputs=len(site.node.output),
         body=graph,
         num_scan_inputs=count + 1,
+        name=site.node.name,
         **attributes,
     )
     yield body.finish(*made)

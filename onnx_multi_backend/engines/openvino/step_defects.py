@@ -115,7 +115,10 @@ def uncounted(site: Site) -> Defect | None:
 
 
 def slices_passed_on(site: Site) -> Defect | None:
-    """Source: measured with Dropout, Max, Min, Sum and a sequence of one tensor; of states, with Identity too."""
+    """Source: measured with Dropout, Max, Min, Sum and a sequence of one tensor; of states, with Identity and arithmetic too.
+
+    A state that is computed in the memory of what a step is given is overwritten by what the next step is given.
+    """
     if passes_slices_on(site):
         return Defect("what a body passes on of each step has an axis too many, or is its state too early", wrong=True)
     return None

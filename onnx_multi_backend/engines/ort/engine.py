@@ -212,9 +212,11 @@ class OrtEngine(Target):
         if not self._leaves:
             return payload, sizes
         from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import loops_left
+        from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import scans_left
 
         payload, loops = loops_left(payload)
-        return payload, (*sizes, *loops)
+        payload, scans = scans_left(payload)
+        return payload, (*sizes, *loops, *scans)
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may find a defect of a node."""

@@ -27,7 +27,7 @@ def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     defaults = defaults_of(graph)  # these the provider does not count
     if len(graph.input) - len(defaults) < 2:
         return payload, ()
-    used, read = _used(graph, {}), _used(graph, _MAY_GO)
+    used, read = _used(graph, {}), used_in(graph)
     passed_over = _passed_over(graph)
 
     def place(value: ValueInfoProto) -> tuple[bool, bool, bool]:
@@ -49,6 +49,11 @@ def unused_last(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         "the OpenVINO execution provider counts inputs without those that nothing uses, and would read others",
     )
     return payload.changed(copy, change), (change,)
+
+
+def used_in(graph: GraphProto) -> set[str]:
+    """Names of values that the outputs of a graph depend on, once ONNX Runtime has rewritten its nodes."""
+    return _used(graph, _MAY_GO)
 
 
 def _passed_over(graph: GraphProto) -> set[str]:

@@ -13,6 +13,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.ort import providers
+from onnx_multi_backend.engines.ort.openvino_ep.input_order import used_in
 from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import carries_text
 from onnx_multi_backend.engines.ort.openvino_ep.texts import with_texts
 from onnx_multi_backend.engines.placement import NodePlacement
@@ -21,6 +22,7 @@ from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
+_MISCOUNTS = "the OpenVINO execution provider takes the body of a Scan, counts its inputs without those that nothing uses, and would read others"
 _REASON = "the OpenVINO execution provider takes the body of a loop that it leaves, and the loop reads other memory"
 
 
@@ -40,6 +42,25 @@ def bodies_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     if not any(map(_carries_no_text, contents.of("Loop"))) or expands_too_far(payload.adapted.proto):
         return payload, ()
     return with_texts(payload, inlined(payload.adapted.proto), _carries_no_text, "Loop", _REASON)
+
+
+def scans_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
+    """The payload with a text for another state of each Scan whose body has an unused input before a used one."""
+    if not any(map(_is_miscounted, payload.adapted.facts.contents.of("Scan"))) or expands_too_far(
+        payload.adapted.proto
+    ):
+        return payload, ()
+    return with_texts(payload, inlined(payload.adapted.proto), _is_miscounted, "Scan", _MISCOUNTS)
+
+
+def _is_miscounted(node: NodeProto) -> bool:
+    """Whether a Scan, of opset 9 or later, has such a body that carries no text."""
+    body = next((a.g for a in node.attribute if a.name == "body"), None)
+    if node.op_type != "Scan" or canonical(node.domain) or body is None or len(node.input) != len(body.input):
+        return False
+    read = used_in(body)
+    unused = [value.name not in read for value in body.input]
+    return sorted(unused) != unused and not carries_text(body)
 
 
 def _carries_no_text(node: NodeProto) -> bool:

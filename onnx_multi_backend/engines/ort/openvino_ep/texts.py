@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that Ifs and Loops are given, so that OpenVINO's built-in provider leaves them to the CPU provider; see `left_to_cpu`."""
+"""Texts that Ifs, Loops and Scans are given, so that OpenVINO's built-in provider leaves them to the CPU provider; see `left_to_cpu`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from onnx_multi_backend.models.graph_walk import all_nodes, put_back, subgraphs
 
 _TEXT = TensorProto(name="text", data_type=TensorProto.STRING, dims=[1], string_data=[b""])
 
-#: Whether a node is to be left; asked of an If or Loop once those in it have their texts.
+#: Whether a node is to be left; asked of an If, Loop or Scan once those in it have their texts.
 IsMeant = Callable[[NodeProto], bool]
 
 
 def with_texts(
     payload: Payload, model: ModelProto, is_meant: IsMeant, what: str, reason: str
 ) -> tuple[Payload, tuple[Adaptation, ...]]:
-    """The payload with a model in which each such If has a text for another output, each such Loop one for another state.
+    """The payload with a model in which each such If has a text for another output, each such Loop or Scan one for another state.
 
     Parameters
     ----------
@@ -66,18 +66,24 @@ def make_text(node: NodeProto, name: str) -> None:
 
 
 def _carry_text(node: NodeProto, name: str) -> TensorProto:
-    """Give a Loop a text for another state; the text. A Constant would count as a node: the provider takes more of a model of four nodes."""
+    """Give a Loop or Scan a text for another state; the text. A Constant would count as a node: the provider takes more of a model of four nodes."""
     body = next(a.g for a in node.attribute if a.name == "body")
-    states = len(body.input) - 2
-    node.input.append(name)
-    body.input.append(helper.make_tensor_value_info(f"{name}_in", TensorProto.STRING, [1]))
+    before = (
+        2 if node.op_type == "Loop" else 0
+    )  # of a Loop the step's number and the condition come first, and then the condition is an output
+    states = len(body.input) - before - sum(a.i for a in node.attribute if a.name == "num_scan_inputs")
+    given, read = list(body.input), list(node.input)
+    given.insert(before + states, helper.make_tensor_value_info(f"{name}_in", TensorProto.STRING, [1]))
+    read.insert(before + states, name)
     body.node.append(helper.make_node("Identity", [f"{name}_in"], [f"{name}_out"]))
     results, made = list(body.output), list(node.output)
-    results.insert(1 + states, helper.make_tensor_value_info(f"{name}_out", TensorProto.STRING, [1]))
+    results.insert(before // 2 + states, helper.make_tensor_value_info(f"{name}_out", TensorProto.STRING, [1]))
     made += [f"{name}_unread{i}" for i in range(len(made), states)]
     made.insert(states, f"{name}_last")
-    del body.output[:], node.output[:]
+    del body.input[:], body.output[:], node.input[:], node.output[:]
+    body.input.extend(given)
     body.output.extend(results)
+    node.input.extend(read)
     node.output.extend(made)
     return TensorProto(name=name, data_type=_TEXT.data_type, dims=_TEXT.dims, string_data=_TEXT.string_data)
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of a Scan that are computed of what a step is given, and results that are computed of such a state."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import onnx_multi_backend as omb
+
+#: What the body makes of a state and a row.
+_STATES = {
+    "product": "t = Mul (row, s)",
+    "sum": "t = Add (s, row)",
+    "the row alone": "t = Neg (row)",
+    "another shape": "n = Neg (row) t = Reshape (n, whole)",
+    "expanded": "n = Mul (row, s) t = Expand (n, whole)",
+    "nothing added": "t = Add (row, zero)",
+    "a choice": "c = Less (s, row) t = Where (c, row, s)",
+    "a matrix": "t = MatMul (row, matrix)",
+    "in a branch": """c = ReduceMax <keepdims = 0> (s) z = Less (c, one) t = If (z)
+        <then_branch = a () => (float[2] p) { p = Mul (row, s) }, else_branch = b () => (float[2] q) { q = Neg (row) }>""",
+}
+_RESULTS = (
+    "Sigmoid (t)",
+    "Neg (s)",
+    "Identity (s)",
+    "Mul (t, two)",
+    "MatMul (t, matrix)",
+    "Identity (t)",
+    "Max (t, row)",
+)
+
+
+@pytest.mark.parametrize("state", _STATES)
+@pytest.mark.parametrize("result", _RESULTS)
+@pytest.mark.parametrize("length", ["3", "n"])
+def test_a_state_is_what_the_step_before_made(preset: type[omb.Preset], state: str, result: str, length: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]>
+        states (float[2] x, float[{length}, 2] rows) => (float[2] y, float[a, b] all)
+        <float[2] zero = {{0, 0}}, float one = {{1}}, float[2] two = {{2, -3}}, int64[1] whole = {{2}}, float[2, 2] matrix = {{1, 2, -1, 1}}> {{
+           y, all = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] row) => (float[2] t, float[2] seen) {{
+              {_STATES[state]}
+              seen = {result}
+           }}> (x, rows)
+        }}"""
+    )
+    prepared, plain = preset.prepare(model), omb.OrtCpuBackend.prepare(model)
+    x = np.array([2, -1], np.float32)
+    for count in (3, 5) if length == "n" else (3,):
+        rows = np.random.default_rng(count).standard_normal((count, 2)).astype(np.float32)
+        for made, right in zip(prepared.run([x, rows]), plain.run([x, rows]), strict=True):
+            np.testing.assert_allclose(made, right, rtol=1e-5, atol=1e-6)
