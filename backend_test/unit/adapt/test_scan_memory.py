@@ -54,3 +54,31 @@ def test_a_state_is_what_the_step_before_made(preset: type[omb.Preset], state: s
         rows = np.random.default_rng(count).standard_normal((count, 2)).astype(np.float32)
         for made, right in zip(prepared.run([x, rows]), plain.run([x, rows]), strict=True):
             np.testing.assert_allclose(made, right, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("read", ["first", "second", "outside", "outside and first", "constant and second"])
+@pytest.mark.parametrize("rows", ["row", "other", "both"])
+def test_inputs_that_a_body_does_not_read(preset: type[omb.Preset], read: str, rows: str) -> None:
+    step = {
+        "first": "t = Add (s, s) u = Neg (s)",
+        "second": "t = Add (r, r) u = Neg (r)",
+        "outside": "t = Sub (outer, x) u = Neg (outer)",
+        "outside and first": "t = Sub (outer, s) u = Identity (s)",
+        "constant and second": "t = Sub (k, r) u = Mul (r, k)",
+    }[read]
+    seen = {"row": "seen = Neg (row)", "other": "seen = Neg (other)", "both": "seen = Sub (row, other)"}[rows]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]>
+        states (float[2] x, float[n, 2] rows) => (float[2] y, float[2] z, float[a, b] all) <float[2] k = {{1, 3}}> {{
+           outer = Neg (x)
+           shifted = Sub (rows, k)
+           y, z, all = Scan <num_scan_inputs = 2, body = step (float[2] s, float[2] r, float[2] row, float[2] other)
+               => (float[2] t, float[2] u, float[2] seen) {{ {step} {seen} }}> (x, k, rows, shifted)
+        }}"""
+    )
+    prepared, plain = preset.prepare(model), omb.OrtCpuBackend.prepare(model)
+    x = np.array([2, -1], np.float32)
+    for count in (3, 2):
+        feeds = [x, np.random.default_rng(count).standard_normal((count, 2)).astype(np.float32)]
+        for made, right in zip(prepared.run(feeds), plain.run(feeds), strict=True):
+            np.testing.assert_allclose(made, right, rtol=1e-5, atol=1e-6)

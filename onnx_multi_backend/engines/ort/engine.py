@@ -212,11 +212,9 @@ class OrtEngine(Target):
         if not self._leaves:
             return payload, sizes
         from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import loops_left
-        from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import scans_left
 
         payload, loops = loops_left(payload)
-        payload, scans = scans_left(payload)
-        return payload, (*sizes, *loops, *scans)
+        return payload, (*sizes, *loops)
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may find a defect of a node."""

@@ -16,6 +16,7 @@ from onnx_multi_backend.engines.ort.openvino_ep.half_constants import computed_a
 from onnx_multi_backend.engines.ort.openvino_ep.input_order import unused_last
 from onnx_multi_backend.engines.ort.openvino_ep.left_around import left_around
 from onnx_multi_backend.engines.ort.openvino_ep.lone_reductions import reduced_alone
+from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import scans_left
 from onnx_multi_backend.engines.ort.openvino_ep.single_operands import operands_doubled
 from onnx_multi_backend.engines.ort.records import Record
 from onnx_multi_backend.engines.session import Payload
@@ -41,7 +42,7 @@ def mended(
     if any(known.miscounts_inputs for known in records):
         passes.append(unused_last)
     if payload.lowering and any(known.leaves_text for known in records):
-        passes.append(left_around)
+        passes += [left_around, scans_left]
     if payload.lowering and any(known.drops_cast_pairs for known in records):
         passes += [kept_apart, operands_doubled]
         if ahead:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from onnx import NodeProto
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.single_node import captures
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.openvino_ep.input_order import used_in
 from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import carries_text
@@ -60,6 +61,7 @@ def _is_miscounted(node: NodeProto) -> bool:
         return False
     read = used_in(body)
     unused = [value.name not in read for value in body.input]
+    unused += [False] if captures(node) else []  # what is read from outside comes last
     return sorted(unused) != unused and not carries_text(body)
 
 
