@@ -81,3 +81,28 @@ def check(preset: type[omb.Preset], model: onnx.ModelProto, feeds: dict[str, np.
     if preset.name == "OrtOpenvino" and applies(PLUGIN) and not np.allclose(rows, np.repeat(once, 3, 0), 1e-4, 1e-5):
         pytest.xfail("the plugin reads the model itself, and computes such layers in place (docs/wrong-forms.md)")
     np.testing.assert_allclose(rows, np.repeat(once, 3, 0), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("place", ["Loop", "Scan", "If", "graph"])
+def test_a_constant_is_what_it_was(preset: type[omb.Preset], place: str) -> None:
+    """A Softmax of a constant in a body wrote into what a state starts with."""
+    inside = "t = Softmax <axis = 0> (k)"
+    text = {
+        "Loop": f"""y, z = Loop (three, , k, k) <body = b (int64 i, bool c, float[3] s, float[3] r) => (bool e, float[3] t, float[3] u) {{
+            e = Identity (c) {inside} u = Identity (r) }}>""",
+        "Scan": f"""y, z = Scan <num_scan_inputs = 1, body = b (float[3] s, float[3] r, float[3] row) => (float[3] t, float[3] u) {{
+            {inside} u = Max (r, row) }}> (k, k, rows)""",
+        "If": f"""y = If (c) <then_branch = a () => (float[3] t) {{ {inside} }}, else_branch = b () => (float[3] n) {{ n = Neg (k) }}>
+            z = Identity (k)""",
+        "graph": f"{inside} y = Identity (t) z = Add (x, k)",
+    }[place]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 17]> g (float[3] x, bool c, float[3, 3] rows) => (float[3] y, float[3] z)
+        <float[3] k = {{1, 1, 0.5}}, int64 three = {{3}}> {{ {text} }}"""
+    )
+    feeds = {"x": np.float32([1, 2, 3]), "c": np.array(True), "rows": np.full((3, 3), -1, np.float32)}
+    right = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    prepared = preset.prepare(model, fallback="full") if preset.name == "OrtOpenvino" else preset.prepare(model)
+    for _ in range(2):
+        for made, wanted in zip(prepared.run(feeds), right, strict=True):
+            np.testing.assert_allclose(made, wanted, rtol=1e-5)

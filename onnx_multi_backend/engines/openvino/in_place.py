@@ -87,7 +87,13 @@ def _copied(x: Any) -> Any:
 
 
 def _overwriting(graph: Any) -> list[Any]:
-    return [op for op in graph.get_ops() if op.get_type_name() in _OVERWRITING and _is_given(op.input_value(0))]
+    found = []
+    for op in graph.get_ops():
+        if op.get_type_name() in _OVERWRITING:
+            x = op.input_value(0)
+            if _is_given(x) or x.get_node().get_type_name() == "Constant":  # of which a state has the memory too
+                found.append(op)
+    return found
 
 
 def _in_another_shape(graph: Any) -> list[Any]:
