@@ -19,6 +19,8 @@ _STATES = {
     "expanded": "n = Mul (row, s) t = Expand (n, whole)",
     "nothing added": "t = Add (row, zero)",
     "a choice": "c = Less (s, row) t = Where (c, row, s)",
+    "no axes": "none = Constant <value_ints: ints = []> () t = ReduceSum <noop_with_empty_axes = 1> (row, none)",
+    "the same axes": 't = Einsum <equation = "i->i"> (row)',
     "a matrix": "t = MatMul (row, matrix)",
     "in a branch": """c = ReduceMax <keepdims = 0> (s) z = Less (c, one) t = If (z)
         <then_branch = a () => (float[2] p) { p = Mul (row, s) }, else_branch = b () => (float[2] q) { q = Neg (row) }>""",
@@ -39,7 +41,7 @@ _RESULTS = (
 @pytest.mark.parametrize("length", ["3", "n"])
 def test_a_state_is_what_the_step_before_made(preset: type[omb.Preset], state: str, result: str, length: str) -> None:
     model = onnx.parser.parse_model(
-        f"""<ir_version: 8, opset_import: ["": 17]>
+        f"""<ir_version: 8, opset_import: ["": 18]>
         states (float[2] x, float[{length}, 2] rows) => (float[2] y, float[a, b] all)
         <float[2] zero = {{0, 0}}, float one = {{1}}, float[2] two = {{2, -3}}, int64[1] whole = {{2}}, float[2, 2] matrix = {{1, 2, -1, 1}}> {{
            y, all = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] row) => (float[2] t, float[2] seen) {{

@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 from onnx_multi_backend import OpenvinoBackend, OrtCpuBackend
+from onnx_multi_backend.adapt.intervals.ranges import ranges
 from onnx_multi_backend.errors import UnsupportedModelError
 
 _FIRST = {"wraps": "BitwiseNot (x)", "kept": "Identity (x)"}
@@ -49,3 +50,17 @@ def test_numbers_that_wrap_around_are_followed_through_steps(steps: str, first: 
     x = np.array([5, 2], np.uint32)
     result = OrtCpuBackend.prepare(model).run([x])[0]
     np.testing.assert_array_equal(OpenvinoBackend.prepare(model).run([x])[0], result)
+
+
+def test_loops_in_loops_are_walked_through_once() -> None:
+    body, depth = "t0 = Identity (s0)", 16
+    for level in range(depth):
+        inside = body
+        body = f"""t{level + 1} = Loop (times, , s{level + 1}) <body = step{level} (int64 i{level}, bool go{level}, uint32[2] s{level})
+            => (bool again{level}, uint32[2] t{level}) {{ again{level} = Identity (go{level}) {inside} }}>"""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> steps (uint32[2] s{depth}) => (uint32[2] t{depth}) <int64 times = {{1}}> {{ {body} }}"""
+    )
+    seen = []
+    ranges(model.graph, visit=lambda node, operands, made: seen.append(node.op_type))
+    assert seen.count("Loop") == depth

@@ -16,10 +16,12 @@ from onnx_multi_backend.adapt.intervals.hints import read_hint
 from onnx_multi_backend.adapt.intervals.made_values import made_by
 from onnx_multi_backend.adapt.intervals.values import STEPS, WIDE_UNSIGNED, Value, may_have_wrapped, of_type
 from onnx_multi_backend.adapt.operation import Counts, Made, Operation, Values, unknown
-from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical
+from onnx_multi_backend.models.graph_walk import WITH_GRAPHS, canonical, nodes_in
 
 _NOTHING = Value()
 _CHOSEN = frozenset({"Sub", "Where"})
+#: What may make an unsigned number that wraps around below 0 of numbers that do not.
+_WRAPPING = frozenset({"BitCast", "BitwiseNot", "CastLike", "Sub"})
 
 #: A graph keeps its id as long as it is held.
 Nested = dict[int, tuple[GraphProto, Values]]
@@ -139,14 +141,22 @@ def _carried(body: GraphProto, operands: list[Value], outer: Values) -> dict[str
     kinds = {v.name: v.type.tensor_type.elem_type for v in body.input if v.type.tensor_type.elem_type in WIDE_UNSIGNED}
     if not kinds:
         return {}
-    wrapped = list(filter(may_have_wrapped, operands))
-    if not wrapped:
-        made = ranges(body, outer)
-        wrapped = [made[v.name] for v in body.output if v.name in made and may_have_wrapped(made[v.name])]
-    if not wrapped:
+    sources = [value.sources for value in operands if may_have_wrapped(value)]
+    for node in nodes_in(body.node):
+        if _may_wrap(node):
+            sources.append(frozenset())
+        read = (outer[name] for name in node.input if name in outer)
+        sources += [value.sources for value in read if may_have_wrapped(value)]
+    if not sources:
         return {}
-    sources = frozenset().union(*(value.sources for value in wrapped))
-    return {name: Value(kind, sources=sources, wrapped=True) for name, kind in kinds.items()}
+    return {name: Value(kind, sources=frozenset().union(*sources), wrapped=True) for name, kind in kinds.items()}
+
+
+def _may_wrap(node: NodeProto) -> bool:
+    """Whether a node may make an unsigned number that wraps around of others, as far as it tells itself."""
+    if node.op_type == "Cast":
+        return any(a.name == "to" and a.i in WIDE_UNSIGNED for a in node.attribute)
+    return node.op_type in _WRAPPING
 
 
 def _graphs(attribute: Any) -> list[GraphProto]:

@@ -11,6 +11,9 @@ from onnx import GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.graph_walk import subgraphs
 
+#: What an engine computes from the shape of its input alone.
+_OF_SHAPES = frozenset({"Shape", "Size"})
+
 
 def loop_states(site: Site) -> Iterator[ModelProto]:
     """Let every step choose between the old and the new state, by the number of the step: the choice is always the new one.
@@ -51,15 +54,16 @@ def unread_states(site: Site) -> list[int]:
     return [i for i, (before, name) in states if name and before.name not in read]
 
 
-#: What an engine computes from the shape of its input alone.
-_OF_SHAPES = frozenset({"Shape", "Size"})
+def needed_of(
+    graph: GraphProto, wanted: Collection[str] | None = None, unread: Collection[str] = _OF_SHAPES
+) -> set[str]:
+    """The values that a graph's outputs depend on (or these of its values), from outside it too, as far as the graph tells.
 
-
-def needed_of(graph: GraphProto, wanted: Collection[str] | None = None) -> set[str]:
-    """The values that a graph's outputs depend on (or these of its values), from outside it too, as far as the graph tells."""
+    What nodes of the operators in `unread` read does not count.
+    """
     needed = {value.name for value in graph.output} if wanted is None else set(wanted)
     for node in reversed(graph.node):
-        if needed.isdisjoint(node.output) or node.op_type in _OF_SHAPES:
+        if needed.isdisjoint(node.output) or node.op_type in unread:
             continue
         read = list(node.input)
         bodies = list(subgraphs(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onnx import GraphProto, ModelProto, TensorProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.single_node import reads
@@ -18,7 +18,7 @@ _OF_ONE = frozenset({"Max", "Mean", "Min", "SequenceConstruct", "Sum"})
 #: Operators whose results are in memory of their own. The others may be computed in that of an input, or change nothing and be left out.
 _OWN_MEMORY = frozenset(
     """
-    ArgMax ArgMin AveragePool Conv ConvTranspose Einsum GRU Gemm GlobalAveragePool GlobalMaxPool LSTM MatMul MaxPool NonZero OneHot RNN
+    ArgMax ArgMin AveragePool Conv ConvTranspose GRU GlobalAveragePool GlobalMaxPool LSTM MatMul MaxPool NonZero OneHot RNN
     ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Shape Size TopK
     """.split()
 )
@@ -38,17 +38,26 @@ def passes_slices_on(site: Site) -> list[str]:
     source = {value.name: value.name for value in body.input[states:]}
     within = {name: {name} for name in source}
     for node in body.node:
-        if canonical(node.domain) or not node.input:
-            continue
-        passes = node.op_type in _PASSING or (node.op_type in _OF_ONE and len(node.input) == 1)
-        if passes and node.input[0] in source:
+        if _passes_on(node) and node.input[0] in source:
             source[node.output[0]] = source[node.input[0]]
         held = set().union(*(within.get(name, ()) for name in reads(node)))
-        if held and node.op_type not in _OWN_MEMORY:
+        if held and not _has_own_memory(node):
             within.update((name, held) for name in node.output)
     own = {value.name for value in body.input}
     rows = {source[v.name] for v in body.output[states:] if v.name in source and v.name not in own}
     return sorted(rows.union(*(within.get(v.name, ()) for v in body.output[:states])))
+
+
+def _passes_on(node: NodeProto) -> bool:
+    if canonical(node.domain) or not node.input:
+        return False
+    return node.op_type in _PASSING or (node.op_type in _OF_ONE and len(node.input) == 1)
+
+
+def _has_own_memory(node: NodeProto) -> bool:
+    if canonical(node.domain) or node.op_type not in _OWN_MEMORY:
+        return False
+    return not any(a.name == "noop_with_empty_axes" and a.i for a in node.attribute)
 
 
 def scan_slices(site: Site) -> Iterator[ModelProto]:

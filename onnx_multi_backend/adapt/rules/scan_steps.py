@@ -10,6 +10,13 @@ from onnx import GraphProto, ModelProto, TensorProto, helper
 from onnx_multi_backend.adapt.rules.loop_states import needed_of
 from onnx_multi_backend.adapt.site import Body, Site
 
+#: What may read nothing of an operand: its shape alone, a part without elements, another tensor of a sequence.
+_UNREAD = frozenset(
+    """
+    Compress ConcatFromSequence EyeLike Optional OptionalGetElement SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceMap
+    Shape Size Slice Split SplitToSequence
+    """.split()
+)
 #: Before the names of what the body gets more.
 _STEP = "step/"
 
@@ -73,7 +80,7 @@ def _needed(body: GraphProto, states: int, place: int) -> set[str]:
     """The values of any step that one output of a body depends on."""
     wanted = {place}
     while True:
-        needed = needed_of(body, {body.output[i].name for i in wanted})
+        needed = needed_of(body, {body.output[i].name for i in wanted}, _UNREAD)
         more = {i for i in range(states) if body.input[i].name in needed}
         if more <= wanted:
             return needed
