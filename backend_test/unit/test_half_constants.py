@@ -189,3 +189,25 @@ def test_slopes_in_an_opset_without_where(built_in_ep: type[omb.Preset]) -> None
     assert "half_constants" in {change.pass_name for change in rep.adaptations}
     _, y = rep.run([np.float32([[-2, 3], [1, 1]])])
     np.testing.assert_array_equal(y, np.tile(np.float16([10, -2, -4]), (96, 1)))
+
+
+def test_in_a_branch_of_a_model_that_the_provider_takes_whole(built_in_ep: type[omb.Preset]) -> None:
+    numbers = np.round(RNG.normal(size=(2, 8, 3, 2)) * 8).astype(np.float16) + np.float16(0.25)
+    made = model(
+        """(bool x) => (float16[2,2,6,4] y, float16[2,2,6,4] z) {
+            y = DepthToSpace <blocksize = 2> (c)
+            z = If (x) <then_branch = a () => (float16[2,2,6,4] t) {
+                    n = Constant <value = float[1] {-2}> () w = ScatterElements <axis = 0> (k, i, n) t = Identity (y) }, else_branch = b () => (float16[2,2,6,4] e) {
+                u = Ceil (y) e = Identity (u) }> }""",
+        16,
+        c=numbers,
+        k=np.array([-5], np.float32),
+        i=np.array([0], np.int32),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", omb.FallbackWarning)
+        rep = built_in_ep.prepare(made)
+    for chosen in (True, False, True):
+        y, z = rep.run([np.array(chosen)])
+        np.testing.assert_array_equal(np.sort(y.ravel()), np.sort(numbers.ravel()))
+        np.testing.assert_array_equal(z, y if chosen else np.ceil(y))

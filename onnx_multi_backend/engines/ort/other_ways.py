@@ -125,8 +125,15 @@ def _with_known_ranks(target: OrtTarget, payload: Payload) -> Built | None:
 
 
 def _whole(target: OrtTarget, payload: Payload) -> Built | None:
-    """The session of a model that a provider takes whole, so that what it computes of float16 constants is right as it is."""
-    if not payload.lowering or not any(known.drops_cast_pairs for known in target.records):
+    """The session of a model that a provider takes whole, so that what it computes of float16 constants is right as it is.
+
+    What a branch reads of it is other memory all the same.
+    """
+    if (
+        not payload.lowering
+        or payload.adapted.facts.contents.holding
+        or not any(known.drops_cast_pairs for known in target.records)
+    ):
         return None
     try:
         if not computed_ahead(payload, passes_on=False)[1]:
