@@ -266,11 +266,11 @@ def searches(session: nox.Session, engines: str) -> None:
 @nox.session(tags=["nightly"], default=False)
 @nox.parametrize("engines", [nox.param(name, id=name) for name in SEARCHED])
 def nightly(session: nox.Session, engines: str) -> None:
-    """Try random graphs, chains, patterns, altered cases and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests."""
+    """Try random graphs, chains, patterns, altered cases, loops and mutated models of a new seed, ONNX's cases in other forms, and new examples of the property tests."""
     seed = int(time.time())
     session.log(f"seed {seed}")
     search(session, engines, seed, 15, *session.posargs, tools=("differential", "fuzz", "variants"))
-    for graphs in ("chains", "wide-chains", "patterns", "altered"):
+    for graphs in ("chains", "wide-chains", "patterns", "altered", "bodies"):
         search(session, engines, seed, 15, f"--{graphs}", *session.posargs, tools=("differential",), into=graphs)
     session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 

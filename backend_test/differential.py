@@ -5,7 +5,7 @@
 With ``--chains`` each node reads the last one's result and most sizes are equal, as in the networks that engines fuse; with
 ``--wide-chains`` there are as many channels as the blocks that engines compute in, or a few more. With ``--patterns`` they are what
 engines fuse (attentions, normalizations, quantized layers), each changed in a few places. With ``--altered`` they are ONNX's cases with
-other attributes, operands and sizes.
+other attributes, operands and sizes. With ``--bodies`` they are Loops, Scans and Ifs, one in another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from backend_test.search import judge
 from backend_test.search.answers import summary
 from backend_test.search.command import Outcome, main
 from backend_test.search.findings import Finding
-from backend_test.search.graphs import Made, Plan, random_case, random_chain, random_graph, random_pattern
+from backend_test.search.graphs import (
+    Made,
+    Plan,
+    random_bodies,
+    random_case,
+    random_chain,
+    random_graph,
+    random_pattern,
+)
 from backend_test.search.isolation import Stages
 from backend_test.search.other_inputs import wrong_with_others
 from backend_test.search.parts import inner_values
@@ -63,6 +71,8 @@ def _made(rng: random.Random, options: argparse.Namespace, plan: Plan) -> Made:
         return random_pattern(rng)
     if options.altered:
         return random_case(rng, plan.operators)
+    if options.bodies:
+        return random_bodies(rng)
     if options.chains or options.wide_chains:
         return random_chain(rng, wide=options.wide_chains)
     return random_graph(rng, plan)
@@ -140,6 +150,9 @@ def more_options(parser: argparse.ArgumentParser) -> None:
         "--altered",
         action="store_true",
         help="ONNX's cases with other attributes, operands and sizes",
+    )
+    parser.add_argument(
+        "--bodies", action="store_true", help="Loops, Scans and Ifs, one in another; not with --operators"
     )
     parser.add_argument(
         "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
