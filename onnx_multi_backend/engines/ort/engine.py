@@ -204,17 +204,23 @@ class OrtEngine(Target):
 
     def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
         """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared."""
-        if not any(known.forgets_ranks for known in self.records):
+        if not any(known.mends_models for known in self.records):
             return payload, ()
+        from onnx_multi_backend.engines.ort.openvino_ep.raw_constants import in_raw_data
+
+        payload, changes = in_raw_data(payload)  # single nodes are asked about with their constants
+        if not any(known.forgets_ranks for known in self.records):
+            return payload, changes
         from onnx_multi_backend.engines.ort.openvino_ep.confirmed_sizes import with_confirmed_sizes
 
         payload, sizes = with_confirmed_sizes(payload)
+        changes = (*changes, *sizes)
         if not self._leaves:
-            return payload, sizes
+            return payload, changes
         from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import loops_left
 
         payload, loops = loops_left(payload)
-        return payload, (*sizes, *loops)
+        return payload, (*changes, *loops)
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may find a defect of a node."""

@@ -9,7 +9,6 @@ from functools import partial
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.engines.across_nodes.around import around
 from onnx_multi_backend.engines.openvino.default_limits import may_leave_limits, with_limits
-from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
 from onnx_multi_backend.engines.ort.openvino_ep.cast_pairs import kept_apart
 from onnx_multi_backend.engines.ort.openvino_ep.half_constants import computed_ahead
@@ -17,6 +16,7 @@ from onnx_multi_backend.engines.ort.openvino_ep.input_order import unused_last
 from onnx_multi_backend.engines.ort.openvino_ep.left_around import left_around
 from onnx_multi_backend.engines.ort.openvino_ep.lone_reductions import reduced_alone
 from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import scans_left
+from onnx_multi_backend.engines.ort.openvino_ep.raw_constants import in_raw_data
 from onnx_multi_backend.engines.ort.openvino_ep.single_operands import operands_doubled
 from onnx_multi_backend.engines.ort.records import Record
 from onnx_multi_backend.engines.session import Payload
@@ -38,7 +38,7 @@ def mended(
     passes_on : bool
         As `half_constants.computed_ahead` has it.
     """
-    passes: list[_Pass] = [_in_raw_data]
+    passes: list[_Pass] = [in_raw_data]
     if any(known.miscounts_inputs for known in records):
         passes.append(unused_last)
     if payload.lowering and any(known.leaves_text for known in records):
@@ -58,13 +58,6 @@ def mended(
         payload, more = mend(payload)
         changes = (*changes, *more)
     return payload, changes
-
-
-def _in_raw_data(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
-    if not misread(payload.adapted.facts.contents.tensors, in_onnx_runtime=True):
-        return payload, ()
-    model, changes = with_raw_data(payload.adapted.proto, in_onnx_runtime=True)
-    return payload.changed(model, *changes), changes
 
 
 def _limited(payload: Payload) -> tuple[Payload, Sequence[Adaptation]]:
