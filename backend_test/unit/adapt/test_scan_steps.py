@@ -25,6 +25,15 @@ _FORMS = {
         "seen = Neg (t)",
         "y, all",
     ),
+    "another tensor of a sequence, in a branch": (
+        """high = ReduceMax <keepdims = 0> (s)
+        under = Less (high, limit)
+        t = If (under) <then_branch = a () => (float[2] p) {
+            q = SequenceConstruct (s, row) first = Constant <value = int64 {0}> () u = SequenceAt (q, first) p = Mul (u, two) },
+            else_branch = b () => (float[2] o) { o = Neg (s) }>""",
+        "seen = Neg (t)",
+        "y, all",
+    ),
     "rows collected": ("t = Mul (s, two)", "seen = Add (row, s)", "y, all"),
 }
 
@@ -39,7 +48,7 @@ def _model(form: str, rows: str, attributes: str, opset: int) -> onnx.ModelProto
     outputs = ", ".join(f"float[{'2' if name != 'all' else 'a, b'}] {name}" for name in results.split(", "))
     return onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": {opset}]>
-        steps (float[2] x, float[{rows}] rows) => ({outputs}) <float[2] two = {{2, 3}}> {{
+        steps (float[2] x, float[{rows}] rows) => ({outputs}) <float[2] two = {{2, 3}}, float limit = {{20}}> {{
            {made} = Scan <num_scan_inputs = 1{attributes}, body = step ({states}, float[2] row) => ({inner}) {{
               {step}
               {passed}

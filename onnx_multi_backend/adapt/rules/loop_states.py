@@ -68,10 +68,10 @@ def needed_of(
         read = list(node.input)
         bodies = list(subgraphs(node))
         for body in bodies:
-            needed |= needed_of(body) - _made(body)
+            needed |= needed_of(body, unread=unread) - _made(body)
         if node.op_type == "Loop" and len(bodies) == 1:
             (body,) = bodies
-            inside = needed_of(body)
+            inside = needed_of(body, unread=unread)
             states = zip(node.input[2:], body.input[2:], strict=False)
             read = [*node.input[:2], *(name for name, before in states if before.name in inside)]
         needed.update(filter(None, read))
