@@ -6,15 +6,15 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from backend_test.search.graphs.generate import Made
+from backend_test.search.graphs.values import FLOATS, np_dtype, to_tensor
 
 #: Max and Min of integers came with 12.
 OPSETS = (12, 13, 16, 17, 19, 21)
-_FLOAT = TensorProto.FLOAT
 _KINDS = {
-    _FLOAT: 6,
+    TensorProto.FLOAT: 6,
     TensorProto.FLOAT16: 1,
     TensorProto.INT64: 2,
     TensorProto.INT32: 1,
@@ -48,7 +48,7 @@ class _Writer:
 
     @property
     def floats(self) -> bool:
-        return self.kind in (_FLOAT, TensorProto.FLOAT16)
+        return self.kind in FLOATS
 
     def fresh(self) -> str:
         self._count += 1
@@ -60,10 +60,10 @@ class _Writer:
     def numbers(self, *shape: int) -> np.ndarray:
         """A constant or input of the type."""
         draw = np.random.default_rng(self.rng.randrange(1 << 32))
-        dtype = helper.tensor_dtype_to_np_dtype(self.kind)
+        dtype = np_dtype(self.kind)
         if self.floats:
             return (draw.standard_normal(shape) * 0.75).astype(dtype)
-        low = 0 if np.dtype(dtype).kind == "u" else -3
+        low = 0 if dtype.kind == "u" else -3
         return draw.integers(low, 4, shape).astype(dtype)
 
     def constant(self, name: str, array: np.ndarray) -> str:
@@ -209,7 +209,7 @@ def random_bodies(rng: random.Random) -> Made:
     outputs = [writer.vector(name) for name in wanted]
     read = [name for name in collected if rng.random() < 0.6]
     outputs += [helper.make_tensor_value_info(name, kind, [f"{name}_0", f"{name}_1"]) for name in read]
-    constants = [numpy_helper.from_array(array, name) for name, array in writer.constants.items()]
+    constants = [to_tensor(array, name) for name, array in writer.constants.items()]
     graph = helper.make_graph(nodes, "bodies", list(writer.inputs.values()), outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     lengths, steps = rng.choice(_LENGTHS), rng.choice(_STEPS)

@@ -101,22 +101,10 @@ def follow(
         operands = [get(name, _NOTHING) for name in names if name] if "" in names else read
         bodies = []
         if domain or operator in WITH_GRAPHS:
-            steps = operator in STEPS and not domain
-            bodies = [
-                (
-                    g,
-                    ranges(
-                        g,
-                        values,
-                        inputs=_carried(g, operands, values) if steps else None,
-                        visit=visit,
-                        count=count,
-                        nested=nested,
-                    ),
-                )
-                for a in node.attribute
-                for g in _graphs(a)
-            ]
+            for body in (g for a in node.attribute for g in _graphs(a)):
+                carried = _carried(body, operands, values) if operator in STEPS and not domain else None
+                found = ranges(body, values, inputs=carried, visit=visit, count=count, nested=nested)
+                bodies.append((body, found))
             if nested is not None:
                 nested.update((id(body[0]), body) for body in bodies)
         if domain:

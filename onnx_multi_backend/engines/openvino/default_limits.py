@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, helper
+from onnx import FunctionProto, ModelProto, NodeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.graph_walk import canonical, operator_name, subgraphs
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in, operator_name
 
 _DEFAULTS = {"min": -3.4028234663852886e38, "max": 3.4028234663852886e38}
 #: The opsets of which the limits are attributes with defaults.
@@ -20,27 +20,22 @@ _REASON = "OpenVINO takes a limit that is left to its default for none"
 def may_leave_limits(contents: Contents) -> bool:
     """Whether a Clip may lack a limit, as far as the nodes alone tell."""
     model = contents.model
-    if not any(map(_has_defaults, (model.opset_import, *(function.opset_import for function in model.functions)))):
-        return False
-    return any(_lacking(node) for node in contents.of("Clip"))
+    return any(map(_lacking, contents.of("Clip"))) and (
+        _has_defaults(model) or any(map(_has_defaults, model.functions))
+    )
 
 
 def with_limits(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     """A copy of the model that names them, and the record of that."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    changes = list(_named(copy.graph, copy.opset_import))
-    for function in copy.functions:
-        changes += _named(function, function.opset_import)
-    return copy, tuple(changes)
+    holders = [copy.graph.node] if _has_defaults(copy) else []
+    holders += [function.node for function in copy.functions if _has_defaults(function)]
+    return copy, tuple(change for nodes in holders for change in _named(nodes))
 
 
-def _named(holder: GraphProto | FunctionProto, imports: Iterable[OperatorSetIdProto]) -> Iterator[Adaptation]:
-    if not _has_defaults(imports):
-        return
-    for node in holder.node:
-        for graph in subgraphs(node):
-            yield from _named(graph, imports)
+def _named(nodes: Iterable[NodeProto]) -> Iterator[Adaptation]:
+    for node in nodes_in(nodes):
         lacking = _lacking(node)
         node.attribute.extend(helper.make_attribute(name, _DEFAULTS[name]) for name in lacking)
         if lacking:
@@ -48,8 +43,8 @@ def _named(holder: GraphProto | FunctionProto, imports: Iterable[OperatorSetIdPr
             yield Adaptation("default_limits", where, f"{' and '.join(lacking)} written out", _REASON)
 
 
-def _has_defaults(imports: Iterable[OperatorSetIdProto]) -> bool:
-    return any(i.version in _OPSETS for i in imports if not canonical(i.domain))
+def _has_defaults(holder: ModelProto | FunctionProto) -> bool:
+    return any(i.version in _OPSETS for i in holder.opset_import if not canonical(i.domain))
 
 
 def _lacking(node: NodeProto) -> list[str]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that OpenVINO's built-in provider (1.24.1) leaves to the CPU provider, and whose body it takes as a whole.
+"""Loops and Scans that OpenVINO's built-in provider (1.24.1) leaves to the CPU provider, and whose body it takes as a whole.
 
-What the body reads and makes is then other memory than the loop's: results are what lies there. With a text for another state it does not
-take the body as a whole, and the loop is right.
+What a Loop's body reads and makes is then other memory than the loop's: results are what lies there. Of a Scan's body it reads other inputs
+where some are unused. With a text for another state it does not take the body as a whole, and the result is right.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.single_node import captures
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.openvino_ep.input_order import used_in
 from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import carries_text
-from onnx_multi_backend.engines.ort.openvino_ep.texts import with_texts
+from onnx_multi_backend.engines.ort.openvino_ep.texts import IsMeant, with_texts
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.graph_walk import canonical
@@ -39,19 +39,19 @@ def bodies_apart(payload: Payload, placement: Iterable[NodePlacement]) -> tuple[
 
 def bodies_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with a text for another state of each Loop, where one carries none."""
-    contents = payload.adapted.facts.contents
-    if not any(map(_carries_no_text, contents.of("Loop"))) or expands_too_far(payload.adapted.proto):
-        return payload, ()
-    return with_texts(payload, inlined(payload.adapted.proto), _carries_no_text, "Loop", _REASON)
+    return _left(payload, "Loop", _carries_no_text, _REASON)
 
 
 def scans_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
     """The payload with a text for another state of each Scan whose body has an unused input before a used one."""
-    if not any(map(_is_miscounted, payload.adapted.facts.contents.of("Scan"))) or expands_too_far(
-        payload.adapted.proto
-    ):
+    return _left(payload, "Scan", _is_miscounted, _MISCOUNTS)
+
+
+def _left(payload: Payload, operator: str, is_meant: IsMeant, reason: str) -> tuple[Payload, tuple[Adaptation, ...]]:
+    model = payload.adapted.proto
+    if not any(map(is_meant, payload.adapted.facts.contents.of(operator))) or expands_too_far(model):
         return payload, ()
-    return with_texts(payload, inlined(payload.adapted.proto), _is_miscounted, "Scan", _MISCOUNTS)
+    return with_texts(payload, inlined(model), is_meant, operator, reason)
 
 
 def _is_miscounted(node: NodeProto) -> bool:

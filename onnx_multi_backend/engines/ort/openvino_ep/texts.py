@@ -68,16 +68,14 @@ def make_text(node: NodeProto, name: str) -> None:
 def _carry_text(node: NodeProto, name: str) -> TensorProto:
     """Give a Loop or Scan a text for another state; the text. A Constant would count as a node: the provider takes more of a model of four nodes."""
     body = next(a.g for a in node.attribute if a.name == "body")
-    before = (
-        2 if node.op_type == "Loop" else 0
-    )  # of a Loop the step's number and the condition come first, and then the condition is an output
+    before, results_before = (2, 1) if node.op_type == "Loop" else (0, 0)  # a Loop's step and condition
     states = len(body.input) - before - sum(a.i for a in node.attribute if a.name == "num_scan_inputs")
     given, read = list(body.input), list(node.input)
     given.insert(before + states, helper.make_tensor_value_info(f"{name}_in", TensorProto.STRING, [1]))
     read.insert(before + states, name)
     body.node.append(helper.make_node("Identity", [f"{name}_in"], [f"{name}_out"]))
     results, made = list(body.output), list(node.output)
-    results.insert(before // 2 + states, helper.make_tensor_value_info(f"{name}_out", TensorProto.STRING, [1]))
+    results.insert(results_before + states, helper.make_tensor_value_info(f"{name}_out", TensorProto.STRING, [1]))
     made += [f"{name}_unread{i}" for i in range(len(made), states)]
     made.insert(states, f"{name}_last")
     del body.input[:], body.output[:], node.input[:], node.output[:]
