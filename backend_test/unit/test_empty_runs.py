@@ -284,6 +284,76 @@ def test_recurrent_layers_of_nothing(
     np.testing.assert_array_equal(z, 0 * state)  # as ONNX Runtime's of a sequence of length 0
 
 
+#: Products that add up nothing, the type of x and w and the shapes of these and of the result.
+SUMS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "MatMulInteger": ("y = MatMulInteger (x, w)", "int32", (3, 0), (0, 2), (3, 2)),
+    "MatMulInteger with zero points": ("y = MatMulInteger (x, w, z, z)", "int32", (3, 0), (0, 2), (3, 2)),
+    "MatMulInteger of stacks": ("y = MatMulInteger (x, w)", "int32", (2, 3, 0), (2, 0, 2), (2, 3, 2)),
+    "QLinearMatMul": ("y = QLinearMatMul (x, s, z, w, s, z, s, z)", "uint8", (3, 0), (0, 2), (3, 2)),
+    "ConvInteger": ("y = ConvInteger (x, w)", "int32", (1, 0, 4, 4), (2, 0, 2, 2), (1, 2, 3, 3)),
+    "QLinearConv": ("y = QLinearConv (x, s, z, w, s, z, s, z)", "uint8", (1, 0, 4, 4), (2, 0, 2, 2), (1, 2, 3, 3)),
+}
+#: Those that no rule writes in other operators.
+_REFUSED_SUMS = ("QLinearMatMul", "ConvInteger", "QLinearConv")
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("form", SUMS)
+def test_sums_of_nothing_that_a_run_alone_tells(preset: type[omb.Preset], form: str) -> None:
+    """ONNX Runtime's kernels of integers left the result unwritten."""
+    nodes, kind, *shapes = SUMS[form]
+    x, w, y = (", ".join("abcdefghijkl"[4 * i :][: len(shape)]) for i, shape in enumerate(shapes))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (uint8[{x}] x, uint8[{w}] w) => ({kind}[{y}] y)
+        <float s = {{0.5}}, uint8 z = {{7}}> {{ {nodes} }}"""
+    )
+    try:
+        prepared = preset.prepare(model, fallback="full")
+    except omb.UnsupportedModelError:
+        assert preset is not omb.OrtCpuBackend
+        return
+    full = [np.full([size or 2 for size in shape], 3, np.uint8) for shape in shapes[:2]]
+    before = prepared.run(full)[0]
+    nothing = [np.ones(shape, np.uint8) for shape in shapes[:2]]
+    if preset is omb.OrtCpuBackend and form in _REFUSED_SUMS:
+        with pytest.raises(RunError, match="without elements"):
+            prepared.run(nothing)
+    else:
+        try:
+            found = prepared.run(nothing)[0]
+        except RunError:
+            assert form in _REFUSED_SUMS
+        else:
+            np.testing.assert_array_equal(found, np.full(shapes[2], 7 if kind == "uint8" else 0, kind), strict=True)
+    np.testing.assert_array_equal(prepared.run(full)[0], before)
+
+
+#: What is computed of padding alone, and its shape.
+PADDED = {
+    "AveragePool": "y = AveragePool <kernel_shape = [2, 2], pads = [1, 1, 1, 1], count_include_pad = 1> (x)",
+    "LpPool": "y = LpPool <kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
+    "Conv": "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+    "GridSample": "y = GridSample (x, g)",
+}
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("height", [0, "h"])
+@pytest.mark.parametrize("form", PADDED)
+def test_images_without_pixels(preset: type[omb.Preset], form: str, height: int | str) -> None:
+    """OpenVINO left the result unwritten."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 20]> g (float[1, 2, {height}, 4] x, float[1, 1, 5, 2] g) => (float[a, b, c, d] y)
+        <float[2, 2, 2, 2] w = {{{", ".join(["2"] * 16)}}}> {{ {PADDED[form]} }}"""
+    )
+    try:
+        prepared = preset.prepare(model, fallback="full")
+        found = prepared.run([np.ones((1, 2, 0, 4), np.float32), np.zeros((1, 1, 5, 2), np.float32)])[0]
+    except (omb.UnsupportedModelError, omb.RunError):
+        return
+    np.testing.assert_array_equal(found, np.zeros((1, 2, 1, 5), np.float32), strict=True)
+
+
 #: What ONNX Runtime computes of nothing, and its inputs' shapes; whole numbers are int64.
 LEFT_ALONE = {
     "a detector without boxes": (

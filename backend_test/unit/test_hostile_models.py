@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import sys
@@ -20,6 +21,7 @@ from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, 
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes
 from onnx_multi_backend.models.plausible import expanded, expands_too_far, implausible, multiplies, nests_too_far
@@ -169,6 +171,57 @@ def test_functions_that_double_are_refused_at_once(openvino: type[omb.Preset]) -
     """OpenVINO takes no functions, and says so in a moment."""
     with pytest.raises(omb.UnsupportedModelError):
         openvino.prepare(_doubling(25))
+
+
+@pytest.mark.parametrize(
+    "beside",
+    ["c = Div (y, k)", "c = Add (y, k)", "c = Resize (y, , k)", "m = Constant <value_float = 2.0> () c = Mul (y, m)"],
+)
+def test_functions_that_double_are_not_put_in_place(openvino: type[omb.Preset], beside: str) -> None:
+    """That would never end, whatever else is looked for."""
+    made = _doubling(25)
+    made.graph.node.extend(onnx.parser.parse_graph(f"g () => () {{ {beside} }}").node)
+    made.graph.initializer.append(numpy_helper.from_array(np.array([2], np.float32), "k"))
+    made.graph.output.append(models.tensor("c"))
+    with pytest.raises(omb.UnsupportedModelError):
+        openvino.prepare(made)
+
+
+def test_a_name_of_thousands_of_values_does_not_grow() -> None:
+    """OpenVINO's models give each value a name of its own; a name for each that was a letter longer took a minute."""
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[2] x, bool c) => (float[2] y) {
+        y = If (c) <then_branch = t () => (float[2] a) { a = Relu (x) }, else_branch = e () => (float[2] a) { a = Neg (x) }> }"""
+    made = onnx.parser.parse_model(text)
+    (node,) = made.graph.node
+    for i in range(1000):
+        copy = made.graph.node.add()
+        copy.CopyFrom(node)
+        copy.output[0] = f"y{i}"
+    renamed = with_distinct_names(Contents(made)).model
+    names = [name for node in all_nodes(renamed) for name in node.output]
+    assert len(names) == len({*names}) == 3003
+    assert max(map(len, names)) <= len("a_2002")
+
+
+@pytest.mark.parametrize("kind", [TensorProto.COMPLEX64, TensorProto.STRING, TensorProto.FLOAT])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("sizes", [[], [1], [2]])
+def test_a_loop_whose_constant_count_or_condition_has_another_type(
+    preset: type[omb.Preset], kind: int, place: int, sizes: list[int]
+) -> None:
+    """They were counted all the same: a TypeError or a ValueError."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float[2] y) <int64 m = {2}, bool c = {1}> {
+        y = Loop (m, c, x) <body = b (int64 i, bool d, float[2] s) => (bool e, float[2] t) { e = Identity (d) t = Neg (s) }> }"""
+    )
+    elements = np.full(sizes, 1)
+    array = elements.astype(str).astype(object) if kind == TensorProto.STRING else elements
+    held = numpy_helper.from_array(
+        array if kind == TensorProto.STRING else array.astype(helper.tensor_dtype_to_np_dtype(kind)), "mc"[place]
+    )
+    made.graph.initializer[place].CopyFrom(held)
+    with contextlib.suppress(omb.OnnxMultiBackendError):  # OpenVINO takes a string
+        preset.prepare(made)
 
 
 def test_functions_that_come_to_many_times_what_the_model_holds_are_not_written_out(openvino: type[omb.Preset]) -> None:

@@ -43,6 +43,8 @@ _LAYER_RANK = 3
 #: What may have results of some elements, or of unknown sizes, though it reads a tensor of none, and which input that is.
 _READING = {
     **dict.fromkeys(("ConvTranspose", "DFT", "GRU", "OneHot", "TopK", "Unique"), slice(1)),
+    **dict.fromkeys(("AveragePool", "Conv", "ConvInteger", "GridSample", "LpPool", "QLinearConv"), slice(1)),
+    **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), slice(1)),
     "Attention": slice(3),
     "STFT": slice(2, 3),
     **dict.fromkeys(("Einsum", "Scan"), slice(None)),

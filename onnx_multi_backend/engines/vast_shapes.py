@@ -35,5 +35,6 @@ def has_vast(model: ModelProto) -> bool:
 def _vast(model: ModelProto) -> Iterator[ValueInfoProto]:
     graph = model.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
-        if math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) > MOST_ELEMENTS:
+        sizes = (dim.dim_value if dim.HasField("dim_value") else 1 for dim in value.type.tensor_type.shape.dim)
+        if math.prod(sizes) > MOST_ELEMENTS:  # be it of one row, where their number is open
             yield value

@@ -9,17 +9,18 @@ from onnx import ModelProto
 
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.plausible import expands_too_far
 
 
 def inlined(model: ModelProto) -> ModelProto:
-    """The model without local functions.
+    """The model without local functions; the same one where they come to more nodes than are worth looking at.
 
     Raises
     ------
     InvalidModelError
         When a function calls itself, or is called with more than it takes.
     """
-    if not model.functions:
+    if not model.functions or expands_too_far(model):
         return model
     try:
         return onnx.inliner.inline_local_functions(_with_defaults(model))

@@ -12,6 +12,7 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.engines.vast_shapes import has_vast
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="/proc tells the peak of memory")
 
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[3]
 PREPARE = """
 import sys
 import onnx_multi_backend as omb
+from onnx_multi_backend.engines.vast_shapes import has_vast
 def peak():
     return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) >> 10
 preset = getattr(omb, sys.argv[2] + "Backend")
@@ -90,3 +92,19 @@ def test_a_vast_axis_is_not_cast(openvino_ep: type[omb.Preset], tmp_path: Path) 
     words, memory = _told(tmp_path, model, VAST.replace("2147483648", "1"), openvino_ep)
     assert "CumSum" in words
     assert int(memory) < 512
+
+
+@pytest.mark.parametrize(
+    ("sizes", "vast"),
+    [
+        ("4294967296", True),
+        ("n, 4294967296", True),
+        ("65536, n, 65536", True),
+        ("0, 4294967296", False),
+        ("n, 4", False),
+    ],
+)
+def test_one_row_of_an_open_number_may_be_vast(sizes: str, vast: bool) -> None:
+    """OpenVINO reserves the memory of a row that a Gather makes of them."""
+    text = f"""<ir_version: 10, opset_import: ["": 21]> g (float[{sizes}] x) => (float[a] y) {{ y = Abs (x) }}"""
+    assert has_vast(onnx.parser.parse_model(text)) is vast

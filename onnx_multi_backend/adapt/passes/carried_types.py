@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from onnx_multi_backend.adapt.passes.wider_types import FLOATS, INTEGERS, OnWiderTypes, widened
 from onnx_multi_backend.adapt.single_node import Scope, infer, scope_of
@@ -15,7 +15,7 @@ from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_tensors, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far, is_endless
+from onnx_multi_backend.models.plausible import is_endless
 from onnx_multi_backend.models.tensors import WIDER, element_name
 
 #: What makes tensors of a type that an attribute names by its number.
@@ -33,7 +33,7 @@ def carried_types(work: Work) -> None:
     """
     occurring = _occurring(work.contents)
     if _is_told_by_callers(work.contents):
-        occurring = _occurring(Contents(_flat(work.model)))
+        occurring = _occurring(Contents(inlined(work.model)))
     kinds = {
         kind
         for kind, made in occurring.items()
@@ -46,7 +46,7 @@ def carried_types(work: Work) -> None:
     kept = {kind for kind in _narrow(work.model.graph.output).values() if not work.limits.gives_back(kind)}
     if not kinds and not kept:
         return
-    flat = _flat(work.model)
+    flat = inlined(work.model)
     kinds |= kept & _passed_on(flat.graph)
     if not kinds:
         return
@@ -110,11 +110,6 @@ _NAMING = frozenset({"to", "output_dtype", "dtype"})
 
 #: Operators that take the type they make from another input.
 _LIKE = frozenset({"CastLike", "QuantizeLinear"})
-
-
-def _flat(model: ModelProto) -> ModelProto:
-    """The model without local functions, unless it would become too large."""
-    return inlined(model) if model.functions and not expands_too_far(model) else model
 
 
 def _is_told_by_callers(contents: Contents) -> bool:

@@ -66,7 +66,7 @@ def flags(work: Work) -> None:
     candidates = work.contents.of(*_OPERATORS)
     if work.model.functions and any(attribute.ref_attr_name for node in candidates for attribute in _flags(node)):
         flat = inlined(work.model)
-        if any(any(_odd(node)) for node in all_nodes(flat)):
+        if not flat.functions and any(any(_odd(node)) for node in all_nodes(flat)):
             work.inline(flat, "a call of it gives a flag")
             candidates = work.contents.of(*_OPERATORS)
     if not any(any(_odd(node)) for node in candidates):

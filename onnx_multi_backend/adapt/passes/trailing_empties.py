@@ -40,7 +40,7 @@ def trailing_empties(work: Work) -> None:
         return
     if model.functions and _omits_an_argument(model):
         flat = inlined(model)
-        if next(_meant(flat), None) is not None:
+        if not flat.functions and next(_meant(flat), None) is not None:
             work.inline(flat, "a call of it omits an argument")
     if next(_meant(work.model), None) is None:
         return

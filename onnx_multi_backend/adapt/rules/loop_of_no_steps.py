@@ -32,11 +32,17 @@ def loop_of_no_steps(site: Site) -> Iterator[ModelProto]:
 
 def runs_never(site: Site) -> bool:
     """Whether a Loop's trip count or its first condition is known, and allows no step."""
-    count, condition = (site.constant(site.input(i)) for i in (0, 1))
-    return (count is not None and int(count.item()) <= 0) or (condition is not None and not condition.item())
+    count, condition = (_known(site, place) for place in (0, 1))
+    return (count is not None and count <= 0) or (condition is not None and not condition)
 
 
 def runs_once(site: Site) -> bool:
     """Whether a Loop's trip count and its first condition are known, and allow a step; either may be omitted."""
-    count, condition = (site.constant(site.input(i)) if site.has_input(i) else np.array(1) for i in (0, 1))
-    return count is not None and condition is not None and int(count.item()) > 0 and bool(condition.item())
+    count, condition = (_known(site, place) if site.has_input(place) else 1 for place in (0, 1))
+    return count is not None and condition is not None and count > 0 and bool(condition)
+
+
+def _known(site: Site, place: int) -> int | None:
+    """The constant trip count or condition, where it is one integer or bool."""
+    held = site.constant(site.input(place))
+    return int(held.item()) if held is not None and held.size == 1 and held.dtype.kind in "iub" else None

@@ -52,6 +52,7 @@ from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.plausible import expands_too_far
 
 #: The first ones, most of which look at quantized models.
 _ON_QUANTIZED = (
@@ -90,7 +91,7 @@ _IN_ONNX_RUNTIME = (
 
 
 def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: bool = True) -> Rewritten | None:
-    """A copy of the model that OpenVINO computes rightly; None where nothing is known.
+    """A copy of the model that OpenVINO computes rightly; None where nothing is known, or its functions expand too far to be looked at.
 
     Parameters
     ----------
@@ -101,6 +102,8 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
     stays_open : bool
         Whether the sizes that the model leaves open are so when OpenVINO compiles it.
     """
+    if expands_too_far(contents.model):
+        return None
     found: Rewritten | None = None
     contents = with_distinct_names(contents)
     passes = (

@@ -26,7 +26,6 @@ from onnx_multi_backend.engines.across_nodes.apart import AXES_AS_INPUT, has_fix
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
 #: The operator that is an attention itself.
@@ -91,7 +90,7 @@ def walked_with(contents: Contents) -> Walked | None:
     written_out = contents.has(PRODUCTS) and contents.has(_WEIGHTING)
     if not (written_out or contents.has({WHOLE})):
         return None
-    return None if expands_too_far(contents.model) else walked_of(contents)
+    return walked_of(contents)
 
 
 def _apart(walked: Walked, nodes: Iterable[NodeProto], pass_name: str, reason: str) -> Rewritten | None:

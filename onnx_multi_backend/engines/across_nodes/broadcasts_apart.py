@@ -19,7 +19,6 @@ from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, ANY_NUMBER,
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, constants_of
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: The place of the shape that each broadcasts to.
 _BROADCASTS = {"ConstantOfShape": 0, "Expand": 1}
@@ -32,7 +31,7 @@ _REASON = "OpenVINO would move the arithmetic behind it before it, and a size of
 
 def broadcasts_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model with the larger of a value and itself, which is that value, behind these; None where there are none."""
-    if not contents.has(_BROADCASTS) or not contents.has(_ARITHMETIC) or expands_too_far(contents.model):
+    if not contents.has(_BROADCASTS) or not contents.has(_ARITHMETIC):
         return None
     flat = typed_of(contents.model).flat
     if (opset := opset_versions(flat).get("", 1)) < ANY_FLOAT:

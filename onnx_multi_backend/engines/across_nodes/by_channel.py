@@ -28,7 +28,6 @@ from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS,
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _AXES = 3
 #: The reductions are called so.
@@ -44,7 +43,7 @@ _REASON = "OpenVINO would take elements of a constant behind it for those of oth
 def channels_apart(contents: Contents, *, stays_open: bool) -> Rewritten | None:
     """A copy of the model in which such reductions and products are kept apart from what reads them; None where there are none."""
     meant = contents.has(_PRODUCTS) or any(map(_is_reduction, contents.by_operator))
-    if not meant or not contents.has(ARITHMETIC | _BY_CHANNEL) or expands_too_far(contents.model):
+    if not meant or not contents.has(ARITHMETIC | _BY_CHANNEL):
         return None
     walked = walked_of(contents)
     kinds = kept_types(opset_versions(walked.flat).get("", 1))

@@ -23,7 +23,6 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -38,8 +37,6 @@ def channels_in_order(contents: Contents) -> Rewritten | None:
     """A copy of the model in which OpenVINO sees no such order; None where there is none."""
     operators = contents.by_operator.keys()
     if operators.isdisjoint(_CONVOLUTIONS) or not ("Gather" in operators or operators >= {"Split", "Concat"}):
-        return None
-    if expands_too_far(contents.model):
         return None
     flat = inlined(contents.model)
     graphs = inner_first(flat.graph) if flat is not contents.model or contents.holding else [flat.graph]

@@ -20,7 +20,6 @@ from onnx_multi_backend.engines.across_nodes.apart import written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.reciprocals import inexact_reciprocal
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
 _HALF = TensorProto.FLOAT16
@@ -30,7 +29,7 @@ _REASON = "OpenVINO would multiply by the reciprocal of the divisor in float16"
 
 def half_divisors(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such quotients are computed in float32; None where there are none."""
-    if not contents.has({"Div"}) or expands_too_far(contents.model):
+    if not contents.has({"Div"}):
         return None
     walked = walked_of(contents)
     found = [list(_found(nodes, walked)) for nodes in walked.views]

@@ -17,7 +17,6 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import constant_tensor
 
 _CASTS = frozenset({"Cast", "CastLike"})
@@ -28,7 +27,7 @@ _REASON = "OpenVINO leaves it out, and may return memory that was never written"
 
 def idle_casts(contents: Contents) -> Rewritten | None:
     """A copy of the model with an Identity in place of each of these; None where there are none."""
-    if not contents.has(_CASTS) or not _has_open_sizes(contents.model.graph) or expands_too_far(contents.model):
+    if not contents.has(_CASTS) or not _has_open_sizes(contents.model.graph):
         return None
     flat = inlined(contents.model)
     if next(_found(flat.graph, {}), None) is None:

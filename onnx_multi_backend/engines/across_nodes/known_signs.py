@@ -18,7 +18,6 @@ from onnx_multi_backend.adapt.walked import inner_first, tensor_types, walked_of
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, put_back, subgraphs
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: Since this opset there is Where, and Greater takes integers. Before, Max takes float32.
 _WHERE = 9
@@ -36,7 +35,7 @@ def signs_told(contents: Contents) -> Rewritten | None:
 
     Before opset 9 that of float32 alone.
     """
-    if not contents.has({"Abs"}) or expands_too_far(contents.model):
+    if not contents.has({"Abs"}):
         return None
     flat = typed_of(contents.model).flat
     fixed = _fixed(flat)

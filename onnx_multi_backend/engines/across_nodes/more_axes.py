@@ -26,7 +26,7 @@ from onnx_multi_backend.engines.across_nodes.named_axes import axes_named
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import MOST_AXES, expands_too_far
+from onnx_multi_backend.models.plausible import MOST_AXES
 from onnx_multi_backend.models.undeclared import without_declared
 
 _COMPUTING = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
@@ -42,7 +42,7 @@ _Lacking = dict[int, dict[int, int]]
 
 def axes_given_before(contents: Contents) -> Rewritten | None:
     """A copy of the model in which the value has as many axes as the constant; None where there is no such arithmetic."""
-    if not contents.has(_COMPUTING) or expands_too_far(contents.model):
+    if not contents.has(_COMPUTING):
         return None
     walked = walked_of(contents)
     search = _Search(walked, sizes_of(contents))

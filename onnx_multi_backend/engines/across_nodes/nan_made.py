@@ -22,7 +22,6 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.special_values.nan_sources import Scope, may_make, plain, scopes
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: Operators that lose NaN in an element, and in a row of elements.
 _OF_ELEMENTS = frozenset({"Clip", "Exp", "HardSigmoid", "Max", "Min", "Relu"})
@@ -51,7 +50,7 @@ def nan_kept(contents: Contents, *, compared: bool = False) -> Rewritten | None:
     if not contents.has(guarded) or not may_make(contents):
         return None
     opset = opset_versions(contents.model).get("", 1)
-    if opset < _OLDEST or expands_too_far(contents.model):
+    if opset < _OLDEST:
         return None
     flat = typed_of(contents.model).flat
     floats = functools.cache(lambda: float_names(flat.graph))

@@ -17,14 +17,13 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import bodies, canonical, names_read
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _REASON = "OpenVINO would move arithmetic with a constant before the change of its axes"
 
 
 def states_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model with the larger of a value and itself, which is that value, behind these states; None where nothing reads one."""
-    if not contents.has(LAYERS) or expands_too_far(contents.model):
+    if not contents.has(LAYERS):
         return None
     flat = inlined(contents.model)
     states = [_of_graph(graph) for graph in inner_first(flat.graph)]

@@ -22,7 +22,6 @@ from onnx_multi_backend.engines.across_nodes.apart import kept_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: What moves axes.
 _MOVING = frozenset({"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
@@ -48,7 +47,7 @@ def axes_moved(contents: Contents, *, in_onnx_runtime: bool = False) -> Rewritte
 
     `in_onnx_runtime`: whether its CPU provider may compute it, which has no Max of other types than float32 before opset 8.
     """
-    if not contents.has(_MOVING) or not any(map(drops_axes, contents.nodes)) or expands_too_far(contents.model):
+    if not contents.has(_MOVING) or not any(map(drops_axes, contents.nodes)):
         return None
     flat = typed_of(contents.model).flat
     moved = [_moved(graph) for graph in inner_first(flat.graph)]

@@ -19,7 +19,6 @@ from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_ap
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 #: Where the factors of operators are among their inputs.
 _SCALING: Mapping[str, slice] = {
@@ -39,7 +38,7 @@ _REASON = "OpenVINO would multiply its constant into the weights of a convolutio
 
 def factors_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such factors are kept apart from the convolution; None where there are none."""
-    if not contents.has({"Conv"}) or not contents.has(_SCALING) or expands_too_far(contents.model):
+    if not contents.has({"Conv"}) or not contents.has(_SCALING):
         return None
     walked = walked_of(contents)
     kinds = kept_types(opset_versions(walked.flat).get("", 1))

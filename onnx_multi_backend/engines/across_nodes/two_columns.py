@@ -23,7 +23,6 @@ from onnx_multi_backend.engines.across_nodes.kernels import ARITHMETIC, DOMAINS,
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _PRODUCTS = frozenset({"Einsum", "FusedMatMul", "Gemm", "MatMul"})
 _WITH_COLUMNS = ARITHMETIC | {"BatchNormalization", "BiasGelu", "FastGelu"}
@@ -35,7 +34,7 @@ _REASON = "OpenVINO would leave out a constant for each column behind it, where 
 
 def columns_apart(contents: Contents, *, stays_open: bool) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what reads them; None where there are none."""
-    if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS) or expands_too_far(contents.model):
+    if not contents.has(_PRODUCTS) or not contents.has(_WITH_COLUMNS):
         return None
     walked = walked_of(contents)
     graphs, constants, several = walked.graphs, foldable(contents, stays_open=stays_open), walked.several

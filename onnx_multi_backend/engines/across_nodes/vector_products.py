@@ -18,7 +18,6 @@ from onnx_multi_backend.engines.across_nodes.apart import ANY_FLOAT, ANY_NUMBER,
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _SCALING = frozenset({"Div", "Mul"})
 _REASON = "OpenVINO would multiply a constant behind it into its vector, as into a matrix"
@@ -26,7 +25,7 @@ _REASON = "OpenVINO would multiply a constant behind it into its vector, as into
 
 def vector_products(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what scales them; None where there are none."""
-    if not contents.has({"MatMul"}) or not contents.has(_SCALING) or expands_too_far(contents.model):
+    if not contents.has({"MatMul"}) or not contents.has(_SCALING):
         return None
     walked = walked_of(contents)
     if (opset := opset_versions(walked.flat).get("", 1)) < ANY_FLOAT:

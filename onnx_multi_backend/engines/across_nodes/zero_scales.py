@@ -19,7 +19,6 @@ from onnx_multi_backend.engines.across_nodes.apart import written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _QUANTIZING = "DynamicQuantizeLinear"
 #: By operator, the place of the scale of its first operand.
@@ -31,7 +30,7 @@ _REASON = "OpenVINO's scale of zeros is 0, and ONNX's is 1"
 
 def scales_of_zeros(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such scales are 1; None where they do not matter."""
-    if not contents.has({_QUANTIZING}) or expands_too_far(contents.model):
+    if not contents.has({_QUANTIZING}):
         return None
     walked = walked_of(contents)
     found = [_places(graph, i, walked) for i, graph in enumerate(walked.graphs)]

@@ -23,7 +23,6 @@ from onnx_multi_backend.engines.byte_sums.halved_weights import Halved
 from onnx_multi_backend.engines.byte_sums.unsigned_operands import shift_operands
 from onnx_multi_backend.models.graph_walk import constants_of, names_read, subgraphs
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
 _REASON = "sums of two products of bytes saturate on this processor, which has no VNNI"
@@ -86,7 +85,7 @@ def with_unsigned_weights(
         Whether ONNX Runtime computes what its OpenVINO execution provider leaves.
     """
     copy = ModelProto()
-    copy.CopyFrom(model if expands_too_far(model) else inlined(model))
+    copy.CopyFrom(inlined(model))
     names = [
         *_Graph(copy.graph, operators, on_openvino).shifted(),
         *shift_operands(copy, operators, on_openvino=on_openvino, provider=provider),

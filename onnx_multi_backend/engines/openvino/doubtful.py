@@ -19,6 +19,7 @@ from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
+from onnx_multi_backend.engines.openvino.product_defects import WINDOWS
 from onnx_multi_backend.engines.openvino.quotient_defects import may_be_divided_wrongly
 from onnx_multi_backend.engines.openvino.resize_defects import grows_plainly
 from onnx_multi_backend.models.tensors import is_whole
@@ -44,9 +45,9 @@ _ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1}
 
 def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     """Whether a node of an operator that `defects` knows leaves room for a defect, on any release."""
-    if node.op_type in PRODUCTS and facts.may_be_empty:
+    if node.op_type in PRODUCTS | WINDOWS and facts.may_be_empty:
         return True
-    if node.op_type in ("Einsum", "MatMul"):
+    if node.op_type in ("Einsum", "GridSample", "MatMul"):
         return False
     if node.op_type == "MatMulInteger":
         return _may_multiply_a_vector(node, facts)

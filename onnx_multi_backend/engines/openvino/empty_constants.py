@@ -23,6 +23,7 @@ _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 #: Operators that OpenVINO (2025.4, 2026.4) refuses of a tensor without elements that only a run tells, or gives another shape or value.
 WRONG_IN_EMPTY_RUNS = frozenset(
     {
+        *("Conv", "ConvInteger", "GridSample", "QLinearConv"),
         *("AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"),
         *("Attention", "DFT", "Einsum", "GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin", "Scan"),
     }
@@ -31,13 +32,11 @@ WRONG_IN_EMPTY_RUNS = frozenset(
 WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
     *(
         "BatchNormalization",
-        "Conv",
         "ConvTranspose",
         "GlobalMaxPool",
         "InstanceNormalization",
         "MatMul",
         "PRelu",
-        "QLinearConv",
     )
 }
 

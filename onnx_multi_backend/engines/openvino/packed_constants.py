@@ -32,7 +32,7 @@ def moved(contents: Contents) -> list[tuple[NodeProto, str]]:
     """The nodes that move elements of such constants, and why that ends the process."""
     if not contents.has(_MOVED | _INDEXED) or not _holds_packed(contents):
         return []
-    flat = inlined(contents.model) if contents.model.functions else contents.model
+    flat = inlined(contents.model)
     return list(_within(flat.graph, {}))
 
 

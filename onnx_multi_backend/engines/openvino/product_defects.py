@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products whose elements are sums of nothing."""
+"""Products whose elements are sums of nothing, and windows over images that have no pixels."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.operators.products import adds_nothing
 from onnx_multi_backend.adapt.site import Site
 
+#: What makes results of images that have no pixels, of padding alone.
+WINDOWS = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "GridSample", "LpPool", "QLinearConv"})
+
 
 def unwritten(site: Site) -> Defect | None:
-    """Source: measured with constants, and with sizes that are known; where a run alone makes them empty, the result is 0."""
-    if adds_nothing(site) or (site.is_("ConvTranspose") and 0 in (site.shape(site.input(0)) or ())[2:]):
+    """Source: measured with constants, and with sizes that are known; where a run alone makes them empty, sums of nothing are 0."""
+    if adds_nothing(site) or (site.is_(*WINDOWS) and 0 in (site.shape(site.input(0)) or ())[2:]):
         return Defect("of sums of nothing, memory that was never written is the result", wrong=True)
     return None

@@ -26,8 +26,11 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 }
 
 
-#: Operators that end the process over a tensor without elements (1.24 to 1.32), and one that newer releases refuse of an empty batch.
-DEADLY = frozenset({"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"})
+#: Operators of integers whose sums of nothing are memory that was never written (1.24 to 1.32).
+_UNWRITTEN = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+#: Operators that end the process over a tensor without elements (1.24 to 1.32), or leave results unwritten, and one that newer releases refuse of an
+#: empty batch.
+DEADLY = _UNWRITTEN | {"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"}
 #: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
 WRONG = DEADLY | {
     "AveragePool",
@@ -36,7 +39,6 @@ WRONG = DEADLY | {
     "LayerNormalization",
     "LpPool",
     "MaxPool",
-    "QLinearConv",
     "RNN",
 }
 #: Before 1.32 reductions along negative axes reduce nothing, and in 1.24 more end the process.

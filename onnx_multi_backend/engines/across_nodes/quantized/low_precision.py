@@ -32,7 +32,6 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
-from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
 #: What computes in 8 bits by itself: behind it there are scales, but no zero points and no grid that a bound is rounded to.
@@ -54,7 +53,7 @@ _REASON = "OpenVINO would move scales and zero points behind the operator, and c
 
 def kept_in_place(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these operators are kept apart from scales; None where there are none."""
-    if not contents.has(_FORMS) or not _is_quantized(contents) or expands_too_far(contents.model):
+    if not contents.has(_FORMS) or not _is_quantized(contents):
         return None
     walked = walked_of(contents)
     if not walked.several and not _may_find(walked):

@@ -12,7 +12,6 @@ from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.plausible import expands_too_far
 
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 _SCALING = frozenset({"Div", "Mul"})
@@ -23,8 +22,6 @@ _REASON = "the OpenVINO execution provider may end the process over filters that
 def filters_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such products are kept apart from what reads them; None where there are none."""
     if not contents.has(_CONVOLUTIONS) or not contents.has(_SCALING) or not all(contents.has({o}) for o in _PAIR):
-        return None
-    if expands_too_far(contents.model):
         return None
     walked = walked_of(contents)
     read = {
