@@ -187,6 +187,16 @@ def test_functions_that_double_are_not_put_in_place(openvino: type[omb.Preset], 
         openvino.prepare(made)
 
 
+def test_functions_that_double_are_not_handed_over_behind_a_cast(ort_cpu: type[omb.Preset]) -> None:
+    """ONNX Runtime says at once that NegativeLogLikelihoodLoss takes no uint4, but not before it has put functions in place if a Cast makes it."""
+    made = _doubling(25)
+    made.graph.node.extend(onnx.parser.parse_graph("g () => () { l = NegativeLogLikelihoodLoss (u, t) }").node)
+    made.graph.input.extend([models.tensor("u", None, TensorProto.UINT4), models.tensor("t", None, TensorProto.INT32)])
+    made.graph.output.append(models.tensor("l", None))
+    with pytest.raises(omb.OnnxMultiBackendError):
+        ort_cpu.prepare(made)
+
+
 def test_a_name_of_thousands_of_values_does_not_grow() -> None:
     """OpenVINO's models give each value a name of its own; a name for each that was a letter longer took a minute."""
     text = """<ir_version: 8, opset_import: ["": 18]> g (float[2] x, bool c) => (float[2] y) {

@@ -30,6 +30,8 @@ from onnx_multi_backend.user_warnings import warn
 
 #: The passes that change what an engine would refuse at once: a version that it does not read, and nodes in another order.
 _MADE_READABLE = frozenset({"ir_version", "node_order", "opset_version"})
+#: The one that puts casts in, behind which an engine may not see that a type is not valid before it has put functions in place.
+_CAST = "edge_types"
 
 
 def compile_model(target: Target, payload: Payload) -> Built:
@@ -129,10 +131,11 @@ def _compiled_whole(target: Target, payload: Payload, changes: Sequence[Adaptati
 
 def _refuse_made_readable(target: Target, payload: Payload, *, plain: bool) -> None:
     """Raise for a model that an engine would refuse at once as it is, and may never finish, or die of, once that is changed."""
-    changed = [change for change in payload.adapted.changes if change.pass_name in _MADE_READABLE]
+    contents = payload.adapted.facts.contents
+    passes = _MADE_READABLE | {_CAST} if expands_too_far(contents.model) else _MADE_READABLE
+    changed = [change for change in payload.adapted.changes if change.pass_name in passes]
     if not payload.lowering or not changed:
         return
-    contents = payload.adapted.facts.contents
     if is_endless(contents):
         words = "its functions or subgraphs come to more nodes than the engine may ever finish"
     elif not plain and (found := implausible(contents.computing)) is not None:
