@@ -21,6 +21,7 @@ from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, 
 import onnx_multi_backend as omb
 from backend_test.unit import models
 from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.adapt.unneeded import without_unneeded
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import all_nodes
@@ -234,6 +235,15 @@ def test_a_loop_whose_constant_count_or_condition_has_another_type(
         preset.prepare(made)
 
 
+def test_a_loop_whose_body_gives_fewer_results_than_it_has_states() -> None:
+    """Looking for states that no result needs was an IndexError."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[2] x, int64 m, bool c) => (float[2] s) {
+        s = Loop (m, c, x) <body = b (int64 i, bool d, float[2] p) => (bool e) { e = Identity (d) }> t = Neg (x) }"""
+    )
+    assert [change.pass_name for change in without_unneeded(made)[1]] == ["unneeded_nodes"]
+
+
 def test_functions_that_come_to_many_times_what_the_model_holds_are_not_written_out(openvino: type[omb.Preset]) -> None:
     """OpenVINO takes no functions; it would take 20 s and more for 4,096 nodes in a row."""
     assert not multiplies(_doubling(10))
@@ -361,6 +371,27 @@ def test_a_large_value_is_no_shape(fresh: Callable[..., str], tmp_path: Path, el
     assert _memory(fresh, tmp_path, _sliced(2_000_000, elem_type)) < 40
     (dim,) = infer(_sliced(2_000_000, elem_type)).graph.output[0].type.tensor_type.shape.dim
     assert dim.dim_value == 1
+
+
+@pytest.mark.parametrize("kind", ["int64", "float"])
+@pytest.mark.parametrize("where", ["initializer", "Constant"])
+def test_a_constant_that_is_declared_large_is_no_shape(
+    fresh: Callable[..., str], tmp_path: Path, where: str, kind: str
+) -> None:
+    """It has one element; ONNX believes what is declared of it."""
+    if sys.platform == "win32":
+        pytest.skip("no resource module")
+    held, made = (
+        ("int64 a = {-1}", "")
+        if where == "initializer"
+        else (f"{kind}[2000000] a", "a = Constant <value = int64 {-1}> ()")
+    )
+    text = f"""<ir_version: 10, opset_import: ["": 23]> g (float[2, 3] x) => (int64[n] r) <int64 one = {{1}}, {held}> {{
+        {made} s = Shape (x) k = Size (s) p = Add (k, a) r = Range (p, k, one) }}"""
+    model = onnx.parser.parse_model(text)
+    if where == "initializer":
+        model.graph.value_info.append(models.tensor("a", [2_000_000], TensorProto.INT64))
+    assert _memory(fresh, tmp_path, model) < 40
 
 
 def test_a_large_value_that_only_a_shape_tells_of_is_none_either(fresh: Callable[..., str], tmp_path: Path) -> None:

@@ -24,7 +24,9 @@ def leave_states_out(node: NodeProto, needed: Set[str]) -> list[str]:
     """
     body = next(subgraphs(node), None)
     states = len(node.input) - _BEFORE_STATES
-    if body is None or states <= 0 or len(body.input) != len(node.input) or len(node.output) < states:
+    if body is None or states <= 0 or len(body.input) != len(node.input):
+        return []
+    if min(len(node.output), len(body.output) - _BEFORE_RESULTS) < states:
         return []
     kept = {i for i in range(states) if node.output[i] in needed}
     wanted = {value.name for i, value in enumerate(body.output) if not 0 <= i - _BEFORE_RESULTS < states}

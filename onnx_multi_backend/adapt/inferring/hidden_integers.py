@@ -96,6 +96,9 @@ class Followed:
                 continue
             if len(node.attribute) == 1 and node.attribute[0].HasField("t"):
                 constants[node.output[0]] = _length_of(node.attribute[0].t)
+        for value in graph.value_info if constants else ():  # onnx believes what is declared, whatever a constant holds
+            if (name := value.name) in constants:
+                constants[name] = max(constants[name], _length_in(value.type) or 0)
 
     def too_long(self, graph: GraphProto) -> list[int]:
         """The numbers of the nodes that would follow values which are too long, or may be; the graph has the types that are known."""

@@ -8,7 +8,12 @@ from onnx_multi_backend.adapt.rules.channel_means import channel_means
 from onnx_multi_backend.adapt.rules.column_constants import column_constants
 from onnx_multi_backend.adapt.rules.compress_nothing import compress_nothing
 from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convolutions
-from onnx_multi_backend.adapt.rules.contrib import quick_gelu, skip_layer_normalization
+from onnx_multi_backend.adapt.rules.contrib import (
+    contrib_pad,
+    dynamic_quantize_matmul,
+    quick_gelu,
+    skip_layer_normalization,
+)
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
@@ -85,6 +90,7 @@ from onnx_multi_backend.adapt.rules.resize import resize
 from onnx_multi_backend.adapt.rules.resize_axes import resize_axes
 from onnx_multi_backend.adapt.rules.resize_crops import resize_crops
 from onnx_multi_backend.adapt.rules.roi_samples import roi_samples
+from onnx_multi_backend.adapt.rules.rotary_embedding import rotary_embedding
 from onnx_multi_backend.adapt.rules.round_mode import round_mode
 from onnx_multi_backend.adapt.rules.run_time_scales import run_time_scales
 from onnx_multi_backend.adapt.rules.scalar_scales import scalar_scales
@@ -137,7 +143,10 @@ RULES: tuple[Rule, ...] = (
     conv_integer_zero_points,
     conv_transpose_pads,
     conv_turned,
+    contrib_pad,
+    dynamic_quantize_matmul,
     quick_gelu,
+    rotary_embedding,
     skip_layer_normalization,
     cum_prod,
     dequantize_blocks,

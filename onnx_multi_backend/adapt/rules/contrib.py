@@ -10,7 +10,7 @@ from onnx import ModelProto
 
 from onnx_multi_backend.adapt.site import Body, Site
 
-_DOMAIN = "com.microsoft"
+DOMAIN = "com.microsoft"
 #: ONNX Runtime's default. Source: its ``skip_layer_norm_helper`` and ContribOperators.md.
 _EPSILON = 1e-12
 
@@ -18,7 +18,7 @@ _EPSILON = 1e-12
 def quick_gelu(site: Site) -> Iterator[ModelProto]:
     """X * Sigmoid(alpha * x). Source: ContribOperators.md."""
     x = site.input(0)
-    if site.domain != _DOMAIN or site.op_type != "QuickGelu" or not site.elem_type(x):
+    if site.domain != DOMAIN or site.op_type != "QuickGelu" or not site.elem_type(x):
         return
     body = Body(site)
     alpha = body.constant(np.array(site.attribute("alpha", 1.702)), site.elem_type(x))
@@ -27,7 +27,7 @@ def quick_gelu(site: Site) -> Iterator[ModelProto]:
 
 def skip_layer_normalization(site: Site) -> Iterator[ModelProto]:
     """The sum of both inputs and the bias, normalized; that sum is the fourth output. Source: ContribOperators.md."""
-    if site.domain != _DOMAIN or site.op_type != "SkipLayerNormalization" or site.has_output(1) or site.has_output(2):
+    if site.domain != DOMAIN or site.op_type != "SkipLayerNormalization" or site.has_output(1) or site.has_output(2):
         return
     body = Body(site)
     total = body("Add", site.input(0), site.input(1))
@@ -36,3 +36,22 @@ def skip_layer_normalization(site: Site) -> Iterator[ModelProto]:
     scales = [site.input(2), *([site.input(3)] if site.has_input(3) else [])]
     made = body("LayerNormalization", total, *scales, axis=-1, epsilon=site.attribute("epsilon", _EPSILON))
     yield body.finish(made, "", "", total)
+
+
+def contrib_pad(site: Site) -> Iterator[ModelProto]:
+    """ONNX's Pad. Source: ContribOperators.md, where it is that of opset 13 with fewer modes."""
+    if site.domain == DOMAIN and site.op_type == "Pad":
+        body = Body(site)
+        yield body.finish(body("Pad", *site.node.input, mode=site.attribute("mode", "constant")))
+
+
+def dynamic_quantize_matmul(site: Site) -> Iterator[ModelProto]:
+    """Quantize the first operand, and multiply what both mean. Source: ContribOperators.md."""
+    if site.domain != DOMAIN or site.op_type != "DynamicQuantizeMatMul":
+        return
+    body = Body(site)
+    quantized = body("DynamicQuantizeLinear", site.input(0), outputs=3)
+    scales = [site.input(place) for place in (2, 3) if site.has_input(place)]
+    weights = body("DequantizeLinear", site.input(1), *scales, axis=-1)
+    made = body("MatMul", body("DequantizeLinear", *quantized), weights)
+    yield body.finish(body("Add", made, site.input(4)) if site.has_input(4) else made)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The attributes of each activation, by the names that ONNX has for them.
@@ -20,7 +21,7 @@ _ACTIVATIONS: Mapping[str, Mapping[str, str]] = {
 def fused_gemm(site: Site) -> Iterator[ModelProto]:
     """Write the two. Source: FusedGemm in ONNX Runtime's ContribOperators.md."""
     activation = site.attribute("activation", "")
-    if site.domain != "com.microsoft" or site.op_type != "FusedGemm" or activation not in _ACTIVATIONS:
+    if site.domain != DOMAIN or site.op_type != "FusedGemm" or activation not in _ACTIVATIONS:
         return
     own = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
     body = Body(site)

@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
+from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.layer_scales import broadcast_scales
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
@@ -26,8 +27,8 @@ from onnx_multi_backend.engines import defect
 from onnx_multi_backend.engines.attention import as_many_queries
 from onnx_multi_backend.engines.defect import FindDefect, Only, Several
 from onnx_multi_backend.engines.openvino import (
+    contrib_defects,
     form_defects,
-    fused,
     product_defects,
     quantized_defects,
     special_values,
@@ -340,13 +341,13 @@ DEFECTS: Mapping[str, FindDefect] = {
 }
 
 #: The operators of which `may_have_defect` may be true.
-OPERATORS = frozenset({fused.FUSED, *DEFECTS})
+OPERATORS = frozenset({*contrib_defects.CONTRIB, *DEFECTS})
 
 
 def may_have_defect(node: NodeProto, facts: Facts, inside: When | None = None) -> bool:
     """Whether `find` may know something of a node."""
-    if node.op_type == fused.FUSED:
-        return True
+    if node.domain == DOMAIN:
+        return node.op_type in contrib_defects.CONTRIB
     if node.op_type not in DEFECTS or canonical(node.domain):
         return False
     return may_be_meant(node, facts) and defect.may_apply(DEFECTS[node.op_type], inside)
@@ -360,7 +361,7 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
     inside : mapping of str to str, optional
         The release of OpenVINO that computes it, where that is not the installed package's.
     """
-    if site.op_type == fused.FUSED:
-        return fused.find(site)
-    found = DEFECTS.get(site.op_type) if not site.domain else None
+    if site.domain:
+        return contrib_defects.find(site)
+    found = DEFECTS.get(site.op_type)
     return defect.find(found, site, inside) if found else None

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of ONNX Runtime's domain that OpenVINO computes wrongly in some forms are right, or refused, on every preset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import onnx_multi_backend as omb
+from backend_test.unit import models
+from backend_test.unit.adapt.test_contrib_rules import contrib
+
+GENERATOR = np.random.default_rng(0)
+FULL = pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+
+
+def _normal(*shape: int) -> Any:
+    return GENERATOR.normal(size=shape).astype(np.float32)
+
+
+def _rotated(x: Any, positions: Any, cos: Any, sin: Any, turned: int, *, interleaved: bool) -> Any:
+    """What the formula makes of x, of shape (batch, length, heads, elements)."""
+    cos, sin = cos[positions][:, :, None], sin[positions][:, :, None]
+    part, kept = x[..., :turned], x[..., turned:]
+    half = turned // 2
+    one, other = (part[..., 0::2], part[..., 1::2]) if interleaved else (part[..., :half], part[..., half:])
+    made = np.concatenate([one * cos - other * sin, other * cos + one * sin], axis=-1)
+    if interleaved:
+        made = np.stack([made[..., :half], made[..., half:]], axis=-1).reshape(part.shape)
+    return np.concatenate([made, kept], axis=-1)
+
+
+@FULL
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("turned", [0, 4])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("axes", [3, 4])
+@pytest.mark.parametrize("declared", [True, False])
+def test_rotary_embedding(
+    preset: type[omb.Preset], axes: int, turned: int, interleaved: int, *, first: bool, declared: bool
+) -> None:
+    cos, sin = _normal(16, (turned or 8) // 2), _normal(16, (turned or 8) // 2)
+    batch, length = (2, 3) if declared else ("b", "l")
+    given = [
+        models.tensor("x", [batch, length, 16] if axes == 3 else [batch, 2, length, 8]),
+        models.tensor("p", [1] if first else [batch, length], TensorProto.INT64),
+    ]
+    options = {"rotary_embedding_dim": turned, "num_heads": 2} if turned else {}
+    model = contrib(
+        "RotaryEmbedding",
+        ["x", "p", "c", "s"],
+        ["y"],
+        given,
+        {"c": cos, "s": sin},
+        interleaved=interleaved,
+        **options,
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for size in (3,) if declared else (3, 5):
+        x = _normal(2, size, 2, 8)
+        positions = np.array([2]) if first else GENERATOR.integers(0, 16, (2, size))
+        places = 2 + np.tile(np.arange(size), (2, 1)) if first else positions
+        right = _rotated(x, places, cos, sin, turned or 8, interleaved=bool(interleaved))
+        if axes == 3:
+            fed, right = x.reshape(2, size, 16), right.reshape(2, size, 16)
+        else:
+            fed, right = x.transpose(0, 2, 1, 3), right.transpose(0, 2, 1, 3)
+        np.testing.assert_allclose(prepared.run([fed, positions])[0], right, rtol=1e-5, atol=1e-5)
+
+
+@FULL
+@pytest.mark.parametrize("constant", [True, False])
+def test_pad(preset: type[omb.Preset], *, constant: bool) -> None:
+    """Without a constant value OpenVINO padded with 0."""
+    pads, value = np.array([1, 0, 0, 2]), np.float32(1.5)
+    given = [models.tensor("x", ["n", 3]), *([] if constant else [models.tensor("v", [])])]
+    model = contrib(
+        "Pad", ["x", "p", "v"], ["y"], given, {"p": pads, **({"v": value} if constant else {})}, mode="constant"
+    )
+    x = _normal(2, 3)
+    (made,) = preset.prepare(model, fallback="full").run([x] if constant else [x, value])
+    np.testing.assert_array_equal(made, np.pad(x, [(1, 0), (0, 2)], constant_values=1.5))
+
+
+@FULL
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("columns", [True, False])
+@pytest.mark.parametrize("zero", [True, False])
+def test_dynamic_quantize_matmul(preset: type[omb.Preset], *, zero: bool, columns: bool, bias: bool) -> None:
+    """OpenVINO did not quantize the first operand."""
+    weights = {
+        "w": GENERATOR.integers(0, 255, (8, 5)).astype(np.uint8),
+        "s": GENERATOR.uniform(0.1, 0.3, 5 if columns else ()).astype(np.float32),
+        **({"z": np.uint8(7)} if zero else {}),
+        **({"b": _normal(5)} if bias else {}),
+    }
+    names = ["x", "w", "s", "z" if zero else "", "b" if bias else ""]
+    model = contrib("DynamicQuantizeMatMul", names, ["y"], [models.tensor("x", ["n", 8])], weights)
+    x = _normal(3, 8)
+    scale = np.float32((x.max() - x.min()) / np.float32(255))
+    shift = np.round(-x.min() / scale)
+    meant = scale * (np.clip(np.round(x / scale) + shift, 0, 255) - shift)
+    right = meant @ ((weights["w"].astype(np.float32) - weights.get("z", 0)) * weights["s"]) + weights.get("b", 0)
+    (made,) = preset.prepare(model, fallback="full").run(x)
+    np.testing.assert_allclose(made, right, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"scale": 0.3}, {"mask_filter_value": -5.0}])
+def test_an_attention_whose_attributes_openvino_ignores_is_refused(
+    openvino: type[omb.Preset], options: dict[str, float]
+) -> None:
+    weights = {"w": _normal(8, 24), "b": _normal(24)}
+    given = [models.tensor("x", ["n", "m", 8]), models.tensor("mask", ["n", "m"], TensorProto.INT32)]
+    names = ["x", "w", "b", "mask"]
+    openvino.prepare(contrib("Attention", names, ["y"], given, weights, num_heads=2))
+    model = contrib("Attention", names, ["y"], given, weights, num_heads=2, **options)
+    with pytest.raises(omb.UnsupportedModelError, match=f"{next(iter(options))} is ignored"):
+        openvino.prepare(model)
+
+
+def test_a_cache_that_is_declared_empty_is_refused(openvino: type[omb.Preset]) -> None:
+    def cached(past: int | str) -> Any:
+        names = ["q", "k", "v", "pk", "pv", "l", "t"]
+        given = [
+            models.tensor("q", [1, 3, 32]),
+            *(models.tensor(name, [1, 3, 16]) for name in "kv"),
+            *(models.tensor(name, [1, 2, past, 8]) for name in ("pk", "pv")),
+        ]
+        lengths = {"l": np.array([2], np.int32), "t": np.array(3, np.int32)}
+        return contrib("GroupQueryAttention", names, ["y", "nk", "nv"], given, lengths, num_heads=4, kv_num_heads=2)
+
+    with pytest.raises(omb.UnsupportedModelError, match="known to be empty"):
+        openvino.prepare(cached(0))
+    openvino.prepare(cached("p"))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What OpenVINO (2025.4, 2026.4) makes of operators of ONNX Runtime's domain, as its optimizers write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules.contrib import DOMAIN
+from onnx_multi_backend.adapt.site import Site
+
+_RIGHT = ("", "Relu", "LeakyRelu")
+#: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either.
+_FILTERED = -1000.0
+#: The place of the mask among the inputs of an Attention, and of the cache among those of a GroupQueryAttention.
+_MASK, _PAST = 3, 3
+
+
+def _fused(site: Site) -> Defect | None:
+    if site.attribute("activation", "") in _RIGHT:
+        return None
+    return Defect("another activation than Relu and LeakyRelu is taken for Relu", wrong=True)
+
+
+def _attention(site: Site) -> Defect | None:
+    if site.attribute("scale", 0.0):
+        return Defect("scale is ignored", wrong=True)
+    if site.has_input(_MASK) and site.attribute("mask_filter_value", _FILTERED) > _FILTERED:
+        return Defect("mask_filter_value is ignored", wrong=True)
+    return None
+
+
+def _group_query_attention(site: Site) -> Defect | None:
+    if site.has_input(_PAST) and 0 in (site.shape(site.input(_PAST)) or ()):
+        return Defect("of a cache that is known to be empty, memory that was never written is the result", wrong=True)
+    return None
+
+
+def _pad(site: Site) -> Defect | None:
+    if site.has_input(2) and not site.is_known(site.input(2)):
+        return Defect("a value known only at run time is taken for 0", wrong=True)
+    return None
+
+
+def _dynamic_quantize_matmul(site: Site) -> Defect | None:
+    return Defect("the first operand is not quantized", wrong=True)
+
+
+def _rotary_embedding(site: Site) -> Defect | None:
+    if site.rank(site.input(1)) != 2:
+        return Defect("position_ids of one element are taken for the positions, not for the first one", wrong=True)
+    if site.attribute("rotary_embedding_dim", 0):
+        return Defect(
+            "rotary_embedding_dim leaves other elements as they are, or takes others for the second half", wrong=True
+        )
+    return None
+
+
+CONTRIB: Mapping[str, Callable[[Site], Defect | None]] = {
+    "Attention": _attention,
+    "DynamicQuantizeMatMul": _dynamic_quantize_matmul,
+    "FusedGemm": _fused,
+    "GroupQueryAttention": _group_query_attention,
+    "Pad": _pad,
+    "RotaryEmbedding": _rotary_embedding,
+}
+
+
+def find(site: Site) -> Defect | None:
+    """What is wrong with a node of that domain; None where nothing is known."""
+    found = CONTRIB.get(site.op_type) if site.domain == DOMAIN else None
+    return found(site) if found else None
