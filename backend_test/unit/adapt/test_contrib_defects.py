@@ -121,6 +121,33 @@ def test_an_attention_whose_attributes_openvino_ignores_is_refused(
         openvino.prepare(model)
 
 
+@pytest.mark.parametrize("projected", [True, False])
+def test_a_bias_beside_projected_keys_is_refused(openvino: type[omb.Preset], *, projected: bool) -> None:
+    keys = [2, 2, 5, 4] if projected else [2, 5, 8]
+    given = [models.tensor("q", [2, 3, 8]), *(models.tensor(name, keys) for name in "kv")]
+    model = contrib("MultiHeadAttention", ["q", "k", "v", "b"], ["y"], given, {"b": _normal(24)}, num_heads=2)
+    if not projected:
+        openvino.prepare(model)
+        return
+    with pytest.raises(omb.UnsupportedModelError, match="projected already"):
+        openvino.prepare(model)
+
+
+@pytest.mark.parametrize("axes", [3, 4])
+def test_caches_of_a_rotary_embedding_that_a_run_tells(openvino: type[omb.Preset], axes: int) -> None:
+    given = [
+        models.tensor("x", ["b", "l", 16] if axes == 3 else ["b", 2, "l", 8]),
+        models.tensor("p", [1], TensorProto.INT64),
+        *(models.tensor(name, ["m", "h"]) for name in "cs"),
+    ]
+    model = contrib("RotaryEmbedding", list("xpcs"), ["y"], given, {}, **({"num_heads": 2} if axes == 3 else {}))
+    x, cos, sin = _normal(2, 3, 2, 8), _normal(16, 4), _normal(16, 4)
+    right = _rotated(x, np.tile(np.arange(3), (2, 1)) + 1, cos, sin, 8, interleaved=False)
+    fed = x.reshape(2, 3, 16) if axes == 3 else x.transpose(0, 2, 1, 3)
+    right = right.reshape(2, 3, 16) if axes == 3 else right.transpose(0, 2, 1, 3)
+    np.testing.assert_allclose(openvino.prepare(model).run([fed, np.array([1]), cos, sin])[0], right, atol=1e-5)
+
+
 def test_a_cache_that_is_declared_empty_is_refused(openvino: type[omb.Preset]) -> None:
     def cached(past: int | str) -> Any:
         names = ["q", "k", "v", "pk", "pv", "l", "t"]

@@ -279,6 +279,7 @@ TRIED_ELSEWHERE = {
     "column_constants",
     "depth_and_space",
     "empty_products",
+    "fused_conv",
     "fused_gemm",
     "resize",
     "resize_axes",

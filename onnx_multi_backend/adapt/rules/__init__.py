@@ -28,7 +28,7 @@ from onnx_multi_backend.adapt.rules.exact_integers import exact_integers
 from onnx_multi_backend.adapt.rules.expand import expand_function
 from onnx_multi_backend.adapt.rules.expand_to_nothing import expand_to_nothing
 from onnx_multi_backend.adapt.rules.fourier import fourier
-from onnx_multi_backend.adapt.rules.fused_gemm import fused_gemm
+from onnx_multi_backend.adapt.rules.fused_activations import fused_conv, fused_gemm
 from onnx_multi_backend.adapt.rules.gather_nothing import gather_nothing
 from onnx_multi_backend.adapt.rules.gemm_without_c import gemm_without_c
 from onnx_multi_backend.adapt.rules.grid_sample import grid_sample
@@ -159,6 +159,7 @@ RULES: tuple[Rule, ...] = (
     integer_reduce_prod,
     expand_to_nothing,
     fourier,
+    fused_conv,
     fused_gemm,
     gather_nothing,
     gather_strings,

@@ -23,8 +23,10 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
     x, positions, *caches = (site.input(place) for place in range(4))
     rank, turned, heads = site.rank(x), site.attribute("rotary_embedding_dim", 0), site.attribute("num_heads", 0)
     pairs = (site.shape(caches[0]) or [None])[-1]
-    if rank not in (3, 4) or site.rank(positions) not in (1, 2) or not pairs or (turned and rank == 3 and not heads):
+    if rank not in (3, 4) or site.rank(positions) not in (1, 2):
         return
+    if rank == 3 and not heads and (turned or not pairs):
+        return  # how many elements a head has is not known
     body = Body(site)
     if site.rank(positions) == 1:
         shape = body("Shape", x)
@@ -38,7 +40,7 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
     cos, sin = (body("Unsqueeze", body("Gather", cache, positions), over_heads) for cache in caches)
     each = x
     if rank == 3:
-        each = body("Reshape", x, body.ints(0, 0, *((heads, -1) if heads else (-1, 2 * pairs))))
+        each = body("Reshape", x, body.ints(0, 0, *((heads, -1) if heads else (-1, 2 * (pairs or 0)))))
     kept = []
     if turned:
         kept = [_part(body, each, turned, _LAST)]
@@ -46,7 +48,7 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
     if site.attribute("interleaved", 0):
         one, other = (_part(body, each, start, _LAST, 2) for start in (0, 1))
     else:
-        one, other = _part(body, each, 0, pairs), _part(body, each, pairs, 2 * pairs)
+        one, other = body("Split", each, axis=3, num_outputs=2, outputs=2)
     made = [
         body("Sub", body("Mul", one, cos), body("Mul", other, sin)),
         body("Add", body("Mul", other, cos), body("Mul", one, sin)),
@@ -54,7 +56,7 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
     if site.attribute("interleaved", 0):
         last = body.ints(4)
         both = body("Concat", *(body("Unsqueeze", half, last) for half in made), axis=4)
-        made = [body("Reshape", both, body.ints(0, 0, 0, 2 * pairs))]
+        made = [body("Reshape", both, body.ints(0, 0, 0, -1))]
     made += kept
     whole = body("Concat", *made, axis=3) if len(made) > 1 else made[0]
     yield body.finish(body("Reshape", whole, body("Shape", x)) if rank == 3 else whole)

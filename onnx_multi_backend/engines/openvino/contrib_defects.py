@@ -14,6 +14,8 @@ _RIGHT = ("", "Relu", "LeakyRelu")
 _FILTERED = -1000.0
 #: The place of the mask among the inputs of an Attention, and of the cache among those of a GroupQueryAttention.
 _MASK, _PAST = 3, 3
+#: The places of the bias and of the mask among the inputs of a MultiHeadAttention.
+_BIAS, _PADDING = 3, 4
 
 
 def _fused(site: Site) -> Defect | None:
@@ -33,6 +35,15 @@ def _attention(site: Site) -> Defect | None:
 def _group_query_attention(site: Site) -> Defect | None:
     if site.has_input(_PAST) and 0 in (site.shape(site.input(_PAST)) or ()):
         return Defect("of a cache that is known to be empty, memory that was never written is the result", wrong=True)
+    return None
+
+
+def _multi_head_attention(site: Site) -> Defect | None:
+    if site.has_input(_BIAS) and site.rank(site.input(1)) in (4, None):
+        return Defect("the bias is added to keys and values that are projected already", wrong=True)
+    masked = site.has_input(_PADDING) or site.attribute("unidirectional", 0)
+    if masked and site.attribute("mask_filter_value", _FILTERED) > _FILTERED:
+        return Defect("mask_filter_value is ignored", wrong=True)
     return None
 
 
@@ -61,6 +72,7 @@ CONTRIB: Mapping[str, Callable[[Site], Defect | None]] = {
     "DynamicQuantizeMatMul": _dynamic_quantize_matmul,
     "FusedGemm": _fused,
     "GroupQueryAttention": _group_query_attention,
+    "MultiHeadAttention": _multi_head_attention,
     "Pad": _pad,
     "RotaryEmbedding": _rotary_embedding,
 }
