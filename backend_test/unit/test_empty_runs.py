@@ -289,12 +289,14 @@ SUMS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[int, ...
     "MatMulInteger": ("y = MatMulInteger (x, w)", "int32", (3, 0), (0, 2), (3, 2)),
     "MatMulInteger with zero points": ("y = MatMulInteger (x, w, z, z)", "int32", (3, 0), (0, 2), (3, 2)),
     "MatMulInteger of stacks": ("y = MatMulInteger (x, w)", "int32", (2, 3, 0), (2, 0, 2), (2, 3, 2)),
+    "MatMulInteger by a vector": ("y = MatMulInteger (x, w)", "int32", (3, 0), (0,), (3,)),
+    "QLinearMatMul by a vector": ("y = QLinearMatMul (x, s, z, w, s, z, s, z)", "uint8", (3, 0), (0,), (3,)),
     "QLinearMatMul": ("y = QLinearMatMul (x, s, z, w, s, z, s, z)", "uint8", (3, 0), (0, 2), (3, 2)),
     "ConvInteger": ("y = ConvInteger (x, w)", "int32", (1, 0, 4, 4), (2, 0, 2, 2), (1, 2, 3, 3)),
     "QLinearConv": ("y = QLinearConv (x, s, z, w, s, z, s, z)", "uint8", (1, 0, 4, 4), (2, 0, 2, 2), (1, 2, 3, 3)),
 }
 #: Those that no rule writes in other operators.
-_REFUSED_SUMS = ("QLinearMatMul", "ConvInteger", "QLinearConv")
+_REFUSED_SUMS = ("QLinearMatMul", "QLinearMatMul by a vector", "ConvInteger", "QLinearConv")
 
 
 @pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")

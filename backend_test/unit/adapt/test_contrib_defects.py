@@ -72,13 +72,20 @@ def test_rotary_embedding(
 
 
 @FULL
+@pytest.mark.parametrize("pads", [[1, 0, 0, 2], [[1, 0, 0, 2]]])
+@pytest.mark.parametrize("rows", [2, "n"])
 @pytest.mark.parametrize("constant", [True, False])
-def test_pad(preset: type[omb.Preset], *, constant: bool) -> None:
-    """Without a constant value OpenVINO padded with 0."""
-    pads, value = np.array([1, 0, 0, 2]), np.float32(1.5)
-    given = [models.tensor("x", ["n", 3]), *([] if constant else [models.tensor("v", [])])]
+def test_pad(preset: type[omb.Preset], rows: int | str, pads: list[Any], *, constant: bool) -> None:
+    """Without a constant value OpenVINO padded with 0 where the sizes of x are declared."""
+    value = np.float32(1.5)
+    given = [models.tensor("x", [rows, 3]), *([] if constant else [models.tensor("v", [])])]
     model = contrib(
-        "Pad", ["x", "p", "v"], ["y"], given, {"p": pads, **({"v": value} if constant else {})}, mode="constant"
+        "Pad",
+        ["x", "p", "v"],
+        ["y"],
+        given,
+        {"p": np.array(pads), **({"v": value} if constant else {})},
+        mode="constant",
     )
     x = _normal(2, 3)
     (made,) = preset.prepare(model, fallback="full").run([x] if constant else [x, value])
@@ -106,6 +113,15 @@ def test_dynamic_quantize_matmul(preset: type[omb.Preset], *, zero: bool, column
     right = meant @ ((weights["w"].astype(np.float32) - weights.get("z", 0)) * weights["s"]) + weights.get("b", 0)
     (made,) = preset.prepare(model, fallback="full").run(x)
     np.testing.assert_allclose(made, right, rtol=1e-4, atol=1e-3)
+
+
+def test_an_attention_with_the_usual_scale_is_not_refused(openvino: type[omb.Preset]) -> None:
+    weights = {"w": _normal(8, 24), "b": _normal(24)}
+    given = [models.tensor("x", ["n", "m", 8])]
+    model = contrib("Attention", ["x", "w", "b"], ["y"], given, weights, num_heads=2, scale=0.5)
+    plain = contrib("Attention", ["x", "w", "b"], ["y"], given, weights, num_heads=2)
+    x = _normal(2, 3, 8)
+    np.testing.assert_array_equal(openvino.prepare(model).run(x)[0], openvino.prepare(plain).run(x)[0])
 
 
 @pytest.mark.parametrize("options", [{"scale": 0.3}, {"mask_filter_value": -5.0}])

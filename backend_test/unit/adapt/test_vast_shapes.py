@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[3]
 PREPARE = """
 import sys
 import onnx_multi_backend as omb
-from onnx_multi_backend.engines.vast_shapes import has_vast
 def peak():
     return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) >> 10
 preset = getattr(omb, sys.argv[2] + "Backend")

@@ -37,8 +37,8 @@ def makes_nothing(site: Site) -> bool:
         return False
     for place, axis in summed(site):
         kept = list(site.shape(site.input(place)) or ())
-        if -len(kept) <= axis < len(kept):
-            del kept[axis]
+        if kept:
+            del kept[max(axis, -len(kept))]
         if 0 in kept:
             return True
     return False
@@ -52,5 +52,7 @@ def summed(site: Site) -> tuple[tuple[int, int], ...]:
 
 
 def _size(site: Site, place: int, axis: int) -> int | None:
+    """The size of an axis; a vector has one, whatever is asked for."""
     shape = site.shape(site.input(place)) or ()
-    return shape[axis] if -len(shape) <= axis < len(shape) else None
+    axis = max(axis, -len(shape))
+    return shape[axis] if axis < len(shape) else None

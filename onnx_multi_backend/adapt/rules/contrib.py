@@ -39,10 +39,16 @@ def skip_layer_normalization(site: Site) -> Iterator[ModelProto]:
 
 
 def contrib_pad(site: Site) -> Iterator[ModelProto]:
-    """ONNX's Pad. Source: ContribOperators.md, where it is that of opset 13 with fewer modes."""
+    """ONNX's Pad. Source: ContribOperators.md, where it is that of opset 13, whose pads may have an axis of 1 before theirs."""
     if site.domain == DOMAIN and site.op_type == "Pad":
         body = Body(site)
-        yield body.finish(body("Pad", *site.node.input, mode=site.attribute("mode", "constant")))
+        x, pads, *value = site.node.input
+        known = site.constant(pads)
+        if known is not None:
+            pads = body.ints(*map(int, known.reshape(-1)))
+        elif site.rank(pads) != 1:
+            pads = body("Reshape", pads, body.ints(-1))
+        yield body.finish(body("Pad", x, pads, *value, mode=site.attribute("mode", "constant")))
 
 
 def dynamic_quantize_matmul(site: Site) -> Iterator[ModelProto]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -10,7 +11,7 @@ from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Site
 
 _RIGHT = ("", "Relu", "LeakyRelu")
-#: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either.
+#: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either, whatever the scores of the others are in practice.
 _FILTERED = -1000.0
 #: The place of the mask among the inputs of an Attention, and of the cache among those of a GroupQueryAttention.
 _MASK, _PAST = 3, 3
@@ -25,11 +26,20 @@ def _fused(site: Site) -> Defect | None:
 
 
 def _attention(site: Site) -> Defect | None:
-    if site.attribute("scale", 0.0):
+    scale, size = site.attribute("scale", 0.0), _head_size(site)
+    if scale and not (size and math.isclose(scale, size**-0.5, rel_tol=1e-6)):
         return Defect("scale is ignored", wrong=True)
     if site.has_input(_MASK) and site.attribute("mask_filter_value", _FILTERED) > _FILTERED:
         return Defect("mask_filter_value is ignored", wrong=True)
     return None
+
+
+def _head_size(site: Site) -> int | None:
+    """How many elements of a query each head has, as far as the length of the bias tells."""
+    sizes, heads = site.attribute("qkv_hidden_sizes", []), site.attribute("num_heads", 0)
+    (bias,) = (site.shape(site.input(2)) if site.has_input(2) else None) or (None,)
+    hidden = sizes[0] if sizes else bias // 3 if bias else None
+    return hidden // heads if hidden and heads else None
 
 
 def _group_query_attention(site: Site) -> Defect | None:
@@ -48,6 +58,9 @@ def _multi_head_attention(site: Site) -> Defect | None:
 
 
 def _pad(site: Site) -> Defect | None:
+    sizes = site.shape(site.input(0))
+    if site.attribute("mode", "constant") != "constant" or sizes is None or None in sizes:
+        return None
     if site.has_input(2) and not site.is_known(site.input(2)):
         return Defect("a value known only at run time is taken for 0", wrong=True)
     return None

@@ -145,7 +145,7 @@ def _pad(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     pads = np.array(site.attribute("pads")) if site.attribute("pads") else site.constant(site.input(1))
     axes = site.constant(site.input(3)) if site.has_input(3) else range(len(shape or ()))
-    if shape is None or pads is None or axes is None or np.ndim(axes) != 1 or pads.size != 2 * len(axes):
+    if shape is None or pads is None or axes is None or np.ndim(axes) != 1 or pads.shape != (2 * len(axes),):
         return None
     if any(not -len(shape) <= int(axis) < len(shape) for axis in axes):
         return None
