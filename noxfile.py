@@ -270,7 +270,7 @@ def nightly(session: nox.Session, engines: str) -> None:
     seed = int(time.time())
     session.log(f"seed {seed}")
     search(session, engines, seed, 15, *session.posargs, tools=("differential", "fuzz", "variants"))
-    for graphs in ("chains", "wide-chains", "patterns", "altered", "bodies"):
+    for graphs in ("chains", "wide-chains", "patterns", "altered", "bodies", "contrib"):
         search(session, engines, seed, 15, f"--{graphs}", *session.posargs, tools=("differential",), into=graphs)
     session.run("pytest", "-m", "hypothesis", "--hypothesis-profile=new", "backend_test/unit")
 

@@ -5,7 +5,8 @@
 With ``--chains`` each node reads the last one's result and most sizes are equal, as in the networks that engines fuse; with
 ``--wide-chains`` there are as many channels as the blocks that engines compute in, or a few more. With ``--patterns`` they are what
 engines fuse (attentions, normalizations, quantized layers), each changed in a few places. With ``--altered`` they are ONNX's cases with
-other attributes, operands and sizes. With ``--bodies`` they are Loops, Scans and Ifs, one in another.
+other attributes, operands and sizes. With ``--bodies`` they are Loops, Scans and Ifs, one in another;
+with ``--contrib`` operators of ONNX Runtime's domain.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from backend_test.search.graphs import (
     random_bodies,
     random_case,
     random_chain,
+    random_contrib,
     random_graph,
     random_pattern,
 )
@@ -73,6 +75,8 @@ def _made(rng: random.Random, options: argparse.Namespace, plan: Plan) -> Made:
         return random_case(rng, plan.operators)
     if options.bodies:
         return random_bodies(rng)
+    if options.contrib:
+        return random_contrib(rng)
     if options.chains or options.wide_chains:
         return random_chain(rng, wide=options.wide_chains)
     return random_graph(rng, plan)
@@ -153,6 +157,9 @@ def more_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--bodies", action="store_true", help="Loops, Scans and Ifs, one in another; not with --operators"
+    )
+    parser.add_argument(
+        "--contrib", action="store_true", help="operators of ONNX Runtime's domain; not with --operators"
     )
     parser.add_argument(
         "--operators", default="", help="only these, separated by commas; graphs differ from those without it"
