@@ -126,16 +126,33 @@ def test_an_attention_with_the_usual_scale_is_not_refused(openvino: type[omb.Pre
     np.testing.assert_array_equal(openvino.prepare(model).run(x)[0], openvino.prepare(plain).run(x)[0])
 
 
-@pytest.mark.parametrize("options", [{"scale": 0.3}, {"mask_filter_value": -5.0}])
-def test_an_attention_whose_attributes_openvino_ignores_is_refused(
-    openvino: type[omb.Preset], options: dict[str, float]
-) -> None:
+@FULL
+@pytest.mark.parametrize("sizes", [[8, 8, 8], [8, 8, 12]])
+def test_attention_with_a_scale(preset: type[omb.Preset], sizes: list[int]) -> None:
+    """OpenVINO ignored it."""
+    weights = {"w": _normal(8, sum(sizes)), "b": _normal(sum(sizes))}
+    given = [models.tensor("x", ["n", "m", 8])]
+    options = {} if sizes[2] == 8 else {"qkv_hidden_sizes": sizes}
+    model = contrib("Attention", ["x", "w", "b"], ["y"], given, weights, num_heads=2, scale=0.3, **options)
+    prepared = preset.prepare(model, fallback="full")
+    for length in (3, 5):
+        x = _normal(2, length, 8)
+        parts = np.split(x @ weights["w"] + weights["b"], np.cumsum(sizes)[:2], axis=-1)
+        q, k, v = (part.reshape(2, length, 2, -1).transpose(0, 2, 1, 3) for part in parts)
+        scores = 0.3 * q @ k.transpose(0, 1, 3, 2)
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        right = (shares / shares.sum(-1, keepdims=True)) @ v
+        right = right.transpose(0, 2, 1, 3).reshape(2, length, sizes[2])
+        np.testing.assert_allclose(prepared.run(x)[0], right, rtol=1e-4, atol=1e-5)
+
+
+def test_an_attention_whose_mask_is_weak_is_refused(openvino: type[omb.Preset]) -> None:
     weights = {"w": _normal(8, 24), "b": _normal(24)}
     given = [models.tensor("x", ["n", "m", 8]), models.tensor("mask", ["n", "m"], TensorProto.INT32)]
     names = ["x", "w", "b", "mask"]
     openvino.prepare(contrib("Attention", names, ["y"], given, weights, num_heads=2))
-    model = contrib("Attention", names, ["y"], given, weights, num_heads=2, **options)
-    with pytest.raises(omb.UnsupportedModelError, match=f"{next(iter(options))} is ignored"):
+    model = contrib("Attention", names, ["y"], given, weights, num_heads=2, mask_filter_value=-5.0)
+    with pytest.raises(omb.UnsupportedModelError, match="mask_filter_value is ignored"):
         openvino.prepare(model)
 
 

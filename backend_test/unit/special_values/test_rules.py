@@ -273,6 +273,7 @@ TRIED_ELSEWHERE = {
     "tree_ensemble_classifier",
     "tree_ensemble_regressor",
     "channel_means",
+    "attention_scale",
     "contrib_pad",
     "dynamic_quantize_matmul",
     "rotary_embedding",

@@ -2,6 +2,7 @@
 """The rules, in the order in which they are tried: special forms first, then bodies of functions, then wider types."""
 
 from onnx_multi_backend.adapt.rules.attention_mask import attention_mask
+from onnx_multi_backend.adapt.rules.attention_scale import attention_scale
 from onnx_multi_backend.adapt.rules.bit_cast import bit_cast
 from onnx_multi_backend.adapt.rules.bit_shift import bit_shift
 from onnx_multi_backend.adapt.rules.channel_means import channel_means
@@ -143,6 +144,7 @@ RULES: tuple[Rule, ...] = (
     conv_integer_zero_points,
     conv_transpose_pads,
     conv_turned,
+    attention_scale,
     contrib_pad,
     dynamic_quantize_matmul,
     quick_gelu,

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules.attention_scale import has_usual_scale
 from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Site
 
@@ -26,20 +26,11 @@ def _fused(site: Site) -> Defect | None:
 
 
 def _attention(site: Site) -> Defect | None:
-    scale, size = site.attribute("scale", 0.0), _head_size(site)
-    if scale and not (size and math.isclose(scale, size**-0.5, rel_tol=1e-6)):
+    if site.attribute("scale", 0.0) and not has_usual_scale(site):
         return Defect("scale is ignored", wrong=True)
     if site.has_input(_MASK) and site.attribute("mask_filter_value", _FILTERED) > _FILTERED:
         return Defect("mask_filter_value is ignored", wrong=True)
     return None
-
-
-def _head_size(site: Site) -> int | None:
-    """How many elements of a query each head has, as far as the length of the bias tells."""
-    sizes, heads = site.attribute("qkv_hidden_sizes", []), site.attribute("num_heads", 0)
-    (bias,) = (site.shape(site.input(2)) if site.has_input(2) else None) or (None,)
-    hidden = sizes[0] if sizes else bias // 3 if bias else None
-    return hidden // heads if hidden and heads else None
 
 
 def _group_query_attention(site: Site) -> Defect | None:
