@@ -22,11 +22,15 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
         return
     x, positions, *caches = (site.input(place) for place in range(4))
     rank, turned, heads = site.rank(x), site.attribute("rotary_embedding_dim", 0), site.attribute("num_heads", 0)
-    pairs = (site.shape(caches[0]) or [None])[-1]
+    pairs, hidden = ((site.shape(name) or [None])[-1] for name in (caches[0], x))
     if rank not in (3, 4) or site.rank(positions) not in (1, 2):
         return
-    if rank == 3 and not heads and (turned or not pairs):
-        return  # how many elements a head has is not known
+    # Of no tokens a Reshape has no -1: what is known is written.
+    moved = turned or (2 * pairs if pairs else -1)
+    head = hidden // heads if hidden and heads else -1 if turned else moved
+    heads = heads or (hidden // head if hidden and head > 0 else -1)
+    if rank == 3 and heads < 0 and head < 0:
+        return
     body = Body(site)
     if site.rank(positions) == 1:
         shape = body("Shape", x)
@@ -40,7 +44,7 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
     cos, sin = (body("Unsqueeze", body("Gather", cache, positions), over_heads) for cache in caches)
     each = x
     if rank == 3:
-        each = body("Reshape", x, body.ints(0, 0, *((heads, -1) if heads else (-1, 2 * (pairs or 0)))))
+        each = body("Reshape", x, body.ints(0, 0, heads, head))
     kept = []
     if turned:
         kept = [_part(body, each, turned, _LAST)]
@@ -56,7 +60,7 @@ def rotary_embedding(site: Site) -> Iterator[ModelProto]:
     if site.attribute("interleaved", 0):
         last = body.ints(4)
         both = body("Concat", *(body("Unsqueeze", half, last) for half in made), axis=4)
-        made = [body("Reshape", both, body.ints(0, 0, 0, -1))]
+        made = [body("Reshape", both, body.ints(0, 0, 0, moved))]
     made += kept
     whole = body("Concat", *made, axis=3) if len(made) > 1 else made[0]
     yield body.finish(body("Reshape", whole, body("Shape", x)) if rank == 3 else whole)
