@@ -392,6 +392,7 @@ DEADLY = {
 BY_CHANCE = {
     "of a scale known only at run time, both ends of the range may be taken for one",
     "of sums of nothing, memory that was never written is the result",
+    "of images without pixels, memory that was never written is the result",
     "of a signal without elements the result is not written",
     "without keys the result is not written",
 }
