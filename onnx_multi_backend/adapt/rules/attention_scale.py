@@ -15,9 +15,11 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 def attention_scale(site: Site) -> Iterator[ModelProto]:
     """Scale what makes the queries, so that the usual scale does. Source: ContribOperators.md."""
-    scale, sizes = site.attribute("scale", 0.0), _sizes(site)
-    kind = site.elem_type(site.input(1)) if sizes else 0
-    if site.domain != DOMAIN or site.op_type != "Attention" or not scale or not sizes or not kind:
+    scale = site.attribute("scale", 0.0)
+    if site.domain != DOMAIN or site.op_type != "Attention" or not scale:
+        return
+    sizes, kind = _sizes(site), site.elem_type(site.input(1))
+    if not sizes or not kind:
         return
     body = Body(site, site.opsets)
     queries, head, whole = sizes

@@ -42,10 +42,13 @@ _ONLY_WITH: Mapping[str, frozenset[str]] = {
 #: The place of the input without which, known before anything runs, nodes are right.
 _ONLY_WITH_CONSTANT: Mapping[str, int] = {"Compress": 1}
 
+#: What `product_defects.unwritten` may know of.
+_UNWRITTEN = PRODUCTS | WINDOWS
+
 
 def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     """Whether a node of an operator that `defects` knows leaves room for a defect, on any release."""
-    if node.op_type in PRODUCTS | WINDOWS and facts.may_be_empty:
+    if node.op_type in _UNWRITTEN and facts.may_be_empty:
         return True
     if node.op_type in ("Einsum", "GridSample", "MatMul"):
         return False

@@ -16,6 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProt
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import put_back, subgraphs
@@ -23,7 +24,6 @@ from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 from onnx_multi_backend.models.tensors import is_whole
 
-_DOMAIN = "com.microsoft"
 _T = TensorProto
 #: The first opset with QuantizeLinear.
 _OLDEST = 10
@@ -63,7 +63,7 @@ def written_out(contents: Contents) -> tuple[ModelProto, tuple[Adaptation, ...]]
 
 
 def _is_meant(node: NodeProto) -> bool:
-    return node.domain == _DOMAIN and node.op_type in _FORMS
+    return node.domain == DOMAIN and node.op_type in _FORMS
 
 
 class _Writing:
@@ -99,7 +99,7 @@ class _Writing:
             self._nodes, self._constants, self._kinds = [], known, typed
             if _is_meant(node) and self._write(node):
                 nodes += self._nodes
-                self.places.append(f"{_DOMAIN}.{node.op_type} {node.name or node.output[0]!r}")
+                self.places.append(f"{DOMAIN}.{node.op_type} {node.name or node.output[0]!r}")
             else:
                 nodes.append(node)
         if self.places:
