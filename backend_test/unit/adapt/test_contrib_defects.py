@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -166,6 +166,41 @@ def test_a_bias_beside_projected_keys_is_refused(openvino: type[omb.Preset], *, 
         return
     with pytest.raises(omb.UnsupportedModelError, match="projected already"):
         openvino.prepare(model)
+
+
+def test_a_bias_beside_keys_whose_type_is_not_declared(preset: type[omb.Preset]) -> None:
+    """Whether they are projected already is known of what makes them: a layer of ONNX Runtime's, of which onnx infers nothing."""
+    given = [models.tensor("x", ["n", "m", 8])]
+    weights = {"g": _normal(8), "w": _normal(8, 8), "b": _normal(24)}
+    nodes = [
+        helper.make_node("SkipLayerNormalization", ["x", "x", "g"], ["h"], domain="com.microsoft"),
+        helper.make_node("MatMul", ["h", "w"], ["k"]),
+        helper.make_node("MultiHeadAttention", ["h", "k", "k", "b"], ["y"], domain="com.microsoft", num_heads=2),
+    ]
+    outputs = [models.tensor("y", None)]
+    model = models.model(nodes, given, outputs, initializers=weights, opsets={"": 17, "com.microsoft": 1})
+    x = _normal(2, 3, 8)
+    h = (2 * x - 2 * x.mean(-1, keepdims=True)) / np.sqrt(4 * x.var(-1, keepdims=True) + 1e-12) * weights["g"]
+    parts = np.stack([h, h @ weights["w"], h @ weights["w"]]) + weights["b"].reshape(3, 1, 1, 8)
+    q, k, v = parts.reshape(3, 2, 3, 2, 4).transpose(0, 1, 3, 2, 4)
+    shares = np.exp(q @ k.transpose(0, 1, 3, 2) / 2)
+    right = ((shares / shares.sum(-1, keepdims=True)) @ v).transpose(0, 2, 1, 3).reshape(2, 3, 8)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run(x)[0], right, rtol=1e-3, atol=1e-4)
+
+
+def test_an_attention_whose_result_has_no_declared_type_is_left_to_the_cpu(
+    openvino_ep: type[omb.Preset], ort_cpu: type[omb.Preset]
+) -> None:
+    weights = {"w": _normal(8, 24), "b": _normal(24)}
+    given = [models.tensor("x", ["n", "m", 8]), models.tensor("mask", ["n", "m"], TensorProto.INT32)]
+    names = ["x", "w", "b", "mask"]
+    model = contrib("Attention", names, ["y"], given, weights, num_heads=2, mask_filter_value=-5.0)
+    model.graph.node.append(helper.make_node("Transpose", ["y"], ["z"]))
+    model.graph.output[0].name = "z"
+    feeds = [_normal(2, 3, 8), np.array([[1, 1, 0], [1, 0, 1]], np.int32)]
+    with pytest.warns(omb.FallbackWarning):
+        (made,) = openvino_ep.prepare(model).run(feeds)
+    np.testing.assert_allclose(made, ort_cpu.prepare(model).run(feeds)[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("axes", [3, 4])

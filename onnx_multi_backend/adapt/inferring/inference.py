@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from onnx_multi_backend.adapt.inferring import unknown_sizes
+from onnx_multi_backend.adapt.inferring import contrib_schemas, unknown_sizes
 from onnx_multi_backend.adapt.inferring.hidden_integers import Followed, restored, without_long_constants
 from onnx_multi_backend.adapt.inferring.open_ranks import open_ranks
 from onnx_multi_backend.models import untyped
@@ -72,7 +72,7 @@ def infer_more(model: ModelProto, typed: ModelProto) -> ModelProto:
 
 def _with_sorted_axes(model: ModelProto) -> ModelProto:
     """Before opset 11 onnx (1.23) leaves out the axes of a Squeeze that precede the one before them."""
-    if max((o.version for o in model.opset_import if not canonical(o.domain)), default=1) >= _ANY_ORDER:
+    if contrib_schemas.opset_of(model) >= _ANY_ORDER:
         return model
     if not any(_is_unsorted(node) for node in all_nodes(model)):
         return model
@@ -227,10 +227,15 @@ def _missing(node: NodeProto, versions: Mapping[str, int]) -> list[AttributeProt
 
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
+    has_contrib = contrib_schemas.are_among(all_nodes(model), contrib_schemas.opset_of(model))
+    asked = contrib_schemas.in_own_domains(model) if has_contrib else model
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
+        found = onnx.shape_inference.infer_shapes(asked, data_prop=data_prop)
     except _FAILURES:
         return None
+    if has_contrib:
+        contrib_schemas.in_their_domains(found)
+    return found
 
 
 def _with_shapes_followed(model: ModelProto, typed: ModelProto, followed: Followed) -> ModelProto:
