@@ -197,3 +197,52 @@ def test_types_are_inferred_behind_them(openvino: type[omb.Preset]) -> None:
     x = rng.normal(size=(1, 4, 3, 3)).astype(np.float32)
     made, right = (preset.prepare(model).run([x])[0] for preset in (openvino, omb.OrtCpuBackend))
     np.testing.assert_allclose(made, right, atol=0.051)
+
+
+def _pool(kernel: list[int], strides: list[int], pads: list[int]) -> ModelProto:
+    scales = {"xs": np.float32(0.0213), "xz": np.int8(3), "ys": np.float32(0.0177), "yz": np.int8(-5)}
+    windows = {"kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": 1, "count_include_pad": 1}
+    return models.model(
+        [helper.make_node("QLinearAveragePool", ["x", *scales], ["y"], domain="com.microsoft", **windows)],
+        [models.tensor("x", ["n", 2, "h", "w"], TensorProto.INT8)],
+        [models.tensor("y", None, TensorProto.INT8)],
+        initializers=scales,
+        opsets={"": 17, "com.microsoft": 1},
+    )
+
+
+@pytest.mark.parametrize("pads", [[0] * 4, [1] * 4, [1, 0, 0, 1]])
+@pytest.mark.parametrize("strides", [[1, 1], [2, 2], [3, 2]])
+@pytest.mark.parametrize("kernel", [[3, 3], [2, 3], [4, 5]])
+def test_windows_that_reach_beyond_the_pads(
+    openvino: type[omb.Preset], kernel: list[int], strides: list[int], pads: list[int]
+) -> None:
+    """ONNX Runtime divides by the size of the whole window, AveragePool does not."""
+    pytest.importorskip("onnxruntime")
+    model = _pool(kernel, strides, pads)
+    if any(pad + stride - 1 >= size for pad, stride, size in zip(pads[2:], strides, kernel, strict=True)):
+        with pytest.raises(omb.UnsupportedModelError, match="is not written with Q/DQ nodes"):
+            openvino.prepare(model)
+        return
+    prepared, right = openvino.prepare(model), omb.OrtCpuBackend.prepare(model)
+    for sizes in ((1, 2, 6, 6), (2, 2, 7, 8), (1, 2, 9, 5)):
+        x = GENERATOR.integers(-128, 128, sizes).astype(np.int8)
+        (made,), (wanted,) = prepared.run(x), right.run(x)
+        assert made.shape == wanted.shape
+        off = np.abs(made.astype(int) - wanted)
+        assert off.max() < 2
+        assert np.mean(off) < 0.02
+
+
+def test_what_cannot_be_written_is_refused(openvino: type[omb.Preset]) -> None:
+    """OpenVINO gives what has nothing to do with the input."""
+    scales = {"s": np.float32(0.02), "z": np.uint8(3)}
+    model = models.model(
+        [helper.make_node("QLinearAdd", ["x", "s", "z", "x", "s", "z", "s", "z"], ["y"], domain="com.microsoft")],
+        [models.tensor("x", [2, 3], TensorProto.UINT8)],
+        [models.tensor("y", [2, 3], TensorProto.UINT8)],
+        initializers=scales,
+        opsets={"": 9, "com.microsoft": 1},  # below the first opset with QuantizeLinear
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="is not written with Q/DQ nodes"):
+        openvino.prepare(model)

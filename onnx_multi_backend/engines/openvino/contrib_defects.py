@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.rules.attention_scale import has_usual_scale
 from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.engines.openvino import quantized_operators
+from onnx_multi_backend.host.applies import When
 
 _RIGHT = ("", "Relu", "LeakyRelu")
 #: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either, whatever the scores of the others are in practice.
@@ -80,7 +82,15 @@ CONTRIB: Mapping[str, Callable[[Site], Defect | None]] = {
 }
 
 
-def find(site: Site) -> Defect | None:
+def operators(inside: When | None) -> Collection[str]:
+    """The operators of which something may be wrong; an execution provider leaves the quantized ones to the CPU provider."""
+    return CONTRIB.keys() | quantized_operators.OPERATORS if inside is None else CONTRIB.keys()
+
+
+def find(site: Site, inside: When | None = None) -> Defect | None:
     """What is wrong with a node of that domain; None where nothing is known."""
-    found = CONTRIB.get(site.op_type) if site.domain == DOMAIN else None
-    return found(site) if found else None
+    if site.domain != DOMAIN or site.op_type not in operators(inside):
+        return None
+    if site.op_type in quantized_operators.OPERATORS:
+        return Defect("this form is not written with Q/DQ nodes, and OpenVINO's own is wrong", wrong=True)
+    return CONTRIB[site.op_type](site)

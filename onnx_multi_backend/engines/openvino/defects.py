@@ -341,13 +341,13 @@ DEFECTS: Mapping[str, FindDefect] = {
 }
 
 #: The operators of which `may_have_defect` may be true.
-OPERATORS = frozenset({*contrib_defects.CONTRIB, *DEFECTS})
+OPERATORS = frozenset({*contrib_defects.operators(None), *DEFECTS})
 
 
 def may_have_defect(node: NodeProto, facts: Facts, inside: When | None = None) -> bool:
     """Whether `find` may know something of a node."""
     if node.domain == DOMAIN:
-        return node.op_type in contrib_defects.CONTRIB
+        return node.op_type in contrib_defects.operators(inside)
     if node.op_type not in DEFECTS or canonical(node.domain):
         return False
     return may_be_meant(node, facts) and defect.may_apply(DEFECTS[node.op_type], inside)
@@ -362,6 +362,6 @@ def find(site: Site, inside: When | None = None) -> Defect | None:
         The release of OpenVINO that computes it, where that is not the installed package's.
     """
     if site.domain:
-        return contrib_defects.find(site)
+        return contrib_defects.find(site, inside)
     found = DEFECTS.get(site.op_type)
     return defect.find(found, site, inside) if found else None

@@ -233,12 +233,35 @@ def _where(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: M
 
 
 def _pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
+    windows = _with_whole_windows(attributes)
+    if windows is None:
+        return None
     if not attributes.get("channels_last", 0):
-        return _alike("AveragePool", "channels_last")(body, node, floats, attributes)
+        return body("AveragePool", *floats, **windows)
     axes = len(attributes["kernel_shape"])
     first = body("Transpose", floats[0], perm=[0, axes + 1, *range(1, axes + 1)])
-    made = _alike("AveragePool", "channels_last")(body, node, [first], attributes)
-    return None if made is None else body("Transpose", made, perm=[0, *range(2, axes + 2), 1])
+    return body("Transpose", body("AveragePool", first, **windows), perm=[0, *range(2, axes + 2), 1])
+
+
+def _with_whole_windows(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The attributes of the pool on floats; None where it has none that means the same.
+
+    With `ceil_mode` and `count_include_pad`, ONNX Runtime (1.24 to 1.32) divides by the size of the whole window, also where that reaches
+    beyond the pads, which AveragePool does not count. So there are as many pads more as a window may need.
+    """
+    kept = {name: value for name, value in attributes.items() if name != "channels_last"}
+    kernel = attributes["kernel_shape"]
+    strides = attributes.get("strides", [1] * len(kernel))
+    if not attributes.get("ceil_mode", 0) or not attributes.get("count_include_pad", 0) or set(strides) == {1}:
+        return kept
+    if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        return None
+    pads = list(attributes.get("pads", [0] * 2 * len(kernel)))
+    for axis, (size, stride) in enumerate(zip(kernel, strides, strict=True), len(kernel)):
+        pads[axis] += stride - 1
+        if pads[axis] >= size:  # a window more, of pads alone
+            return None
+    return {**kept, "auto_pad": "NOTSET", "pads": pads, "ceil_mode": 0}
 
 
 def _global_pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
@@ -277,3 +300,6 @@ _FORMS: Mapping[str, _Form] = {
     "QLinearSoftmax": _Form(_operands(0), _softmax),
     "QLinearWhere": _Form(_operands(1, 4), _where),
 }
+
+#: The operators that are written out.
+OPERATORS = frozenset(_FORMS)

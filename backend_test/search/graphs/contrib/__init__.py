@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import random
 
-from backend_test.search.graphs.contrib import attentions, layers
+from backend_test.search.graphs.contrib import attentions, layers, quantized
 from backend_test.search.graphs.contrib.draft import Draft
 from backend_test.search.graphs.generate import Made
 
-_MAKERS = (*attentions.MAKERS, *layers.MAKERS)
+_MAKERS = (*attentions.MAKERS, *layers.MAKERS, *quantized.MAKERS)
 
 
 def random_contrib(rng: random.Random) -> Made:
