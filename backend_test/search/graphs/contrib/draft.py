@@ -91,6 +91,8 @@ class Draft:
         """The operator on these inputs, and now and then another node behind it."""
         made, wanted = list(outputs), [name for name in outputs if name]
         behind = self.rng.choice(_BEHIND) if len(wanted) == 1 else ""
+        if behind == "Relu" and self.dtype.kind != "f":
+            behind = ""
         self._nodes.append(helper.make_node(operator, self._names, made, domain=domain, **attributes))
         if behind:
             self._nodes.append(helper.make_node(behind, wanted, ["z"]))

@@ -24,27 +24,32 @@ def _whole(draft: Draft, sizes: tuple[int, ...]) -> np.ndarray:
     return draft.integers(limits.min, limits.max + 1, sizes, draft.dtype)
 
 
-def _scale(draft: Draft) -> None:
-    draft.held(np.array(draft.rng.choice((0.0213, 0.0977, 0.531, 1.07)), np.float32), 0.95)
+#: Of operands, and of results: no ratio of them puts what is computed half-way between two integers, where kernels differ.
+_SCALES, _RESULTS = (0.0213, 0.0977, 0.531, 1.07), (0.0191, 0.113, 0.471)
 
 
-def _zero(draft: Draft, share: float = 0.7) -> None:
+def _scale(draft: Draft, among: tuple[float, ...] = _SCALES) -> None:
+    draft.held(np.array(draft.rng.choice(among), np.float32), 0.95)
+
+
+def _zero(draft: Draft, share: float = 1.0) -> None:
+    """A zero point; few operators can be without, whatever their schemas say (ONNX Runtime 1.24 to 1.32)."""
     if draft.chance(share):
         draft.held(_whole(draft, ()), 0.95)
     else:
         draft.leave_out()
 
 
-def _quantized(draft: Draft, sizes: list[int | str]) -> None:
+def _quantized(draft: Draft, sizes: list[int | str], share: float = 1.0) -> None:
     draft.given(sizes, lambda shape: _whole(draft, shape))
     _scale(draft)
-    _zero(draft)
+    _zero(draft, share)
 
 
-def _into(draft: Draft) -> None:
+def _into(draft: Draft, share: float = 1.0) -> None:
     """The scale and the zero point of the result."""
-    _scale(draft)
-    _zero(draft)
+    _scale(draft, _RESULTS)
+    _zero(draft, share)
 
 
 def _arithmetic(draft: Draft) -> None:
@@ -64,13 +69,14 @@ def _arithmetic(draft: Draft) -> None:
 def _activation(draft: Draft) -> None:
     _type(draft)
     operator = draft.rng.choice(("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"))
-    _quantized(draft, ["batch", "length", 8])
+    zeros = 1.0 if operator == "QLinearSoftmax" else 0.7
+    _quantized(draft, ["batch", "length", 8], zeros)
     if operator == "QLinearSoftmax":
         draft.held(np.array(1 / 256, np.float32), 1)
         draft.held(np.array(np.iinfo(draft.dtype).min, draft.dtype), 1)
         draft.node(operator, axis=draft.rng.choice((1, 2, -1)), opset=draft.rng.choice((11, 13)))
         return
-    _into(draft)
+    _into(draft, zeros)
     slope: dict[str, Any] = {"alpha": draft.rng.choice((0.01, 0.3, -0.5))} if operator == "QLinearLeakyRelu" else {}
     draft.node(operator, **slope)
 
@@ -90,7 +96,7 @@ def _pool(draft: Draft) -> None:
 
 def _concat(draft: Draft) -> None:
     _type(draft)
-    _scale(draft)
+    _scale(draft, _RESULTS)
     draft.held(_whole(draft, ()), 1)
     for _ in range(draft.rng.choice((1, 2, 3))):
         draft.given(["batch", "length", 8], lambda shape: _whole(draft, shape))
@@ -111,7 +117,7 @@ def _gemm(draft: Draft) -> None:
     else:
         draft.leave_out()
     if draft.chance(0.7):
-        _scale(draft)
+        _scale(draft, _RESULTS)
         draft.held(_whole(draft, ()), 1)
     else:
         draft.dtype = np.dtype(np.float32)
@@ -126,7 +132,7 @@ def _product(draft: Draft) -> None:
     draft.held(_whole(draft, (8, 5)), 0.9)
     _scale(draft)
     draft.held(np.full((5,) if by_column else (), 0.03, np.float32), 1)
-    _zero(draft)
+    _zero(draft, 0.7)
     if draft.chance(0.5):
         draft.held(_whole(draft, (5,) if by_column else ()), 1)
     else:
