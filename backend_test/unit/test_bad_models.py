@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -356,3 +356,15 @@ def test_a_false_shape_is_not_why_an_engine_refuses_a_model(openvino: type[omb.P
     """ONNX Runtime runs such models, and OpenVINO does not look at what branches declare."""
     with pytest.raises(omb.UnsupportedModelError, match="StringNormalizer"):
         openvino.prepare(onnx.parser.parse_model(FALSE_SHAPE.replace("DECLARED", declared)))
+
+
+@pytest.mark.parametrize("declared", [TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT64])
+def test_an_output_that_is_declared_in_another_type(openvino: type[omb.Preset], declared: int) -> None:
+    """OpenVINO does not read the declared types of outputs."""
+    made = models.model(
+        [models.node("HannWindow", ["n"], ["y"])],
+        [models.tensor("n", [], TensorProto.INT64)],
+        [models.tensor("y", [None], declared)],
+        opsets={"": 17},
+    )
+    assert_refused(openvino, made, omb.InvalidModelError, "Inferred elem type differs")

@@ -183,12 +183,15 @@ class OpenvinoSession(Session):
         return _THREADS in supported and int(self.native.get_property(_THREADS)) == 1
 
     def contradicts_declared_types(self) -> bool:
-        """Whether an output comes in another type of numpy's than the model declares."""
+        """Whether an output comes in another type of numpy's than the model declares, or for numpy's extensions of another size."""
         made = runtime.load().Type
-        return any(
-            dtype is not None and dtype.isbuiltin == 1 and dtype != object and ports.element_type != made(dtype)
-            for ports, dtype in ((self.native.outputs[p.position], p.dtype) for p in self._outputs)
-        )
+
+        def differs(kind: Any, dtype: np.dtype[Any] | None) -> bool:
+            if dtype is None or dtype == object or is_packed(dtype):
+                return False
+            return bool(kind != made(dtype) if dtype.isbuiltin == 1 else kind.size != dtype.itemsize)
+
+        return any(differs(self.native.outputs[p.position].element_type, p.dtype) for p in self._outputs)
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Every node that was not folded; OpenVINO compiles a model whole or not at all."""
