@@ -162,7 +162,7 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
     proto = payload.adapted.proto
     if payload.lowering and (deadly := target.deadly(payload.adapted.facts)):
         raise ends_the_process(payload, deadly, who=target.preset)
-    lowering = payload.lowering and plain and not multiplies(proto)
+    lowering = changeable = payload.lowering and plain and not multiplies(proto)
     typed = typed_of(proto)
     found_defects = []
     if payload.lowering:
@@ -207,11 +207,13 @@ def _compiled(target: Target, payload: Payload, *, plain: bool, found: Study, el
         words = error.words if isinstance(error, RefusedError) else ""
         taken = isinstance(error, MisplacedError)
         lacks_memory = isinstance(error, RefusedError) and error.lacks_memory
-        if lowering and not lacks_memory:
-            rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words, elsewhere=elsewhere)
+        if changeable and not lacks_memory:
+            rewritten = None
+            if lowering:
+                rewritten = build_rewritten(target, payload, typed, taken=taken, complaint=words, elsewhere=elsewhere)
             if rewritten is None and isinstance(error, RefusedError):
                 rewritten = _with_named_left(target, payload)
-            if rewritten is not None:
+            if rewritten is not None and not wrong_in(rewritten.session, found_defects):
                 return rewritten
         if isinstance(error, RefusedError):
             if elsewhere:

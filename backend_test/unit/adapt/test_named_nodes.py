@@ -137,3 +137,17 @@ def test_a_constant_of_a_shape_of_unknown_length_beside_an_optional(openvino_ep:
         np.testing.assert_allclose(y, np.log1p(np.exp(x)), rtol=1e-4)
         np.testing.assert_array_equal(z, np.zeros(size, np.float32))
         np.testing.assert_array_equal(u, x)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_remainder_of_an_input_that_is_passed_on(openvino_ep: type[omb.Preset]) -> None:
+    """OpenVINO's frontend converts one operand to int32 and not the other, however the node is written."""
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (int64[3] x, int64[3] d) => (int64[3] y, int64[3] z)
+        { y = Mod <fmod = 1> (x, d) o = Optional (x) z = OptionalGetElement (o) }"""
+    )
+    prepared = openvino_ep.prepare(model)
+    for x, d in (([17, -17, 5], [5, 5, -7]), ([2, 0, -9], [3, 1, 4])):
+        y, z = prepared.run([np.array(x), np.array(d)])
+        np.testing.assert_array_equal(y, np.fmod(x, d))
+        np.testing.assert_array_equal(z, x)

@@ -23,9 +23,11 @@ from onnx_multi_backend.models.graph_walk import nodes_in
 _MOST = 8
 _LOST = re.compile(r"(\S+) doesn't exist in the list of OpenVINO input tensor names")
 _LACKING = re.compile(r"does not support the following ONNX operations: ([\w., -]+)")
-#: What the CPU plugin says of a layer, which has the node's name or that of its result, and maybe the result's place.
+#: What OpenVINO says of a layer, which has the node's name or that of its result, and maybe the result's place.
 _UNCOMPILED = re.compile(
-    r"list is empty for node: (\S+?)(?:\.\d+)? type: |operation with dynamic rank\. Operation name: (\S+)"
+    r"list is empty for node: (\S+?)(?:\.\d+)? type: "
+    r"|operation with dynamic rank\. Operation name: (\S+)"
+    r"|While validating node .* with friendly_name '(\S+?)(?:\.\d+)?':"
 )
 _PASSES = frozenset({"Dropout", "Identity"})
 _REASON = "the OpenVINO execution provider takes these nodes, and fails to compile them"
@@ -43,11 +45,10 @@ def left_as_named(payload: Payload, words: str) -> tuple[Payload, tuple[Adaptati
             return [i for i, node in nodes if node.op_type in _PASSES and node.input[0] == lost[1]]
         if lacked:
             return [i for i, node in nodes if any(n.op_type in lacked for n in nodes_in([node]) if n is not node)]
-        if uncompiled is not None:
-            name = uncompiled[1] or uncompiled[2]
+        forms = [_form(node) for _, node in nodes if _is_named(node, words)]
+        if not forms and uncompiled is not None:
+            name = next(filter(None, uncompiled.groups()))
             forms = [_form(node) for _, node in nodes if name in (node.name, *node.output)]
-        else:
-            forms = [_form(node) for _, node in nodes if _is_named(node, words)]
         return [i for i, node in nodes if _form(node) in forms]
 
     before = sum(change.reason == _REASON for change in payload.adapted.changes)
