@@ -17,6 +17,7 @@ from onnx_multi_backend.engines.openvino.empty_constants import may_be_misread, 
 from onnx_multi_backend.engines.openvino.encoding import misread, with_raw_data
 from onnx_multi_backend.engines.openvino.naming import lost_inputs, with_identities
 from onnx_multi_backend.engines.openvino.reading import holds_weights, read
+from onnx_multi_backend.engines.openvino.single_precision import in_single, may_be_clamped
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import leads_out
@@ -91,4 +92,8 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
         contents, changes = Contents(model), (*changes, *more)
     if (rewritten := around(contents, stays_open=payload.shapes is None)) is not None:
         contents, changes = Contents(rewritten.model), (*changes, *rewritten.changes)
+    if may_be_clamped(payload.adapted.facts):
+        folder = payload.loaded.path.parent if payload.loaded.path is not None else None
+        model, more = in_single(payload.loaded.whole(contents.model), folder)
+        contents, changes = Contents(model), (*changes, *more)
     return contents, changes
