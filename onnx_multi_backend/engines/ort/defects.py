@@ -191,6 +191,15 @@ def _recurrent(site: Site) -> Defect | None:
     return None
 
 
+def _scatter(site: Site) -> Defect | None:
+    """Source: measured with 1.24 and 1.32."""
+    reduction, kind = site.attribute("reduction", "none"), site.elem_type(site.input(0))
+    of_bits = kind == TensorProto.BOOL and reduction in ("max", "min")
+    if reduction != "none" and (of_bits or kind == TensorProto.FLOAT16):
+        return Defect(f"the reduction {reduction!r} of this type is refused at run time")
+    return None
+
+
 def _sign(site: Site) -> Defect | None:
     if site.elem_type(site.input(0)) in _HALVES and GUARDED not in site.node.name:
         return Defect("the sign of a NaN of 16 bits is 0")
@@ -239,6 +248,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "ReduceMin": _reduce,
     "ReduceLogSumExp": _exponential,
     "Resize": resized,
+    **dict.fromkeys(("ScatterElements", "ScatterND"), _scatter),
     "STFT": _fourier,
     "Sign": _sign,
     "Softplus": _exponential,
