@@ -104,7 +104,11 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
     def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:
         if len(node.input) > 1:
             tensor = constants.get(node.input[place]) if place < len(node.input) else None
-            return numpy_helper.to_array(tensor).ravel().tolist() if tensor is not None and is_whole(tensor) else None
+            if (
+                tensor is None or not is_whole(tensor) or tensor.data_type == TensorProto.STRING
+            ):  # of a function's own value of that name
+                return None
+            return numpy_helper.to_array(tensor).ravel().tolist()
         return next((list(a.ints) for a in node.attribute if a.name == attribute), None)
 
     def is_cut(node: NodeProto) -> bool:

@@ -79,3 +79,14 @@ def test_sizes_cut_to_none_that_are_indices(engine: type[omb.Preset], declared: 
         y, other = rep.run([np.ones((2, 3), np.float32), np.float32([4])])
     assert y.shape == (0, 3)
     assert other == [-4]
+
+
+def test_a_text_of_a_function_has_the_name_of_a_place(engine: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 17, "local": 1]> g (int64[1] axes) => (float[1, 2, A, B] y)
+        <float[1, 2, 1, 3] x = {1, 2, 3, 4, 5, 6}, int64[1] c = {-1}, int64[1] e = {9223372036854775807}, int64[1] s = {2}>
+        { v = Slice (x, c, e, axes, s) y = local.f (v) }
+        <domain: "local", opset_import: ["": 17]> f (a) => (b) { c = Constant <value = string[1] {"text"}> () d = Identity (c) b = Tanh (a) }"""
+    )
+    (made,) = engine.prepare(model).run([np.array([3])])
+    np.testing.assert_allclose(made.ravel(), np.tanh([3, 6]), rtol=1e-5)
