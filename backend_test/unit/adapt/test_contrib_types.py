@@ -182,3 +182,35 @@ def test_what_follows_has_a_type_and_the_model_stays_as_it_is(ort_cpu: type[omb.
     assert typed.graph.node[2].attribute[0].g.node[0].domain == _MS
     assert typed.opset_import == model.opset_import
     assert not onnx.defs.has("Gelu", 1, _MS)  # for whoever else uses onnx
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("MatMulNBits", {"N": "6"}),
+        ("MatMulNBits", {"N": 6.5}),
+        ("MatMulNBits", {"N": [6]}),
+        ("Attention", {"qkv_hidden_sizes": 3}),
+        ("Attention", {"qkv_hidden_sizes": ["a"]}),
+        ("GroupQueryAttention", {"num_heads": "2", "kv_num_heads": 1}),
+        ("GroupQueryAttention", {"num_heads": 2.5, "kv_num_heads": "s"}),
+    ],
+)
+def test_attributes_of_another_type(operator: str, attributes: dict[str, Any], engine: type[omb.Preset]) -> None:
+    model, _ = _single(operator)
+    for value in model.graph.output:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT
+    node = model.graph.node[0]
+    kept = [a for a in node.attribute if a.name not in attributes]
+    del node.attribute[:]
+    node.attribute.extend([*kept, *(helper.make_attribute(name, value) for name, value in attributes.items())])
+    with pytest.raises(omb.UnsupportedModelError):
+        engine.prepare(model)
+
+
+def test_keys_of_an_unknown_type_are_keys() -> None:
+    model, _ = _single("GroupQueryAttention")
+    node = model.graph.node[0]
+    node.input[1] = node.input[2] = "unknown"
+    model.graph.node.insert(0, helper.make_node("Trilu", ["x0"], ["unknown"], domain=_MS))
+    assert [dim.dim_value for dim in _told(model)["y0"].shape.dim] == [1, 3, 48]

@@ -199,12 +199,13 @@ def test_types_are_inferred_behind_them(openvino: type[omb.Preset]) -> None:
     np.testing.assert_allclose(made, right, atol=0.051)
 
 
-def _pool(kernel: list[int], strides: list[int], pads: list[int]) -> ModelProto:
+def _pool(kernel: Any, strides: Any, pads: Any, sizes: tuple[Any, ...] = ("n", 2, "h", "w"), **more: Any) -> ModelProto:
     scales = {"xs": np.float32(0.0213), "xz": np.int8(3), "ys": np.float32(0.0177), "yz": np.int8(-5)}
-    windows = {"kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": 1, "count_include_pad": 1}
+    windows = {"kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": 1, "count_include_pad": 1} | more
+    given = {name: value for name, value in windows.items() if value is not None}
     return models.model(
-        [helper.make_node("QLinearAveragePool", ["x", *scales], ["y"], domain="com.microsoft", **windows)],
-        [models.tensor("x", ["n", 2, "h", "w"], TensorProto.INT8)],
+        [helper.make_node("QLinearAveragePool", ["x", *scales], ["y"], domain="com.microsoft", **given)],
+        [models.tensor("x", list(sizes), TensorProto.INT8)],
         [models.tensor("y", None, TensorProto.INT8)],
         initializers=scales,
         opsets={"": 17, "com.microsoft": 1},
@@ -232,6 +233,47 @@ def test_windows_that_reach_beyond_the_pads(
         off = np.abs(made.astype(int) - wanted)
         assert off.max() < 2
         assert np.mean(off) < 0.02
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "strides", "pads", "how"),
+    [
+        ((7, 8), [3, 3], [2, 2], None, "SAME_UPPER"),
+        ((7, 8), [3, 3], [2, 2], None, "SAME_LOWER"),
+        ((7, 8), [3, 3], [2, 3], None, "VALID"),
+        ((7,), [2], [3], [1, 1], "NOTSET"),
+        ((7,), [2], [3], [0, 0], "NOTSET"),
+        ((7, 8), [3, 2], [2, 3], [1, 0, 1, 0], "NOTSET"),
+        ((5, 6), [3, 3], [3, 2], [0, 0, 2, 2], "NOTSET"),
+        ((6, 6), [2, 2], [4, 4], None, "NOTSET"),
+        ((5, 6, 7), [2, 3, 2], [2, 2, 3], None, "NOTSET"),
+    ],
+)
+def test_windows_over_images_of_known_sizes(
+    openvino: type[omb.Preset], sizes: tuple[int, ...], kernel: Any, strides: Any, pads: Any, how: str, last: int
+) -> None:
+    pytest.importorskip("onnxruntime")
+    whole = (2, *sizes, 3) if last else (2, 3, *sizes)
+    model = _pool(kernel, strides, pads, whole, auto_pad=how, channels_last=last)
+    x = GENERATOR.integers(-128, 128, whole).astype(np.int8)
+    (made,), (wanted,) = openvino.prepare(model).run(x), omb.OrtCpuBackend.prepare(model).run(x)
+    assert made.shape == wanted.shape
+    off = np.abs(made.astype(int) - wanted)
+    assert off.max() < 2
+    assert np.mean(off) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "pads"),
+    [(None, [2, 2], None), (3, 2, None), ([3, 3], [2], None), ([3, 3], [2, 2], [1, 1])],
+)
+@pytest.mark.parametrize("last", [0, 1])
+def test_windows_that_are_not_valid(
+    openvino: type[omb.Preset], kernel: Any, strides: Any, pads: Any, last: int
+) -> None:
+    with pytest.raises(omb.UnsupportedModelError):
+        openvino.prepare(_pool(kernel, strides, pads, channels_last=last))
 
 
 def test_what_cannot_be_written_is_refused(openvino: type[omb.Preset]) -> None:

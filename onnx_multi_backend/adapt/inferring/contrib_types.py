@@ -7,9 +7,8 @@ Each function reads what is known of a node's inputs, and yields the place, the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from onnx import TensorProto, TensorShapeProto, TypeProto, helper
+from onnx import AttributeProto, TensorProto, TensorShapeProto, TypeProto
 from onnx.shape_inference import InferenceContext
 
 Dim = TensorShapeProto.Dimension
@@ -25,7 +24,7 @@ class Read:
         self._context = context
 
     def _tensor(self, place: int) -> TypeProto.Tensor | None:
-        if place >= self._context.get_num_inputs() or not self._context.has_input(place):
+        if not self.has(place):
             return None
         kind = self._context.get_input_type(place)
         return kind.tensor_type if kind is not None and kind.HasField("tensor_type") else None
@@ -40,10 +39,19 @@ class Read:
         tensor = self._tensor(place)
         return list(tensor.shape.dim) if tensor is not None and tensor.HasField("shape") else None
 
-    def attribute(self, name: str, default: Any) -> Any:
-        """The value of an attribute."""
+    def has(self, place: int) -> bool:
+        """Whether an input is given."""
+        return place < self._context.get_num_inputs() and self._context.has_input(place)
+
+    def integer(self, name: str) -> int:
+        """The value of an attribute; 0 where it is left out, or of another type."""
         given = self._context.get_attribute(name)
-        return default if given is None else helper.get_attribute_value(given)
+        return given.i if given is not None and given.type == AttributeProto.INT else 0
+
+    def integers(self, name: str) -> list[int]:
+        """The values of an attribute; none where it is left out, or of another type."""
+        given = self._context.get_attribute(name)
+        return list(given.ints) if given is not None and given.type == AttributeProto.INTS else []
 
 
 def _open(count: int) -> list[Dim]:
@@ -90,7 +98,7 @@ def _dequantize(node: Read) -> Iterator[Result]:
 
 def _attention_of(node: Read, kind: int) -> Iterator[Result]:
     """Of inputs that are projected by the weights that stand second."""
-    dims, weights, sizes = node.dims(0), node.dims(1), node.attribute("qkv_hidden_sizes", [])
+    dims, weights, sizes = node.dims(0), node.dims(1), node.integers("qkv_hidden_sizes")
     if dims is not None and len(dims) == _ROWS:
         whole = _size(weights[-1]) if weights else 0
         yield 0, kind, [*dims[:2], _dim(sizes[-1] if sizes else whole // 3)]
@@ -125,8 +133,8 @@ def _group_query_attention(node: Read) -> Iterator[Result]:
     dims = node.dims(0)
     if dims is None or len(dims) != _ROWS:
         return
-    width, heads, own = _size(dims[-1]), node.attribute("num_heads", 0), node.attribute("kv_num_heads", 0)
-    if not node.kind(1):  # keys and values lie behind the queries
+    width, heads, own = _size(dims[-1]), node.integer("num_heads"), node.integer("kv_num_heads")
+    if not node.has(1):  # keys and values lie behind the queries
         width = width // (heads + 2 * own) * heads if heads > 0 and own > 0 else 0
     yield 0, node.kind(0), [*dims[:2], _dim(width)]
     yield from ((place, node.kind(place + 2) or node.kind(0), [dims[0], *_open(3)]) for place in (1, 2))
@@ -176,7 +184,7 @@ def _quantized_sum(node: Read) -> Iterator[Result]:
 def _rows(node: Read) -> Iterator[Result]:
     dims = node.dims(0)
     if dims:
-        yield 0, node.kind(0), [*dims[:-1], _dim(node.attribute("N", 0))]
+        yield 0, node.kind(0), [*dims[:-1], _dim(node.integer("N"))]
 
 
 _KEEPING = (

@@ -157,6 +157,11 @@ class _Writing:
         known = name in self._declared and all(dim.HasField("dim_value") for dim in dims)
         return [dim.dim_value for dim in dims] if known else None
 
+    def spatial_sizes(self, name: str, *, channels_last: bool) -> list[int] | None:
+        """The sizes of an image, where all of its sizes are known."""
+        sizes = self._sizes(name)
+        return None if sizes is None else sizes[1:-1] if channels_last else sizes[2:]
+
     def _zeros(self, name: str) -> list[str]:
         return [self.scalar(name)] if name else []
 
@@ -233,35 +238,52 @@ def _where(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: M
 
 
 def _pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
-    windows = _with_whole_windows(attributes)
+    last = bool(attributes.get("channels_last", 0))
+    windows = _with_whole_windows(attributes, body.spatial_sizes(node.input[0], channels_last=last))
     if windows is None:
         return None
-    if not attributes.get("channels_last", 0):
+    if not last:
         return body("AveragePool", *floats, **windows)
-    axes = len(attributes["kernel_shape"])
+    axes = len(windows["kernel_shape"])
     first = body("Transpose", floats[0], perm=[0, axes + 1, *range(1, axes + 1)])
     return body("Transpose", body("AveragePool", first, **windows), perm=[0, *range(2, axes + 2), 1])
 
 
-def _with_whole_windows(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The attributes of the pool on floats; None where it has none that means the same.
+def _with_whole_windows(attributes: Mapping[str, Any], sizes: Sequence[int] | None) -> dict[str, Any] | None:
+    """The attributes of the pool on floats; None where it has none that means the same, or is not valid.
 
     With `ceil_mode` and `count_include_pad`, ONNX Runtime (1.24 to 1.32) divides by the size of the whole window, also where that reaches
     beyond the pads, which AveragePool does not count. So there are as many pads more as a window may need.
     """
     kept = {name: value for name, value in attributes.items() if name != "channels_last"}
-    kernel = attributes["kernel_shape"]
-    strides = attributes.get("strides", [1] * len(kernel))
-    if not attributes.get("ceil_mode", 0) or not attributes.get("count_include_pad", 0) or set(strides) == {1}:
-        return kept
-    if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+    kernel = attributes.get("kernel_shape")
+    if not isinstance(kernel, list):
         return None
-    pads = list(attributes.get("pads", [0] * 2 * len(kernel)))
-    for axis, (size, stride) in enumerate(zip(kernel, strides, strict=True), len(kernel)):
-        pads[axis] += stride - 1
-        if pads[axis] >= size:  # a window more, of pads alone
-            return None
-    return {**kept, "auto_pad": "NOTSET", "pads": pads, "ceil_mode": 0}
+    strides, pads = attributes.get("strides", [1] * len(kernel)), attributes.get("pads", [0] * 2 * len(kernel))
+    if not isinstance(strides, list) or not isinstance(pads, list):
+        return None
+    if len(strides) != len(kernel) or len(pads) != 2 * len(kernel):
+        return None
+    how = attributes.get("auto_pad", b"NOTSET")
+    if not attributes.get("ceil_mode", 0) or not attributes.get("count_include_pad", 0) or how.startswith(b"SAME"):
+        return kept
+    if how == b"VALID":
+        pads = [0] * len(pads)
+    if sizes is not None and len(sizes) != len(kernel):
+        return None
+    more = list(pads)
+    for axis, (size, stride) in enumerate(zip(kernel, strides, strict=True)):
+        before, end = pads[axis], axis + len(kernel)
+        if sizes is None:
+            more[end] += stride - 1
+            if stride > 1 and more[end] >= size:  # a window more, of pads alone
+                return None
+            continue
+        room = sizes[axis] + before + pads[end] - size
+        reached = -(-room // stride) * stride
+        if reached < sizes[axis] + before:  # else the last window would begin in the pads, and there is none
+            more[end] += reached - room
+    return {**kept, "auto_pad": "NOTSET", "pads": more, "ceil_mode": 0}
 
 
 def _global_pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
