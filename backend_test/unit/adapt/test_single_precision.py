@@ -163,3 +163,78 @@ def test_constants_of_other_models_keep_their_digits(openvino: type[omb.Preset])
     prepared = openvino.prepare(model)
     assert prepared.run([np.array([1])])[0].tolist() == [123456790]
     assert "single_precision" not in _passes(prepared)
+
+
+@TOLD
+@pytest.mark.parametrize(
+    ("nodes", "constants", "right"),
+    [
+        (
+            [models.node("Range", ["a", "b", "c"], ["r"]), models.node("Cast", ["r"], ["z"], to=TensorProto.FLOAT)],
+            {"a": np.array(0.0), "b": np.array(0.3), "c": np.array(0.1)},
+            [0.0, 0.1, 0.2],
+        ),
+        (
+            [models.node("Cast", ["a"], ["r"], to=TensorProto.INT64), models.node("Add", ["r", "b"], ["z"])],
+            {"a": np.array([16777217.0]), "b": np.array([1])},
+            [16777218],
+        ),
+        (
+            [models.node("Equal", ["a", "b"], ["z"])],
+            {"a": np.array([0.1 + 0.2]), "b": np.array([0.3])},
+            [False],
+        ),
+    ],
+)
+@pytest.mark.parametrize("mask", [True, False])
+def test_what_is_folded_stays_exact(
+    openvino: type[omb.Preset], nodes: list[NodeProto], constants: dict[str, Any], right: list[Any], mask: bool
+) -> None:
+    """An infinity elsewhere does not change how many numbers a Range has, or what integer a float64 becomes."""
+    x = np.array([1, -3, 2], np.float32)
+    first = models.node("Add", ["x", "m"], ["y"]) if mask else models.node("ReduceMax", ["x"], ["y"], keepdims=0)
+    held = constants | ({"m": np.array([0, -np.inf, 0], np.float32)} if mask else {})
+    kind = np.asarray(right).dtype
+    model = _model([first, *nodes], {"x": x}, TensorProto.FLOAT, **held)
+    kinds = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
+    model.graph.output.append(models.tensor("z", None, kinds[kind.kind]))
+    y, z = openvino.prepare(model).run([x])
+    np.testing.assert_array_equal(y, x + held["m"] if mask else 2)
+    np.testing.assert_allclose(z, right, rtol=1e-6)
+
+
+@TOLD
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_model_in_a_file(openvino: type[omb.Preset], tmp_path: Path, beside: bool) -> None:
+    x, c, w = np.ones(3, np.float32), np.array([0, -np.inf, 1.0]), np.arange(3, dtype=np.float32)
+    nodes = [
+        models.node("Cast", ["x"], ["d"], to=DOUBLE),
+        models.node("Add", ["d", "c"], ["s"]),
+        models.node("Cast", ["s"], ["f"], to=TensorProto.FLOAT, name="back"),
+        models.node("Mul", ["f", "w"], ["y"]),
+    ]
+    path = tmp_path / "some.onnx"
+    model = _model(nodes, {"x": x}, TensorProto.FLOAT, c=c, w=w)
+    onnx.save(model, path, save_as_external_data=beside, location="weights.bin", size_threshold=0)
+    np.testing.assert_array_equal(openvino.prepare(path).run([x])[0], [0, -np.inf, 4])
+
+
+@TOLD
+def test_a_large_mask(openvino: type[omb.Preset]) -> None:
+    x = np.zeros((300, 300), np.float32)
+    mask = np.triu(np.full((300, 300), -np.inf), 1)
+    nodes = [
+        models.node("Cast", ["x"], ["d"], to=DOUBLE),
+        models.node("Add", ["d", "m"], ["s"]),
+        models.node("Cast", ["s"], ["y"], to=TensorProto.FLOAT, name="back"),
+    ]
+    model = _model(nodes, {"x": x}, TensorProto.FLOAT, m=mask)
+    np.testing.assert_array_equal(openvino.prepare(model).run([x])[0], mask)
+
+
+@TOLD
+def test_an_input_with_a_default(openvino: type[omb.Preset]) -> None:
+    x, w, c = np.ones(3), np.array([1, 2, np.inf]), np.array([0, -np.inf, 1.0])
+    nodes = [models.node("Add", ["x", "c"], ["s"], name="one"), models.node("Add", ["w", "s"], ["y"], name="other")]
+    model = _model(nodes, {"x": x, "w": w}, DOUBLE, c=c, w=w)
+    np.testing.assert_array_equal(openvino.prepare(model).run({"x": x})[0], [2, -np.inf, np.inf])

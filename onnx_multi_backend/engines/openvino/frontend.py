@@ -92,8 +92,7 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
         contents, changes = Contents(model), (*changes, *more)
     if (rewritten := around(contents, stays_open=payload.shapes is None)) is not None:
         contents, changes = Contents(rewritten.model), (*changes, *rewritten.changes)
-    if may_be_clamped(payload.adapted.facts):
-        folder = payload.loaded.path.parent if payload.loaded.path is not None else None
-        model, more = in_single(payload.loaded.whole(contents.model), folder)
+    if may_be_clamped(payload.adapted.facts, payload.loaded.path):
+        model, more = in_single(payload.loaded.whole(contents.model), payload.loaded.path)
         contents, changes = Contents(model), (*changes, *more)
     return contents, changes
