@@ -232,3 +232,11 @@ def test_a_cache_that_is_declared_empty_is_refused(openvino: type[omb.Preset]) -
     with pytest.raises(omb.UnsupportedModelError, match="known to be empty"):
         openvino.prepare(cached(0))
     openvino.prepare(cached("p"))
+
+
+@pytest.mark.parametrize("operator", ["Pad", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "Attention"])
+@pytest.mark.parametrize("count", [0, 1])
+def test_too_few_inputs(preset: type[omb.Preset], operator: str, count: int) -> None:
+    model = contrib(operator, ["x"][:count], ["y"], [models.tensor("x", [2, 3])], {})
+    with pytest.raises(omb.UnsupportedModelError):
+        preset.prepare(model)

@@ -40,7 +40,7 @@ def skip_layer_normalization(site: Site) -> Iterator[ModelProto]:
 
 def contrib_pad(site: Site) -> Iterator[ModelProto]:
     """ONNX's Pad. Source: ContribOperators.md, where it is that of opset 13, whose pads may have an axis of 1 before theirs."""
-    if site.domain == DOMAIN and site.op_type == "Pad":
+    if site.domain == DOMAIN and site.op_type == "Pad" and len(site.node.input) > 1:
         body = Body(site)
         x, pads, *value = site.node.input
         known = site.constant(pads)

@@ -262,7 +262,7 @@ def _with_whole_windows(attributes: Mapping[str, Any], sizes: Sequence[int] | No
     strides, pads = attributes.get("strides", [1] * len(kernel)), attributes.get("pads", [0] * 2 * len(kernel))
     if not isinstance(strides, list) or not isinstance(pads, list):
         return None
-    if len(strides) != len(kernel) or len(pads) != 2 * len(kernel):
+    if len(strides) != len(kernel) or len(pads) != 2 * len(kernel) or min((*kernel, *strides), default=0) < 1:
         return None
     how = attributes.get("auto_pad", b"NOTSET")
     if not attributes.get("ceil_mode", 0) or not attributes.get("count_include_pad", 0) or how.startswith(b"SAME"):

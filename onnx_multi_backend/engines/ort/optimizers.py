@@ -121,7 +121,7 @@ def _of_cast_constants(contents: Contents) -> list[str]:
 def _of_quantized(contents: Contents) -> list[str]:
     if not contents.has({"QuantizeLinear"}):
         return []
-    dequantized = {node.output[0]: node for node in contents.of("DequantizeLinear")}
+    dequantized = {node.output[0]: node for node in contents.of("DequantizeLinear") if len(node.input) > 1}
     found = []
     moved = _moved(contents)
 
@@ -131,7 +131,7 @@ def _of_quantized(contents: Contents) -> list[str]:
     scales = {tensor.name: tensor for tensor in contents.tensors if is_whole(tensor)}
 
     def is_rounded_again(node: NodeProto) -> bool:
-        before = dequantizing(node.input[0])
+        before = dequantizing(node.input[0]) if len(node.input) > 1 else None
         if before is None or node.input[0] in dequantized:
             return before is not None
         one, other = before.input[1], node.input[1]
