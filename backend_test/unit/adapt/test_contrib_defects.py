@@ -234,7 +234,9 @@ def test_a_cache_that_is_declared_empty_is_refused(openvino: type[omb.Preset]) -
     openvino.prepare(cached("p"))
 
 
-@pytest.mark.parametrize("operator", ["Pad", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "Attention"])
+@pytest.mark.parametrize(
+    "operator", ["Pad", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "Attention", "FusedConv"]
+)
 @pytest.mark.parametrize("count", [0, 1])
 def test_too_few_inputs(preset: type[omb.Preset], operator: str, count: int) -> None:
     model = contrib(operator, ["x"][:count], ["y"], [models.tensor("x", [2, 3])], {})

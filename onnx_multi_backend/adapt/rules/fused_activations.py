@@ -29,6 +29,8 @@ def fused_conv(site: Site) -> Iterator[ModelProto]:
     activation, given = site.attribute("activation", ""), site.attribute("activation_params", [])
     if site.domain != DOMAIN or site.op_type != "FusedConv" or activation not in ("", "Clip", *_PARAMETERS):
         return
+    if not site.has_input(0) or not site.has_input(1):  # OpenVINO ends the process over such a Conv
+        return
     body = Body(site)
     made = body("Conv", *site.node.input[:3], **site.attributes("activation", "activation_params"))
     if site.has_input(3):
@@ -47,6 +49,8 @@ def fused_gemm(site: Site) -> Iterator[ModelProto]:
     """Write the two. Source: FusedGemm in ONNX Runtime's ContribOperators.md."""
     activation = site.attribute("activation", "")
     if site.domain != DOMAIN or site.op_type != "FusedGemm" or activation not in _ACTIVATIONS:
+        return
+    if not site.has_input(0) or not site.has_input(1):
         return
     own = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
     body = Body(site)

@@ -13,6 +13,7 @@ from typing import Any
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.passes.string_flow import has_string_constants
+from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end, scattered_number
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.contents import Contents
@@ -25,11 +26,19 @@ DEADLY: Mapping[str, tuple[Deadly, ...]] = {
     "ScatterElements": (scattered_number,),
 }
 
+#: Operators of ONNX Runtime's domain that need two inputs.
+_OF_TWO = frozenset(
+    {"Attention", "BiasGelu", "DequantizeLinear", "FusedConv", "FusedGemm", "FusedMatMul", "Pad", "QuantizeLinear"}
+)
+
 _PACKED = ("i4", "u4", "f4e2m1", "u1", "u2", "u3", "u6", "nf4")
 
 
 def why_not_read(contents: Contents) -> str | None:
     """Why OpenVINO must not even read a model: it may compute with constant strings while it does, and end the process. None: it may."""
+    for node in contents.nodes:
+        if node.domain == DOMAIN and not all((*node.input, "", "")[: 2 if node.op_type in _OF_TWO else 1]):
+            return f"OpenVINO's frontend may end the process over a {DOMAIN}.{node.op_type} with too few inputs"
     return _no_strings(["constants"]) if has_string_constants(contents) else None
 
 
