@@ -195,7 +195,7 @@ def _scatter(site: Site) -> Defect | None:
     """Source: measured with 1.24 and 1.32."""
     reduction, kind = site.attribute("reduction", "none"), site.elem_type(site.input(0))
     of_bits = kind == TensorProto.BOOL and reduction in ("max", "min")
-    if reduction != "none" and (of_bits or kind == TensorProto.FLOAT16):
+    if reduction != "none" and (of_bits or kind in _HALVES):
         return Defect(f"the reduction {reduction!r} of this type is refused at run time")
     return None
 
