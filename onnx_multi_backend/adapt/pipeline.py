@@ -12,6 +12,7 @@ from onnx import ModelProto
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.limits import Limits
 from onnx_multi_backend.adapt.passes.boundary_types import boundary_types
+from onnx_multi_backend.adapt.passes.broadcast_axes import broadcast_axes
 from onnx_multi_backend.adapt.passes.carried_types import carried_types
 from onnx_multi_backend.adapt.passes.codes import StringCodes
 from onnx_multi_backend.adapt.passes.flags import flags
@@ -28,6 +29,7 @@ Pass = Callable[[Work], None]
 
 PASSES: tuple[Pass, ...] = (
     trailing_empties,
+    broadcast_axes,
     flags,
     unwrapped,
     string_codes,

@@ -141,6 +141,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "axes_moved",
             "states_apart",
             "layers_apart",
+            "broadcast_axes",
             "broadcasts_apart",
             "signs_told",
         ),

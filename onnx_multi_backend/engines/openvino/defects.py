@@ -12,6 +12,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.passes import broadcast_axes
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
 from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
@@ -338,6 +339,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Transpose": form_defects.transpose,
     "Unique": _unique,
     "Unsqueeze": Several(_WITHOUT_AXES),
+    **dict.fromkeys(broadcast_axes.OPERATORS, form_defects.aligned),
 }
 
 #: The operators of which `may_have_defect` may be true.

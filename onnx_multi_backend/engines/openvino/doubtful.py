@@ -12,6 +12,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.operators.products import PRODUCTS
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
+from onnx_multi_backend.adapt.passes import broadcast_axes
 from onnx_multi_backend.adapt.rules.channel_means import MEANS, RANKS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
@@ -52,6 +53,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type in ("Einsum", "GridSample", "MatMul"):
         return False
+    if node.op_type in broadcast_axes.OPERATORS:
+        return facts.opset < broadcast_axes.BROADCASTS and broadcast_axes.names_axis(node)
     if node.op_type == "MatMulInteger":
         return _may_multiply_a_vector(node, facts)
     if node.op_type == "Div":

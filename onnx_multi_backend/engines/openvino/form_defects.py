@@ -9,6 +9,7 @@ import numpy as np
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.passes.broadcast_axes import BROADCASTS, names_axis
 from onnx_multi_backend.adapt.rules.channel_means import takes_channel_means
 from onnx_multi_backend.adapt.rules.column_constants import columns
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
@@ -228,6 +229,13 @@ def channel_mean(site: Site) -> Defect | None:
     """Source: measured behind a pool, of images whose other sizes may be known or not; with AVX-512 of two or three channels, with AVX2 of any number."""
     if takes_channel_means(site):
         return Defect("the mean of each channel of a batch is right in the first run alone", wrong=True)
+    return None
+
+
+def aligned(site: Site) -> Defect | None:
+    """Source: measured. Where ranks are known, the second operand was given more axes (`adapt.passes.broadcast_axes`)."""
+    if site.opset < BROADCASTS and names_axis(site.node):
+        return Defect("the axis that the second operand is aligned with is ignored", wrong=True)
     return None
 
 
