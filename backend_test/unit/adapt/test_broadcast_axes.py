@@ -96,3 +96,21 @@ def test_in_a_branch(openvino: type[omb.Preset]) -> None:
     for condition, shape in ((True, (3, 1, 1)), (False, (3, 1))):
         made = prepared.run({"a": a, "b": b, "c": np.array(condition)})[0]
         np.testing.assert_array_equal(made, a < b.reshape(shape))
+
+
+@pytest.mark.parametrize("shapes", [([2, 3, 3], [3]), ([None, None, None], [3]), ([None, None, None], [None])])
+@pytest.mark.parametrize("count", [3, 1])
+@pytest.mark.parametrize("opset", [1, 6])
+def test_a_slope_for_each_channel(engine: type[omb.Preset], opset: int, count: int, shapes: tuple[Any, Any]) -> None:
+    """ONNX's version converter leaves them as they are, which in newer opsets are those of the last axis."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 3)).astype(np.float32)
+    slopes = np.arange(1, count + 1, dtype=np.float32)
+    model = models.model(
+        [models.node("PRelu", ["x", "s"], ["y"])],
+        [models.tensor("x", shapes[0]), models.tensor("s", [count] if shapes[1] == [3] else shapes[1])],
+        [models.tensor("y", None)],
+        opsets={"": opset},
+        ir_version=3,
+    )
+    right = np.where(x < 0, x * slopes.reshape(-1, 1), x)
+    np.testing.assert_allclose(engine.prepare(model).run([x, slopes])[0], right, rtol=1e-6)

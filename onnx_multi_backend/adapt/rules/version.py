@@ -35,6 +35,10 @@ def convert_version(site: Site) -> Iterator[ModelProto]:
     if site.is_("Clip") and site.opset < _CLIP_INPUTS and site.elem_type(site.input(0)):
         yield _clip(site)
         return
+    if (
+        site.is_("PRelu") and site.opset < _MODERN
+    ):  # the converter leaves a slope for each channel as it is: see `prelu`
+        return
     if site.is_("Resize", "Upsample") and _MODERN <= site.opset < RESIZE <= site.target:
         yield from older_resize(site)
         return
