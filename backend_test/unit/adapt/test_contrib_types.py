@@ -214,3 +214,11 @@ def test_keys_of_an_unknown_type_are_keys() -> None:
     node.input[1] = node.input[2] = "unknown"
     model.graph.node.insert(0, helper.make_node("Trilu", ["x0"], ["unknown"], domain=_MS))
     assert [dim.dim_value for dim in _told(model)["y0"].shape.dim] == [1, 3, 48]
+
+
+def test_a_local_function_of_that_name_is_what_it_says() -> None:
+    model, _ = _single("Gelu")
+    body = [helper.make_node("Transpose", ["a"], ["b"], perm=[2, 1, 0])]
+    function = helper.make_function(_MS, "Gelu", ["a"], ["b"], body, [helper.make_opsetid("", 21)])
+    model.functions.append(function)
+    assert [dim.dim_value for dim in _told(model)["y0"].shape.dim] == [8, 3, 2]

@@ -238,3 +238,13 @@ def test_an_input_with_a_default(openvino: type[omb.Preset]) -> None:
     nodes = [models.node("Add", ["x", "c"], ["s"], name="one"), models.node("Add", ["w", "s"], ["y"], name="other")]
     model = _model(nodes, {"x": x, "w": w}, DOUBLE, c=c, w=w)
     np.testing.assert_array_equal(openvino.prepare(model).run({"x": x})[0], [2, -np.inf, np.inf])
+
+
+def test_a_model_without_float64_is_left_as_it_is(openvino: type[omb.Preset]) -> None:
+    nodes = [onnx.helper.make_node("Gelu", ["x"], ["g"], domain="com.microsoft"), models.node("Add", ["g", "m"], ["y"])]
+    x, mask = np.ones(3, np.float32), np.array([0, -np.inf, 0], np.float32)
+    model = _model(nodes, {"x": x}, TensorProto.FLOAT, m=mask)
+    model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    prepared = openvino.prepare(model)
+    assert prepared.adaptations == ()
+    assert np.isneginf(prepared.run([x])[0][1])

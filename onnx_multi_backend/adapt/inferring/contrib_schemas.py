@@ -4,22 +4,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import onnx
 from onnx import ModelProto, NodeProto, TypeProto, helper
 from onnx.shape_inference import InferenceContext
 
 from onnx_multi_backend.adapt.inferring.contrib_types import OPERATORS, Read, Result
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 
 _PREFIX = "onnx_multi_backend.inferring."
 _REGISTERING = threading.Lock()
 
 
-def are_among(nodes: Iterable[NodeProto], opset: int) -> bool:
-    """Whether among these nodes are some whose types are known here, and that onnx does not have in this opset."""
-    return any(_is_known(node, opset) for node in nodes)
+def occur_in(model: ModelProto) -> bool:
+    """Whether among the nodes of a model are some whose types are known here, and that onnx does not have in its opset."""
+    return next(_known(model), None) is not None
 
 
 def in_own_domains(model: ModelProto) -> ModelProto:
@@ -27,17 +27,15 @@ def in_own_domains(model: ModelProto) -> ModelProto:
     _register()
     copy = ModelProto()
     copy.CopyFrom(model)
-    opset = opset_of(model)
-    for node in all_nodes(copy):
-        if _is_known(node, opset):
-            node.domain = _PREFIX + canonical(node.domain)
+    for node in _known(copy):
+        node.domain = _PREFIX + canonical(node.domain)
     copy.opset_import.extend(helper.make_opsetid(_PREFIX + domain, 1) for domain in OPERATORS)
     return copy
 
 
 def in_their_domains(model: ModelProto) -> None:
     """Put the nodes of such a copy back into the domains that they are of."""
-    for node in all_nodes(model):
+    for node in nodes_in(model.graph.node):
         if node.domain.startswith(_PREFIX):
             node.domain = node.domain.removeprefix(_PREFIX)
     kept = [given for given in model.opset_import if not given.domain.startswith(_PREFIX)]
@@ -50,9 +48,15 @@ def opset_of(model: ModelProto) -> int:
     return max((given.version for given in model.opset_import if not canonical(given.domain)), default=1)
 
 
-def _is_known(node: NodeProto, opset: int) -> bool:
-    domain = canonical(node.domain)
-    return node.op_type in OPERATORS.get(domain, ()) and (bool(domain) or not onnx.defs.has(node.op_type, opset, ""))
+def _known(model: ModelProto) -> Iterator[NodeProto]:
+    """Those nodes, without what stands in local functions, and calls of them."""
+    opset, local = opset_of(model), {(function.domain, function.name) for function in model.functions}
+    for node in nodes_in(model.graph.node, functions=bool(local)):
+        domain = canonical(node.domain)
+        if node.op_type not in OPERATORS.get(domain, ()) or (node.domain, node.op_type) in local:
+            continue
+        if domain or not onnx.defs.has(node.op_type, opset, ""):
+            yield node
 
 
 def _register() -> None:

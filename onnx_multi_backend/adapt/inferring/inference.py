@@ -227,7 +227,7 @@ def _missing(node: NodeProto, versions: Mapping[str, int]) -> list[AttributeProt
 
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
-    has_contrib = contrib_schemas.are_among(all_nodes(model), contrib_schemas.opset_of(model))
+    has_contrib = contrib_schemas.occur_in(model)
     asked = contrib_schemas.in_own_domains(model) if has_contrib else model
     try:
         found = onnx.shape_inference.infer_shapes(asked, data_prop=data_prop)

@@ -92,7 +92,7 @@ def _readable(payload: Payload) -> tuple[Contents, tuple[Adaptation, ...]]:
         contents, changes = Contents(model), (*changes, *more)
     if (rewritten := around(contents, stays_open=payload.shapes is None)) is not None:
         contents, changes = Contents(rewritten.model), (*changes, *rewritten.changes)
-    if may_be_clamped(payload.adapted.facts, payload.loaded.path):
+    if may_be_clamped(payload.adapted.facts.contents, payload.loaded.path):
         model, more = in_single(payload.loaded.whole(contents.model), payload.loaded.path)
         contents, changes = Contents(model), (*changes, *more)
     return contents, changes

@@ -17,8 +17,8 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inferring.inference import infer
+from onnx_multi_backend.engines.openvino.mends.doubles import has_doubles
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.external_data import load_values
 from onnx_multi_backend.models.graph_walk import all_tensors, subgraphs
@@ -44,10 +44,9 @@ _DISCRETE = frozenset(
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def may_be_clamped(facts: Facts, path: Path | None) -> bool:
-    """Whether a model may have values of float64, and an infinity among them; `path` is its file."""
-    contents = facts.contents
-    if not facts.may_hold_doubles or contents.has({"BitCast"}):
+def may_be_clamped(contents: Contents, path: Path | None) -> bool:
+    """Whether a model has values of float64, and maybe an infinity among them; `path` is its file."""
+    if not has_doubles(contents) or contents.has({"BitCast"}):
         return False
     return (
         contents.has(_EXTREMES)
