@@ -18,6 +18,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.single_node import opset_versions
+from onnx_multi_backend.engines.openvino.quantized_windows import with_whole_windows
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import put_back, subgraphs
 from onnx_multi_backend.models.inlining import inlined
@@ -239,7 +240,7 @@ def _where(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: M
 
 def _pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
     last = bool(attributes.get("channels_last", 0))
-    windows = _with_whole_windows(attributes, body.spatial_sizes(node.input[0], channels_last=last))
+    windows = with_whole_windows(attributes, body.spatial_sizes(node.input[0], channels_last=last))
     if windows is None:
         return None
     if not last:
@@ -247,43 +248,6 @@ def _pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Ma
     axes = len(windows["kernel_shape"])
     first = body("Transpose", floats[0], perm=[0, axes + 1, *range(1, axes + 1)])
     return body("Transpose", body("AveragePool", first, **windows), perm=[0, *range(2, axes + 2), 1])
-
-
-def _with_whole_windows(attributes: Mapping[str, Any], sizes: Sequence[int] | None) -> dict[str, Any] | None:
-    """The attributes of the pool on floats; None where it has none that means the same, or is not valid.
-
-    With `ceil_mode` and `count_include_pad`, ONNX Runtime (1.24 to 1.32) divides by the size of the whole window, also where that reaches
-    beyond the pads, which AveragePool does not count. So there are as many pads more as a window may need.
-    """
-    kept = {name: value for name, value in attributes.items() if name != "channels_last"}
-    kernel = attributes.get("kernel_shape")
-    if not isinstance(kernel, list):
-        return None
-    strides, pads = attributes.get("strides", [1] * len(kernel)), attributes.get("pads", [0] * 2 * len(kernel))
-    if not isinstance(strides, list) or not isinstance(pads, list):
-        return None
-    if len(strides) != len(kernel) or len(pads) != 2 * len(kernel) or min((*kernel, *strides), default=0) < 1:
-        return None
-    how = attributes.get("auto_pad", b"NOTSET")
-    if not attributes.get("ceil_mode", 0) or not attributes.get("count_include_pad", 0) or how.startswith(b"SAME"):
-        return kept
-    if how == b"VALID":
-        pads = [0] * len(pads)
-    if sizes is not None and len(sizes) != len(kernel):
-        return None
-    more = list(pads)
-    for axis, (size, stride) in enumerate(zip(kernel, strides, strict=True)):
-        before, end = pads[axis], axis + len(kernel)
-        if sizes is None:
-            more[end] += stride - 1
-            if stride > 1 and more[end] >= size:  # a window more, of pads alone
-                return None
-            continue
-        room = sizes[axis] + before + pads[end] - size
-        reached = -(-room // stride) * stride
-        if reached < sizes[axis] + before:  # else the last window would begin in the pads, and there is none
-            more[end] += reached - room
-    return {**kept, "auto_pad": "NOTSET", "pads": more, "ceil_mode": 0}
 
 
 def _global_pool(body: _Writing, node: NodeProto, floats: Sequence[str], attributes: Mapping[str, Any]) -> str | None:
