@@ -266,7 +266,14 @@ def test_windows_over_images_of_known_sizes(
 
 @pytest.mark.parametrize(
     ("kernel", "strides", "pads"),
-    [(None, [2, 2], None), (3, 2, None), ([3, 3], [2], None), ([3, 3], [2, 2], [1, 1]), ([3, 3], [0, 0], None)],
+    [
+        (None, [2, 2], None),
+        (3, 2, None),
+        ([3, 3], [2], None),
+        ([3, 3], [2, 2], [1, 1]),
+        ([3, 3], ["a", "b"], None),
+        ([3, 3], [0, 0], None),
+    ],
 )
 @pytest.mark.parametrize("last", [0, 1])
 def test_windows_that_are_not_valid(

@@ -8,7 +8,11 @@ the pads, which AveragePool does not count. So there are as many pads more as a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
+
+
+def _are_integers(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(isinstance(number, int) for number in value)
 
 
 def with_whole_windows(attributes: Mapping[str, Any], sizes: Sequence[int] | None) -> dict[str, Any] | None:
@@ -22,15 +26,14 @@ def with_whole_windows(attributes: Mapping[str, Any], sizes: Sequence[int] | Non
         Of the image, without batch and channels, where they are known.
     """
     kept = {name: value for name, value in attributes.items() if name != "channels_last"}
-    kernel = attributes.get("kernel_shape")
-    if not isinstance(kernel, list):
+    kernel, how = attributes.get("kernel_shape"), attributes.get("auto_pad", b"NOTSET")
+    if not _are_integers(kernel) or not isinstance(how, bytes):
         return None
     strides, pads = attributes.get("strides", [1] * len(kernel)), attributes.get("pads", [0] * 2 * len(kernel))
-    if not isinstance(strides, list) or not isinstance(pads, list):
+    if not _are_integers(strides) or not _are_integers(pads):
         return None
     if len(strides) != len(kernel) or len(pads) != 2 * len(kernel) or min((*kernel, *strides), default=0) < 1:
         return None
-    how = attributes.get("auto_pad", b"NOTSET")
     if not attributes.get("ceil_mode", 0) or not attributes.get("count_include_pad", 0) or how.startswith(b"SAME"):
         return kept
     if how == b"VALID":
