@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have onnx infer the types of ONNX Runtime's own operators: in domains that this package alone registers, so that nothing else of onnx changes."""
+"""Have onnx infer the types of ONNX Runtime's own operators: in domains of our own, so that nothing else of onnx changes."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import onnx
 from onnx import ModelProto, NodeProto, TypeProto, helper
@@ -22,25 +23,28 @@ def occur_in(model: ModelProto) -> bool:
     return next(_known(model), None) is not None
 
 
-def in_own_domains(model: ModelProto) -> ModelProto:
-    """A copy of the model in which these nodes are of domains that onnx infers types in."""
-    _register()
+def inferred(model: ModelProto, infer: Callable[[ModelProto], ModelProto]) -> ModelProto:
+    """What `infer` makes of a model in which these nodes are of domains that onnx infers types in, with the nodes as they were.
+
+    Nobody else sees the schemas: they are registered for that time, and ONNX's own count of its operators takes in all that are.
+    """
     copy = ModelProto()
     copy.CopyFrom(model)
+    wanted = set()
     for node in _known(copy):
-        node.domain = _PREFIX + canonical(node.domain)
+        domain = canonical(node.domain)
+        node.domain = _PREFIX + domain
+        wanted.add((node.op_type, domain))
     copy.opset_import.extend(helper.make_opsetid(_PREFIX + domain, 1) for domain in OPERATORS)
-    return copy
-
-
-def in_their_domains(model: ModelProto) -> None:
-    """Put the nodes of such a copy back into the domains that they are of."""
-    for node in nodes_in(model.graph.node):
+    with _registered(wanted):
+        found = infer(copy)
+    for node in nodes_in(found.graph.node):
         if node.domain.startswith(_PREFIX):
             node.domain = node.domain.removeprefix(_PREFIX)
-    kept = [given for given in model.opset_import if not given.domain.startswith(_PREFIX)]
-    del model.opset_import[:]
-    model.opset_import.extend(kept)
+    kept = [given for given in found.opset_import if not given.domain.startswith(_PREFIX)]
+    del found.opset_import[:]
+    found.opset_import.extend(kept)
+    return found
 
 
 def opset_of(model: ModelProto) -> int:
@@ -59,18 +63,24 @@ def _known(model: ModelProto) -> Iterator[NodeProto]:
             yield node
 
 
-def _register() -> None:
+@contextlib.contextmanager
+def _registered(operators: Collection[tuple[str, str]]) -> Iterator[None]:
+    """Have onnx know the schemas of these operators, one thread at a time."""
     with _REGISTERING:
-        for domain, operators in OPERATORS.items():
-            for name, infer in operators.items():
-                if not onnx.defs.has(name, 1, _PREFIX + domain):
-                    schema = onnx.defs.OpSchema(name, _PREFIX + domain, 1)
-                    schema.set_type_and_shape_inference_function(_inferring(infer))
-                    onnx.defs.register_schema(schema)
+        try:
+            for name, domain in operators:
+                schema = onnx.defs.OpSchema(name, _PREFIX + domain, 1)
+                schema.set_type_and_shape_inference_function(_inferring(OPERATORS[domain][name]))
+                onnx.defs.register_schema(schema)
+            yield
+        finally:
+            for name, domain in operators:
+                if onnx.defs.has(name, 1, _PREFIX + domain):
+                    onnx.defs.deregister_schema(name, 1, _PREFIX + domain)
 
 
 def _inferring(infer: Callable[[Read], Iterator[Result]]) -> Callable[[InferenceContext], None]:
-    def inferred(context: InferenceContext) -> None:
+    def of_node(context: InferenceContext) -> None:
         for place, elem_type, dims in infer(Read(context)):
             if not elem_type or place >= context.get_num_outputs() or not context.has_output(place):
                 continue
@@ -80,4 +90,4 @@ def _inferring(infer: Callable[[Read], Iterator[Result]]) -> Callable[[Inference
             made.tensor_type.shape.dim.extend(dims)
             context.set_output_type(place, made)
 
-    return inferred
+    return of_node

@@ -8,6 +8,7 @@ Source: ``DataPropagationContextImpl::getInputData`` and ``getShapeInput`` in on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import onnx
@@ -227,15 +228,11 @@ def _missing(node: NodeProto, versions: Mapping[str, int]) -> list[AttributeProt
 
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
-    has_contrib = contrib_schemas.occur_in(model)
-    asked = contrib_schemas.in_own_domains(model) if has_contrib else model
+    ask = functools.partial(onnx.shape_inference.infer_shapes, data_prop=data_prop)
     try:
-        found = onnx.shape_inference.infer_shapes(asked, data_prop=data_prop)
+        return contrib_schemas.inferred(model, ask) if contrib_schemas.occur_in(model) else ask(model)
     except _FAILURES:
         return None
-    if has_contrib:
-        contrib_schemas.in_their_domains(found)
-    return found
 
 
 def _with_shapes_followed(model: ModelProto, typed: ModelProto, followed: Followed) -> ModelProto:
