@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.engine import Engine, Trusting, Unasked
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.fragment import Fragment
 from onnx_multi_backend.adapt.intervals.values import Value
-from onnx_multi_backend.adapt.passes.broadcast_axes import BROADCASTS, names_axis
+from onnx_multi_backend.adapt.passes.broadcast_axes import names_axis
 from onnx_multi_backend.adapt.patience import Patience
 from onnx_multi_backend.adapt.rules import RULES
 from onnx_multi_backend.adapt.rules.version import convert_version
@@ -184,7 +184,7 @@ class Attempt:
             return Fragment()
         site = shown.site
         rules = (*engine.own_rules, *RULES, *(() if written else engine.rules))
-        if site.opset < BROADCASTS and names_axis(site.node):
+        if names_axis(site.node, site.opset):
             rules = (convert_version,)  # the others know the newer broadcasting alone
         for rule in rules if is_valid(site.model) else ():
             if self._patience.over:

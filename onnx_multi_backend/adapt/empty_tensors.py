@@ -104,9 +104,8 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
     def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:
         if len(node.input) > 1:
             tensor = constants.get(node.input[place]) if place < len(node.input) else None
-            if (
-                tensor is None or not is_whole(tensor) or tensor.data_type == TensorProto.STRING
-            ):  # of a function's own value of that name
+            # It may be a text: a function's own value of that name.
+            if tensor is None or not is_whole(tensor) or tensor.data_type == TensorProto.STRING:
                 return None
             return numpy_helper.to_array(tensor).ravel().tolist()
         return next((list(a.ints) for a in node.attribute if a.name == attribute), None)

@@ -6,6 +6,7 @@ Each function reads what is known of a node's inputs, and yields the place, the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from onnx import AttributeProto, TensorProto, TensorShapeProto, TypeProto
@@ -66,10 +67,11 @@ def _dim(size: int) -> Dim:
     return Dim(dim_value=size) if size > 0 else Dim()
 
 
-def _keeping(node: Read) -> Iterator[Result]:
+def _keeping(node: Read, typed_as: int = 0) -> Iterator[Result]:
+    """The sizes of the first input, and the type of the input at a place."""
     dims = node.dims(0)
     if dims is not None:
-        yield 0, node.kind(0), dims
+        yield 0, node.kind(typed_as), dims
 
 
 def _skipping(node: Read) -> Iterator[Result]:
@@ -84,33 +86,14 @@ def _keeping_rank(node: Read) -> Iterator[Result]:
         yield 0, node.kind(0), _open(len(dims))
 
 
-def _quantize(node: Read) -> Iterator[Result]:
-    dims = node.dims(0)
-    if dims is not None:
-        yield 0, node.kind(2), dims
-
-
-def _dequantize(node: Read) -> Iterator[Result]:
-    dims = node.dims(0)
-    if dims is not None:
-        yield 0, node.kind(1), dims
-
-
-def _attention_of(node: Read, kind: int) -> Iterator[Result]:
+def _attention(node: Read, typed_as: int = 0) -> Iterator[Result]:
     """Of inputs that are projected by the weights that stand second."""
     dims, weights, sizes = node.dims(0), node.dims(1), node.integers("qkv_hidden_sizes")
+    kind = node.kind(typed_as)
     if dims is not None and len(dims) == _ROWS:
         whole = _size(weights[-1]) if weights else 0
         yield 0, kind, [*dims[:2], _dim(sizes[-1] if sizes else whole // 3)]
         yield 1, kind, _open(5)
-
-
-def _attention(node: Read) -> Iterator[Result]:
-    return _attention_of(node, node.kind(0))
-
-
-def _quantized_attention(node: Read) -> Iterator[Result]:
-    return _attention_of(node, node.kind(3))
 
 
 def _multi_head_attention(node: Read) -> Iterator[Result]:
@@ -198,7 +181,7 @@ _OF_MICROSOFT: Mapping[str, Callable[[Read], Iterator[Result]]] = {
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), _quantized_sum),
     **dict.fromkeys(("DynamicQuantizeMatMul", "FusedMatMul", "TransposeMatMul"), _product),
     "Attention": _attention,
-    "DequantizeLinear": _dequantize,
+    "DequantizeLinear": functools.partial(_keeping, typed_as=1),
     "EmbedLayerNormalization": _embedding,
     "FusedConv": _convolution,
     "FusedGemm": _gemm,
@@ -206,9 +189,9 @@ _OF_MICROSOFT: Mapping[str, Callable[[Read], Iterator[Result]]] = {
     "MatMulIntegerToFloat": _product_to_float,
     "MatMulNBits": _rows,
     "MultiHeadAttention": _multi_head_attention,
-    "QAttention": _quantized_attention,
+    "QAttention": functools.partial(_attention, typed_as=3),
     "QGemm": _quantized_gemm,
-    "QuantizeLinear": _quantize,
+    "QuantizeLinear": functools.partial(_keeping, typed_as=2),
 }
 
 #: By domain. Of the default one what ONNX Runtime alone has in some opsets or in all.

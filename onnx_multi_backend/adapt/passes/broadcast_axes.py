@@ -17,28 +17,29 @@ from onnx_multi_backend.adapt.work import Adaptation, Work
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 
 #: Since this opset operands broadcast from the right, as numpy's do.
-BROADCASTS = 7
+_BROADCASTS = 7
 OPERATORS = frozenset({"Equal", "Greater", "Less", "Or", "Pow", "Xor"})
 _REASON = "before opset 7 its last axis need not stand below the last of the first operand"
 
 
 def broadcast_axes(work: Work) -> None:
     """Give the second operand axes of size 1 behind its own, where both ranks are known."""
-    if opset_versions(work.model).get("", 1) >= BROADCASTS or not any(map(names_axis, work.contents.nodes)):
+    opset = opset_versions(work.model).get("", 1)
+    if not any(names_axis(node, opset) for node in work.contents.nodes):
         return
     typed = infer(work.model)
-    _align(work, work.edit().graph, typed.graph, {})
+    _align(work, work.edit().graph, typed.graph, {}, opset)
 
 
-def names_axis(node: NodeProto) -> bool:
-    """Whether a node before that opset is one whose second operand is aligned by an attribute."""
-    if node.op_type not in OPERATORS or canonical(node.domain):
+def names_axis(node: NodeProto, opset: int) -> bool:
+    """Whether a node's second operand is aligned by an attribute."""
+    if opset >= _BROADCASTS or node.op_type not in OPERATORS or canonical(node.domain):
         return False
     given = {attribute.name: attribute.i for attribute in node.attribute}
     return bool(given.get("broadcast", 0)) and "axis" in given
 
 
-def _align(work: Work, graph: GraphProto, typed: GraphProto, outer: Mapping[str, int]) -> None:
+def _align(work: Work, graph: GraphProto, typed: GraphProto, outer: Mapping[str, int], opset: int) -> None:
     """Do so in a graph and its subgraphs; `typed` is the same with the types of its values."""
     ranks = dict(outer) | {tensor.name: len(tensor.dims) for tensor in typed.initializer}
     for value in (*typed.input, *typed.value_info, *typed.output):
@@ -47,8 +48,8 @@ def _align(work: Work, graph: GraphProto, typed: GraphProto, outer: Mapping[str,
     nodes: list[NodeProto] = []
     for node, with_types in zip(graph.node, typed.node, strict=True):
         for inner, inner_typed in zip(subgraphs(node), subgraphs(with_types), strict=True):
-            _align(work, inner, inner_typed, ranks)
-        if names_axis(node) and len(node.input) > 1 and all(name in ranks for name in node.input[:2]):
+            _align(work, inner, inner_typed, ranks, opset)
+        if names_axis(node, opset) and len(node.input) > 1 and all(name in ranks for name in node.input[:2]):
             first, second = (ranks[name] for name in node.input[:2])
             axis = next(a.i for a in node.attribute if a.name == "axis")
             behind = first - (axis + first if axis < 0 else axis) - second

@@ -54,7 +54,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in ("Einsum", "GridSample", "MatMul"):
         return False
     if node.op_type in broadcast_axes.OPERATORS:
-        return facts.opset < broadcast_axes.BROADCASTS and broadcast_axes.names_axis(node)
+        return broadcast_axes.names_axis(node, facts.opset)
     if node.op_type == "MatMulInteger":
         return _may_multiply_a_vector(node, facts)
     if node.op_type == "Div":

@@ -9,7 +9,7 @@ import numpy as np
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.passes.broadcast_axes import BROADCASTS, names_axis
+from onnx_multi_backend.adapt.passes.broadcast_axes import names_axis
 from onnx_multi_backend.adapt.rules.channel_means import takes_channel_means
 from onnx_multi_backend.adapt.rules.column_constants import columns
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
@@ -234,7 +234,7 @@ def channel_mean(site: Site) -> Defect | None:
 
 def aligned(site: Site) -> Defect | None:
     """Source: measured. Where ranks are known, the second operand was given more axes (`adapt.passes.broadcast_axes`)."""
-    if site.opset < BROADCASTS and names_axis(site.node):
+    if names_axis(site.node, site.opset):
         return Defect("the axis that the second operand is aligned with is ignored", wrong=True)
     return None
 

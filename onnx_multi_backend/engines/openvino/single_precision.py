@@ -9,12 +9,12 @@ a model stays as it is where float32 might give another integer, comparison or n
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TypeProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
@@ -106,7 +106,8 @@ def _may_fold_otherwise(graph: GraphProto, outer: Mapping[str, int], outer_known
 
 def _name_float(graph: GraphProto) -> None:
     """Have all types that a graph names be float32 for float64."""
-    _of_values((*graph.input, *graph.output, *graph.value_info))
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        _to_float(value.type)
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.name in _NAMING and attribute.i == _T.DOUBLE:
@@ -115,11 +116,6 @@ def _name_float(graph: GraphProto) -> None:
                 _to_float(attribute.tp)
         for inner in subgraphs(node):
             _name_float(inner)
-
-
-def _of_values(values: Iterable[ValueInfoProto]) -> None:
-    for value in values:
-        _to_float(value.type)
 
 
 def _innermost(kind: TypeProto) -> TypeProto:
