@@ -202,6 +202,49 @@ def test_a_model_in_onnx_runtimes_own_format_runs(engine: type[omb.Preset], tmp_
         engine.prepare(path)
 
 
+def _constant(name: str, value: float) -> onnx.NodeProto:
+    return models.node("Constant", [], [name], value=onnx.numpy_helper.from_array(np.float32([value, 2])))
+
+
+def _with_constant_results(kind: str) -> onnx.ModelProto:
+    """Models of which a graph returns constants, before and behind a computed value."""
+    sum_ = models.node("Add", ["x", "first"], ["sum"])
+    results = ("first", "sum", "last")
+    inside = [_constant("first", 1), sum_, _constant("last", 3)]
+    outputs = [models.tensor(f"y{i}") for i in range(3)]
+    if kind == "main graph":
+        return models.model(inside, [models.tensor("x", [2])], [models.tensor(n, [2]) for n in results])
+    body = onnx.helper.make_graph(inside, "body", [], [models.tensor(n, [2]) for n in results])
+    branch = models.node("If", ["c"], [v.name for v in outputs], then_branch=body, else_branch=body)
+    if kind == "branch in a branch":
+        outer = onnx.helper.make_graph([branch], "outer", [], outputs)
+        outputs = [models.tensor(f"z{i}") for i in range(3)]
+        branch = models.node("If", ["c"], [v.name for v in outputs], then_branch=outer, else_branch=outer)
+    inputs = [models.tensor("x", [2]), models.tensor("c", [], onnx.TensorProto.BOOL)]
+    return models.model([branch], inputs, outputs)
+
+
+@pytest.mark.parametrize("kind", ["main graph", "branch", "branch in a branch"])
+def test_a_model_in_onnx_runtimes_own_format_keeps_constant_outputs(
+    engine: type[omb.Preset], tmp_path: Path, kind: str
+) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    path = tmp_path / "model.ort"
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.optimized_model_filepath = str(path)
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    model = _with_constant_results(kind)
+    bare = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feeds = {"x": np.float32([3, 4])} | ({} if kind == "main graph" else {"c": np.array(True)})
+    right = [[1, 2], [4, 6], [3, 2]]
+    assert [r.tolist() for r in bare.run(None, feeds)] == right
+    outputs = engine.prepare(path).run(feeds)
+    assert outputs._fields == tuple(v.name for v in model.graph.output)
+    assert [r.tolist() for r in outputs] == right
+
+
 def test_what_onnx_runtimes_own_format_is_where_nothing_reads_it(
     openvino: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
 ) -> None:

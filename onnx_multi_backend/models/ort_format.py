@@ -12,6 +12,8 @@ import onnx
 from onnx import ModelProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, shortened
+from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
+from onnx_multi_backend.models.ort_outputs import restore
 
 #: What stands behind the first four bytes of such a file. Source: onnxruntime/core/flatbuffers/schema/ort.fbs.
 _IDENTIFIER = b"ORTM"
@@ -61,8 +63,9 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
                 f"{where} is in ONNX Runtime's own format, and ONNX Runtime {ort.__version__}: {words}"
             ) from error
         model = onnx.load(written)
-    if not model.graph.name:  # ONNX asks for one, and the format keeps none
-        model.graph.name = "ort"
+    restore(model.graph, data)
+    for graph in (model.graph, *(graph for node in all_nodes(model) for graph in subgraphs(node))):
+        graph.name = graph.name or "ort"  # ONNX asks for one, and the format keeps none
     return model
 
 
