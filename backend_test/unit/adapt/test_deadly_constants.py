@@ -92,7 +92,7 @@ def unpooled(shape: list[int] | None) -> ModelProto:
 def convolved(body: str) -> ModelProto:
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 19]> g (float[2, 3, 4] x, uint8[2, 3, 4] u) => (float[a, b, c, d] y)
-        <float[3, 3, 1, 1] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, uint8[3, 3, 1, 1] v = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float s = {{1}}, uint8 z = {{1}}> {{ {body} }}"""
+        <float[3, 3, 1, 1] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float[3, 1] f = {{1, 2, 3}}, uint8[3, 3, 1, 1] v = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float s = {{1}}, int64[1] n = {{0}}> {{ {body} }}"""
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
     return model
@@ -107,11 +107,14 @@ PARTS = onnx.parser.parse_model(
     { y, z = Split <axis = 1, num_outputs = 1> (x) }"""
 )
 SHORT = {
-    f"a short image of {body}": convolved(body)
+    f"axes that do not fit in {body}": convolved(body)
     for body in (
         "y = Conv (x, w)",
         "r = Relu (x) y = Conv (r, w)",
         "i = ConvInteger (u, v) y = Cast <to = 1> (i)",
+        "r = Relu (x) y = ConvTranspose (r, f)",
+        "r = Squeeze (s) y = ConvTranspose (x, r)",
+        "r = Flatten (x) q = Unsqueeze (f, n) y = ConvTranspose (r, q)",
     )
 }
 UNPOOLED = {

@@ -85,7 +85,7 @@ _READ = {"LayerNormalization": 2, "DFT": 2}
 
 _UNPOOLING = ("MaxUnpool",)
 #: By operator, the place of its weights.
-_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "DeformConv": 1, "QLinearConv": 3}
+_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 
 #: Operators that write each output, named or not.
 _WRITE_ALL = frozenset({"Loop", "Split"})
@@ -150,7 +150,7 @@ def too_many_parts(contents: Contents) -> list[tuple[NodeProto, str]]:
 
 
 def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
-    """Convolutions of images with fewer axes than their weights. Newer releases say so in words."""
+    """Convolutions of images with fewer axes than their weights, or transposed with more. Newer releases say so in words."""
     nodes = [node for node in contents.of(*_WEIGHTS) if not canonical(node.domain)]
     if not nodes or not applies({"onnxruntime": "<1.28"}):
         return []
@@ -159,14 +159,18 @@ def short_images(contents: Contents) -> list[tuple[NodeProto, str]]:
     ranks.update((name, len(t.dims)) for graph in graphs for name, t in constants_of(graph).items())
     ranks = {name: rank for name, rank in ranks.items() if name not in several}
 
-    def is_short(node: NodeProto) -> bool:
+    def why(node: NodeProto) -> str | None:
         place = _WEIGHTS[node.op_type]
         if len(node.input) <= place:
-            return False
+            return None
         image, weights = ranks.get(node.input[0]), ranks.get(node.input[place])
-        return image is not None and weights is not None and image < weights
+        if image is None or weights is None:
+            return None
+        if image > weights and node.op_type == "ConvTranspose":
+            return "its input has more axes than its weights"
+        return "its input has fewer axes than its weights" if image < weights else None
 
-    return [(node, "its input has fewer axes than its weights") for node in nodes if is_short(node)]
+    return [(node, words) for node in nodes if (words := why(node)) is not None]
 
 
 def why_deadly(model: ModelProto) -> str | None:
