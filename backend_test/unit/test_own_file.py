@@ -215,3 +215,46 @@ def test_weights_that_changed_under_an_old_time_are_not_used(
 def _tensors(model: onnx.ModelProto) -> list[TensorProto]:
     constants = [n.attribute[0].t for n in model.graph.node if n.op_type == "Constant"]
     return [*model.graph.initializer, *constants]
+
+
+#: Where the values of a table lie: in the model, an initializer or a Constant; in a file beside it.
+PLACES = ("initializer", "constant", "beside", "constant beside")
+
+
+def _table(values: np.ndarray, place: str, folder: Path) -> Path:
+    """``y = Gather (table, i)`` in a file."""
+    table = numpy_helper.from_array(values, "table")
+    nodes = [models.node("Gather", ["table", "i"], ["y"])]
+    if "constant" in place:
+        nodes.insert(0, models.node("Constant", [], ["table"], value=table))
+    elem_type = helper.np_dtype_to_tensor_dtype(values.dtype)
+    graph = helper.make_graph(
+        nodes,
+        "own",
+        [models.tensor("i", [2], TensorProto.INT64)],
+        [models.tensor("y", [2], elem_type)],
+        [] if "constant" in place else [table],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path = folder / "model.onnx"
+    if "beside" in place:
+        onnx.save(made, path, save_as_external_data=True, location="w", size_threshold=0, convert_attribute=True)
+    else:
+        onnx.save(made, path)
+    return path
+
+
+@pytest.mark.parametrize("count", [10, SIDE * SIDE])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["int64", "uint64", "uint32"])
+def test_integers_that_openvino_may_not_hold_are_looked_at_wherever_they_lie(
+    openvino: type[omb.Preset], kind: str, place: str, count: int, tmp_path: Path
+) -> None:
+    values = np.arange(count, dtype=kind)
+    path = _table(values, place, tmp_path)
+    assert openvino.prepare(path).run([np.array([1, count - 1])])[0].tolist() == [1, count - 1]
+    values[-1] = 2**32 - 1
+    path = _table(values, place, tmp_path)
+    with pytest.raises(omb.UnsupportedModelError, match="'table' is beyond what int32 holds"):
+        openvino.prepare(path)
+    assert omb.presets()["OrtCpu"].prepare(path).run([np.array([1, count - 1])])[0].tolist() == [1, 2**32 - 1]

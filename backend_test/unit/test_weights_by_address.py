@@ -29,7 +29,6 @@ TYPES = (
     "int8",
     "uint8",
     "int32",
-    "int64",
     "bool",
     "int4",
     "float8_e4m3fn",

@@ -13,7 +13,7 @@ from onnx.external_data_helper import load_external_data_for_tensor
 
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.graph_walk import all_tensors
-from onnx_multi_backend.models.own_file import fill, is_in
+from onnx_multi_backend.models.own_file import fill, is_in, may_stay
 from onnx_multi_backend.models.tensors import PACKED_BITS, numpy_dtype
 
 #: What ONNX Runtime writes for a file where a tensor lies in its own memory, and then reads from that address.
@@ -56,18 +56,28 @@ def with_values(model: ModelProto, folder: Path, *, copied: bool, but: Path | No
     if not copied:
         made = ModelProto()
         made.CopyFrom(model)
+    _read((found for found in external_tensors(made) if not is_in(but, found[0])), folder)
+    return made
+
+
+def read_what_tells(tensors: Iterable[TensorProto], path: Path) -> None:
+    """Read the values in other files that decide what becomes of the model, and the few: axes, sizes, scales."""
+    found = ((tensor, fields) for tensor, fields in _external(tensors) if not is_in(path, tensor))
+    _read((f for f in found if not may_stay(f[0].data_type, bytes_of(f[0]))), path.parent)
+
+
+def _read(tensors: Iterable[tuple[TensorProto, dict[str, str]]], folder: Path) -> None:
+    """Read the values of tensors that lie in files of a folder."""
     by_file: dict[str, list[tuple[TensorProto, dict[str, str]]]] = {}
-    for tensor, fields in external_tensors(made):
-        if not is_in(but, tensor):
-            by_file.setdefault(fields["location"], []).append((tensor, fields))
-    for location, tensors in by_file.items():
+    for tensor, fields in tensors:
+        by_file.setdefault(fields["location"], []).append((tensor, fields))
+    for location, in_it in by_file.items():
         with (folder / location).open("rb") as stream:  # onnx's own reading takes no links, caches consist of them
-            for tensor, fields in tensors:
+            for tensor, fields in in_it:
                 stream.seek(int(fields.get("offset", 0)))
                 tensor.raw_data = stream.read(int(fields.get("length", bytes_of(tensor))))
                 tensor.ClearField("external_data")
                 tensor.ClearField("data_location")
-    return made
 
 
 def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:
@@ -79,11 +89,6 @@ def _external(tensors: Iterable[TensorProto]) -> Iterator[tuple[TensorProto, dic
     for tensor in tensors:
         if tensor.data_location == TensorProto.EXTERNAL:
             yield tensor, {entry.key: entry.value for entry in tensor.external_data}
-
-
-def external_files(model: ModelProto, path: Path | None) -> list[str]:
-    """The files, relative to the model's folder, that hold its external data; its own file is not among them."""
-    return sorted({fields["location"] for tensor, fields in external_tensors(model) if not is_in(path, tensor)})
 
 
 def leads_out(model: ModelProto, folder: Path) -> bool:

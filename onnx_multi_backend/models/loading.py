@@ -13,7 +13,7 @@ from onnx import ModelProto
 from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models import own_file
 from onnx_multi_backend.models.contents import Contents
-from onnx_multi_backend.models.external_data import check_external_data, external_files, with_values
+from onnx_multi_backend.models.external_data import check_external_data, read_what_tells, with_values
 from onnx_multi_backend.models.given import Given, ModelLike, given, label_of
 from onnx_multi_backend.models.graph_walk import defaults_of
 from onnx_multi_backend.models.node_order import in_order
@@ -91,7 +91,9 @@ class LoadedModel:
     @property
     def external_files(self) -> list[str]:
         """The other files that tensors lie in, relative to the model's folder."""
-        return external_files(self.proto, self.path) if self.beside else []
+        return (
+            sorted(str(file.relative_to(self.path.parent)) for file, _ in self.beside) if self.path is not None else []
+        )
 
     @property
     def is_plain(self) -> bool:
@@ -176,7 +178,12 @@ def load(model: ModelLike | Given) -> LoadedModel:
         proto = seen.proto if seen.proto is not None else _parse(seen.data, "the model's bytes")
         loaded = LoadedModel(proto, None, seen.data)
     files = check_external_data(loaded.contents.tensors, path=loaded.path, label=loaded.label)
-    return replace(loaded, beside=tuple((file, stamp_of(file)) for file in files)) if files else loaded
+    if not files:
+        return loaded
+    assert loaded.path is not None  # without it no file is found
+    beside = tuple((file, stamp_of(file)) for file in files)
+    read_what_tells(loaded.contents.tensors, loaded.path)
+    return replace(loaded, beside=beside)
 
 
 def _read(path: Path, stamp: Stamp | None) -> tuple[own_file.WithoutWeights | None, bytes]:

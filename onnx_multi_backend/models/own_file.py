@@ -2,8 +2,8 @@
 """Reading a model's file without its weights, and putting them back where an engine gets the model in memory.
 
 A large initializer, or Constant of the main graph, becomes external data that lies in the model's own file, which is what it is; everything that can
-leave external data unread leaves it unread too. Source of the field numbers: onnx.proto, and
-https://protobuf.dev/programming-guides/encoding/.
+leave external data unread leaves it unread too. Integers that an engine may not hold are read however many they are. Source of the field numbers:
+onnx.proto, and https://protobuf.dev/programming-guides/encoding/.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from onnx_multi_backend.models.graph_walk import all_tensors
 
 #: Weights of fewer bytes are read with the rest.
 LARGE = 64 * 1024
+
+#: So are all of these types: whether an engine that computes in int32 holds them depends on their values.
+_READ = frozenset({TensorProto.INT64, TensorProto.UINT64, TensorProto.UINT32})
 
 _OP_TYPE = NodeProto.OP_TYPE_FIELD_NUMBER
 _TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
@@ -99,6 +102,11 @@ def by_address(data: mmap.mmap, address: int, location: str) -> bytes | None:
     except (_UnexpectedError, IndexError, DecodeError):  # it was written over meanwhile
         return None
     return _around(data, graph, made[0]) if graph is not None and made is not None else None
+
+
+def may_stay(elem_type: int, size: int) -> bool:
+    """Whether values of a type, and of as many bytes, may be left in a file: nothing that is decided depends on them."""
+    return size >= LARGE and elem_type not in _READ
 
 
 def is_in(file: Path | None, tensor: TensorProto) -> bool:
@@ -262,7 +270,7 @@ def _tensor(data: mmap.mmap, start: int, end: int, place: _Place) -> _Parts | No
             return None
         else:
             rest += data[part.tag : part.end]
-    if raw is None or raw.end - raw.start < LARGE:
+    if raw is None or not may_stay(TensorProto.FromString(bytes(rest)).data_type, raw.end - raw.start):
         return None
     told = {"location": place.location, "offset": str(place.first + raw.start), "length": str(raw.end - raw.start)}
     entries = [StringStringEntryProto(key=key, value=value) for key, value in told.items()]
