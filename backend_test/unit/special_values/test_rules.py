@@ -214,6 +214,10 @@ def others() -> Iterator[Form]:
     yield Form("max_unpool", "MaxUnpool", (image, unpooled), window, zeros=True)
     cache, update = np.zeros((2, 1, 5, 3), np.float32), FLOATS[:12].reshape(2, 1, 2, 3)
     yield Form("tensor_scatter", "TensorScatter", (cache, update, np.int64([1, 2])), zeros=True)
+    rows, twice = np.stack([FLOATS[:12], FLOATS[1:13]]), np.int64([[1], [0], [1]])
+    for reduction in ("add", "mul"):
+        reduced = (rows, twice, np.stack([FLOATS[2:14], FLOATS[:12], FLOATS[:12][::-1]]))
+        yield Form("scatter_rows", "ScatterND", reduced, {"reduction": reduction}, opset=18, fixed=True)
     yield Form("unsqueeze_axes", "Unsqueeze", (X, np.int64([0, 2])), zeros=True, fixed=True)
     yield Form("special_values", "Sign", (X,))
     yield Form("tile", "Tile", (image, np.int64([1, 2, 1, 3])), zeros=True)

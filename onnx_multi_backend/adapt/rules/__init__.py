@@ -99,6 +99,7 @@ from onnx_multi_backend.adapt.rules.scaled_apart import scaled_apart
 from onnx_multi_backend.adapt.rules.scan_captures import scan_captures
 from onnx_multi_backend.adapt.rules.scan_slices import scan_slices
 from onnx_multi_backend.adapt.rules.scan_steps import scan_steps
+from onnx_multi_backend.adapt.rules.scatter_rows import scatter_rows
 from onnx_multi_backend.adapt.rules.sequence_positions import sequence_positions
 from onnx_multi_backend.adapt.rules.shrink import shrink
 from onnx_multi_backend.adapt.rules.slice_axes import slice_axes
@@ -224,6 +225,7 @@ RULES: tuple[Rule, ...] = (
     scan_captures,
     scan_slices,
     scan_steps,
+    scatter_rows,
     sequence_positions,
     shrink,
     slice_axes,

@@ -11,23 +11,26 @@ from onnx import ModelProto, TensorProto
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
+#: Behind the last axis of any tensor.
+_END = 2**31 - 1
 
 
 def scatter_rows(site: Site) -> Iterator[ModelProto]:
     """Scatter rows of a matrix, whose first axis counts all places that an index can name.
 
-    Source: the pseudo code in ScatterND's documentation. An index from the end is counted from the beginning.
+    Source: the pseudo code in ScatterND's documentation. Each part of an index is looked up in a table of where its rows begin, so that one from the
+    end, and one beyond it, are what they are in ScatterND.
     """
     data, indices, updates = (site.input(i) for i in range(3))
     rank, places = site.rank(data), site.shape(indices)
-    if not site.is_("ScatterND") or site.attribute("reduction", "none") == "none" or rank is None:
+    if not site.is_("ScatterND") or site.attribute("reduction", "none") == "none":
         return
-    if not places or not places[-1] or places[-1] > rank:
+    if not places or not places[-1] or (rank is not None and places[-1] > rank):
         return
     named = places[-1]
     body = Body(site)
     shape = body("Shape", data)
-    sizes = [body("Gather", shape, body.ints(axis), axis=0) for axis in range(rank)]  # each [1]
+    sizes = [body("Gather", shape, body.ints(axis), axis=0) for axis in range(rank or named)]  # each [1]
     one = body.ints(1)
 
     def product(factors: list[str]) -> str:
@@ -35,14 +38,15 @@ def scatter_rows(site: Site) -> Iterator[ModelProto]:
 
     row = body.ints(0)
     for axis in range(named):
-        index = body(
-            "Reshape",
-            body("Gather", body.cast(indices, _T.INT64), body.constant(axis, _T.INT64), axis=-1),
-            body.ints(-1),
-        )
-        index = body("Where", body("Less", index, body.ints(0)), body("Add", index, sizes[axis]), index)
-        row = body("Add", row, body("Mul", index, product(sizes[axis + 1 : named])))
+        part = body("Gather", body.cast(indices, _T.INT64), body.constant(axis, _T.INT64), axis=-1)
+        count = body("Squeeze", sizes[axis], body.ints(0))
+        table = body("Range", body.constant(0, _T.INT64), count, body.constant(1, _T.INT64))
+        begins = body("Mul", table, product(sizes[axis + 1 : named]))
+        row = body("Add", row, body("Gather", begins, body("Reshape", part, body.ints(-1))))
     width = product(sizes[named:])
+    if rank is None:
+        rest = body("Slice", body("Concat", shape, one, axis=0), body.ints(named), body.ints(_END))
+        width = body("ReduceProd", rest, keepdims=1)
     rows = body("Concat", product(sizes[:named]), width, axis=0)
     written = body("Concat", body("Shape", row), width, axis=0)
     result = body(

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
@@ -192,12 +194,26 @@ def _recurrent(site: Site) -> Defect | None:
 
 
 def _scatter(site: Site) -> Defect | None:
-    """Source: measured with 1.24 and 1.32."""
+    """Source: measured with 1.24 and 1.32; of threads https://github.com/microsoft/onnxruntime/issues/18048."""
     reduction, kind = site.attribute("reduction", "none"), site.elem_type(site.input(0))
     of_bits = kind == TensorProto.BOOL and reduction in ("max", "min")
     if reduction != "none" and (of_bits or kind in _HALVES):
         return Defect(f"the reduction {reduction!r} of this type is refused at run time")
+    if site.op_type == "ScatterND" and reduction != "none" and not _apart(site):
+        return Defect("what several threads reduce into one element may be lost", wrong=True)
     return None
+
+
+def _apart(site: Site) -> bool:
+    """Whether the places that a ScatterND writes to are known, and each once."""
+    indices = site.input(1)
+    shape, places = site.shape(indices), site.constant(indices)
+    if shape is not None and math.prod(2 if size is None else size for size in shape[:-1]) <= 1:
+        return True
+    if places is None or (places < 0).any():
+        return False
+    rows = places.reshape(-1, places.shape[-1])
+    return len(np.unique(rows, axis=0)) == len(rows)
 
 
 def _sign(site: Site) -> Defect | None:

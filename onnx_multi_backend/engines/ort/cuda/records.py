@@ -7,7 +7,6 @@ from onnx_multi_backend.adapt.rules.arg_infinities import arg_infinities
 from onnx_multi_backend.adapt.rules.instance_of_one import instance_of_one
 from onnx_multi_backend.adapt.rules.recurrent_bias import recurrent_bias
 from onnx_multi_backend.adapt.rules.scalars import scalars
-from onnx_multi_backend.adapt.rules.scatter_rows import scatter_rows
 from onnx_multi_backend.adapt.rules.top_k_infinities import top_k_infinities
 from onnx_multi_backend.adapt.rules.variadic_pairs import variadic_pairs
 from onnx_multi_backend.engines.ort import runtime
@@ -26,7 +25,7 @@ BUILT_IN = Record(
     defects=CUDA,
     wrong_in_empty_runs=frozenset({"BatchNormalization", "RNN"}),
     rules=(
-        *(arg_infinities, instance_of_one, recurrent_bias, scalars, scatter_rows),
+        *(arg_infinities, instance_of_one, recurrent_bias, scalars),
         *(top_k_infinities, variadic_pairs),
     ),
 )
