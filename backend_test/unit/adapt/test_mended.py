@@ -205,6 +205,14 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[a, b] x) => (int8[a, b] y) <float[2] s = {0.1, 0.3}, int8[2] z = {-8, 10}> {
             y = QuantizeLinear <axis = 0> (x, s, z) }""",
         ),
+        "QuantizeLinear by a scale near the largest float32": parsed(
+            21,
+            """(float[n, 3] x) => (uint8[n, 3] y) <float s = {1e36}, uint8 z = {255}> { y = QuantizeLinear (x, s, z) }""",
+        ),
+        "DequantizeLinear of a zero point beyond float32": parsed(
+            21,
+            """(uint8[n, 3] x) => (float[n, 3] y) <float s = {2e36}, uint8 z = {255}> { y = DequantizeLinear (x, s, z) }""",
+        ),
         "QuantizeLinear to 16 bits": parsed(
             21,
             """(float[2, 3] x) => (float[2, 3] y) <float s = {0.00001}, uint16 z = {9}> {
@@ -429,6 +437,8 @@ FEEDS: dict[str, list[list[Any]]] = {
     "Shrink of integers": [[np.float32([[-3, -2, -1], [1, 2, 3]])]],
     "BitShift beyond int32": [[np.float32([1, 3])]],
     "MaxPool with Indices of 8 bits": [[np.float32([[[0, 0, 0, 0, 0, 3]]])]],
+    "QuantizeLinear by a scale near the largest float32": [[np.float32([[0, -1e37, -1e38]])]],
+    "DequantizeLinear of a zero point beyond float32": [[np.uint8([[255, 250, 240]])]],
     "QuantizeLinear to a type that it names": [[np.float32([-20, -1, 0.3, 20])]],
     "Conv of constants": [[np.float32([x])] for x in (2, 3, 2)],
     "Unique along the second axis": [[np.float32([[0, 0, 0], [0, 1, 1]])]],

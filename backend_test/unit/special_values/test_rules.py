@@ -218,6 +218,8 @@ def others() -> Iterator[Form]:
     for reduction in ("add", "mul"):
         reduced = (rows, twice, np.stack([FLOATS[2:14], FLOATS[:12], FLOATS[:12][::-1]]))
         yield Form("scatter_rows", "ScatterND", reduced, {"reduction": reduction}, opset=18, fixed=True)
+    integers, far = np.uint8([[255, 250], [240, 3]]), np.float32(1.5e36)
+    yield Form("dequantize_large", "DequantizeLinear", (integers, far, np.uint8(255)), known=(1, 2), opset=21)
     yield Form("unsqueeze_axes", "Unsqueeze", (X, np.int64([0, 2])), zeros=True, fixed=True)
     yield Form("special_values", "Sign", (X,))
     yield Form("tile", "Tile", (image, np.int64([1, 2, 1, 3])), zeros=True)

@@ -22,6 +22,7 @@ from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
 from onnx_multi_backend.adapt.rules.depth_and_space import depth_and_space
 from onnx_multi_backend.adapt.rules.dequantize_blocks import dequantize_blocks
+from onnx_multi_backend.adapt.rules.dequantize_large import dequantize_large
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantize_wide
 from onnx_multi_backend.adapt.rules.det import det
 from onnx_multi_backend.adapt.rules.empty_products import empty_products
@@ -154,6 +155,7 @@ RULES: tuple[Rule, ...] = (
     cum_prod,
     dequantize_blocks,
     scalar_scales,
+    dequantize_large,
     dequantize_wide,
     det,
     exact_integers,

@@ -241,6 +241,7 @@ DEFECTS: Mapping[str, FindDefect] = {
         (
             Only({"openvino": "<2026"}, quantized_defects.dequantized_in_blocks),
             quantized_defects.dequantized,
+            quantized_defects.dequantize_large,
             quantized_defects.scaled_scalar,
             Only({"openvino": "<2026"}, quantized_defects.scaled_in_branches),
             quantized_defects.scaled,
@@ -293,6 +294,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "QuantizeLinear": Several(
         (
             Only({"openvino": ">=2026"}, quantized_defects.quantize_wide),
+            quantized_defects.quantize_large,
             Only({"openvino": "<2026"}, quantized_defects.quantize_as_named),
             quantized_defects.scaled_scalar,
             quantized_defects.quantize_along,

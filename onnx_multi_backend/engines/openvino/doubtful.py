@@ -16,6 +16,7 @@ from onnx_multi_backend.adapt.passes import broadcast_axes
 from onnx_multi_backend.adapt.rules.channel_means import MEANS, RANKS
 from onnx_multi_backend.adapt.rules.constant_convolutions import CONVOLUTIONS
 from onnx_multi_backend.adapt.rules.conv_turned import WEIGHTS
+from onnx_multi_backend.adapt.rules.dequantize_large import LARGEST_SCALES
 from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
@@ -105,6 +106,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in ("Conv", "ConvInteger"):
         return False
     if node.op_type == "QLinearConv" and (_may_scale_channels(node, facts) or _of_constants(node, facts)):
+        return True
+    if node.op_type == "DequantizeLinear" and _may_be_moved_far(node, facts):
         return True
     if node.op_type == "DequantizeLinear" and (_may_be_rounded(node, facts) or _may_get_an_axis(node, facts)):
         return True
@@ -275,10 +278,24 @@ def _may_be_padded_wrongly(node: NodeProto, facts: Facts) -> bool:
     return pads is None or not is_whole(pads) or bool((numpy_helper.to_array(pads) < 0).any())
 
 
+def _is_large(scale: TensorProto) -> bool:
+    """Whether an integer of 16 bits may be large once it is scaled."""
+    most = LARGEST_SCALES.get(scale.data_type)
+    return most is not None and is_whole(scale) and bool((np.abs(numpy_helper.to_array(scale)) > most).any())
+
+
+def _may_be_moved_far(node: NodeProto, facts: Facts) -> bool:
+    """Whether a DequantizeLinear has a zero point and a large scale."""
+    scale = facts.certain.get(node.input[1]) if len(node.input) > 2 and node.input[2] else None
+    return scale is not None and _is_large(scale)
+
+
 def _may_be_quantized_wrongly(node: NodeProto, facts: Facts) -> bool:
     """Whether a QuantizeLinear may have more than one scale, or make other integers than uint8 by its name or of 16 bits."""
     scale, zero = (facts.certain.get(name) for name in (*node.input[1:3], "")[:2])
     if scale is None or list(scale.dims) not in ([], [1]) or _may_get_an_axis(node, facts):
+        return True
+    if _is_large(scale):
         return True
     if len(node.input) > 2 and node.input[2]:
         return zero is None or zero.data_type in _SIXTEEN

@@ -7,6 +7,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.rules.dequantize_large import offset
 from onnx_multi_backend.adapt.rules.dequantize_wide import dequantized_type, holds_its_constants, is_wide
 from onnx_multi_backend.adapt.rules.named_type import names_its_type
 from onnx_multi_backend.adapt.rules.quantize import made_type
@@ -14,6 +15,7 @@ from onnx_multi_backend.adapt.rules.quantized_products import convolves_constant
 from onnx_multi_backend.adapt.rules.run_time_scales import scaled_at_run_time
 from onnx_multi_backend.adapt.rules.scalar_scales import scales_a_scalar
 from onnx_multi_backend.adapt.site import Site
+from onnx_multi_backend.models.tensors import numpy_dtype
 
 _SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
 
@@ -36,6 +38,30 @@ def quantize_wide(site: Site) -> Defect | None:
     if made_type(site) in _SIXTEEN:
         return Defect("quantizing to 16 bits is left out, and with it the limits of the type", wrong=True)
     return None
+
+
+def quantize_large(site: Site) -> Defect | None:
+    """Source: measured; OpenVINO multiplies the scaled limits of the type by their number, or takes the difference between them.
+
+    ONNX Runtime's quantizer writes such scales for attention masks that hold the lowest float32.
+    """
+    scale, kind = site.constant(site.input(1)), made_type(site)
+    if scale is None or scale.dtype != np.float32 or kind not in (*_LOWEST, *_SIXTEEN):
+        return None
+    limits = np.iinfo(numpy_dtype(kind))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isinf(scale * np.float32(limits.max - limits.min) ** 2).any():
+            return None
+    return Defect(
+        "the scaled limits of the type are more than float32 holds, and each result is the lowest", wrong=True
+    )
+
+
+def dequantize_large(site: Site) -> Defect | None:
+    """Source: measured; OpenVINO subtracts the scaled zero point, which it may have rounded: of 0 in an attention mask something large is left."""
+    if (found := offset(site)) and np.isinf(found):
+        return Defect("the scaled zero point is infinite, and so is each result", wrong=True)
+    return Defect("the zero point is scaled before it is subtracted, and rounded") if found else None
 
 
 def quantize_as_named(site: Site) -> Defect | None:
