@@ -611,3 +611,42 @@ def test_nor_for_that_of_another_branch(ort_cpu: type[omb.Preset]) -> None:
     )
     image = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
     np.testing.assert_array_equal(ort_cpu.prepare(model).run([image, np.array(False)])[0], 2 * image)
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), -(2**62)])
+def test_a_size_below_0_of_what_names_places(preset: type[omb.Preset], size: int) -> None:
+    """onnx's inference, by itself too, ends the process; ONNX Runtime takes the size for one that is not known."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[2, 2] x, int64[n, 7] i) => (float[m] y) { z = GatherND (x, i) y = Mystery (z) }"""
+    )
+    model.graph.input[1].type.tensor_type.shape.dim[1].dim_value = size
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(model)
+    model.graph.node[1].op_type = "Relu"
+    try:
+        made = preset.prepare(model).run([np.float32([[1, 2], [3, 4]]), np.array([[1, 0], [0, 1]])])
+    except omb.OnnxMultiBackendError:
+        assert "Openvino" in preset.name
+    else:
+        np.testing.assert_array_equal(made[0], [3, 2])
+
+
+def test_a_cast_like_nothing_is_refused_in_words(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float[2] y) { a = CastLike (x) y = Relu (a) }"""
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(model)
+
+
+@pytest.mark.parametrize("scale", [np.inf, np.nan, -1.0])
+def test_a_scale_that_is_no_size_is_refused_in_words(preset: type[omb.Preset], scale: float) -> None:
+    model = models.model(
+        [models.node("Resize", ["x", "", "s"], ["y"], mode="linear")],
+        [models.tensor("x", [1, 2, 4, 4], TensorProto.INT32)],
+        [models.tensor("y", None, TensorProto.INT32)],
+        initializers={"s": np.float32([1, 1, 2, scale])},
+        opsets={"": 18},
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        preset.prepare(model).run([np.ones((1, 2, 4, 4), np.int32)])

@@ -10,6 +10,7 @@ import onnx
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, shortened
+from onnx_multi_backend.models import negative_sizes
 from onnx_multi_backend.models.external_data import has_external_data
 from onnx_multi_backend.models.graph_walk import (
     FREE_INITIALIZERS,
@@ -250,6 +251,7 @@ def _may_not_end(model: ModelProto) -> bool:
         implausible(all_nodes(model)) is not None
         or expands_too_far(model)
         or may_crash(model)
+        or negative_sizes.may_crash(model)
         or any(t.data_type in _INTEGERS and sum(t.dims) > CHECKED_INITIALIZER_BYTES for t in all_tensors(model))
     )
 

@@ -17,7 +17,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoPr
 from onnx_multi_backend.adapt.inferring import contrib_schemas, unknown_sizes
 from onnx_multi_backend.adapt.inferring.hidden_integers import Followed, restored, without_long_constants
 from onnx_multi_backend.adapt.inferring.open_ranks import open_ranks
-from onnx_multi_backend.models import untyped
+from onnx_multi_backend.models import negative_sizes, untyped
 from onnx_multi_backend.models.graph_walk import all_nodes, bodies, canonical
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 from onnx_multi_backend.models.undeclared import without_declared
@@ -171,6 +171,8 @@ def _reads_text_for_numbers(model: ModelProto) -> bool:
 
 
 def _passes(model: ModelProto) -> bool:
+    if negative_sizes.may_crash(model):
+        model = negative_sizes.opened(model)
     try:
         onnx.shape_inference.infer_shapes(model, strict_mode=True)
     except _FAILURES:
@@ -229,6 +231,8 @@ def _missing(node: NodeProto, versions: Mapping[str, int]) -> list[AttributeProt
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
     ask = functools.partial(onnx.shape_inference.infer_shapes, data_prop=data_prop)
+    if negative_sizes.may_crash(model):
+        model = negative_sizes.opened(model)
     try:
         return contrib_schemas.inferred(model, ask) if contrib_schemas.occur_in(model) else ask(model)
     except _FAILURES:

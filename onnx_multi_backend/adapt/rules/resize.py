@@ -176,7 +176,7 @@ class _Resizing:
         if place == 3:
             return self._site.attribute("keep_aspect_ratio_policy", "stretch") == "stretch" and not factors[i]
         size = shape[self._axes[i]]
-        return size is not None and int(np.floor(factors[i] * np.float32(size))) == 0
+        return size is not None and np.floor(factors[i] * np.float32(size)) == 0
 
     def shape(self) -> str:
         """The shape of the result."""

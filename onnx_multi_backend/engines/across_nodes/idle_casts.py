@@ -58,7 +58,7 @@ def _found(graph: GraphProto, outer: Mapping[str, int]) -> Iterator[NodeProto]:
             yield from _found(body, kinds)
         made = _made(node, kinds)
         kinds.update((name, kind) for name, kind in made.items() if kind)
-        if node.op_type in _CASTS and made and kinds.get(node.input[0], 0) == made[node.output[0]] != 0:
+        if node.op_type in _CASTS and made and node.input and kinds.get(node.input[0], 0) == made[node.output[0]] != 0:
             yield node
 
 
@@ -84,7 +84,7 @@ def _first(node: NodeProto, kinds: Mapping[str, int]) -> int:
         case "Cast":
             return next((a.i for a in node.attribute if a.name == "to"), 0)
         case "CastLike":
-            return kinds.get(node.input[1], 0)
+            return kinds.get(node.input[1], 0) if len(node.input) > 1 else 0
         case "Constant":
             tensor = constant_tensor(node)
             return tensor.data_type if tensor is not None else 0
