@@ -24,7 +24,7 @@ QUANTIZED = [
 ]
 
 
-def masked(kind: str, scale: float, zero: int, shape: list[int | None]) -> ModelProto:
+def masked(kind: str, scale: float, zero: int, shape: list[int | None] | None) -> ModelProto:
     """The softmax of scores behind a quantized mask."""
     return models.model(
         [
@@ -54,6 +54,18 @@ def test_scores_behind_a_quantized_mask(engine: type[omb.Preset], kind: str, sha
     (made,) = engine.prepare(masked(kind, *SCALES[kind], shape)).run([mask, scores])
     powers = np.exp(scores) * mask
     np.testing.assert_allclose(made, powers / powers.sum(axis=-1, keepdims=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", SCALES)
+def test_so_they_are_where_no_rank_is_known(engine: type[omb.Preset], kind: str) -> None:
+    model = masked(kind, *SCALES[kind], None)
+    if engine.name == "Openvino":  # which needs to know it
+        with pytest.raises(omb.UnsupportedModelError):
+            engine.prepare(model)
+        return
+    mask = np.array([[True, False, True]])
+    (made,) = engine.prepare(model).run([mask, np.zeros((1, 3), np.float32)])
+    np.testing.assert_array_equal(made, [[0.5, 0, 0.5]])
 
 
 @pytest.mark.parametrize("shape", [[3, 5], [None, None]], ids=["fixed", "open"])

@@ -35,13 +35,13 @@ def dequantize_large(site: Site) -> Iterator[ModelProto]:
         return
     x, scale, zero = site.node.input
     rank, scales = site.rank(x), site.shape(scale)
-    if rank is None or scales is None or len(scales) > 1:
+    if scales is None or len(scales) > 1 or (rank is None and scales):
         return
     body = Body(site, site.opsets)
 
     def for_each(value: str) -> str:
         """A value for each place on the axis."""
-        if not scales or rank < 2:
+        if not scales or rank is None or rank < 2:
             return value
         axis = site.attribute("axis", 1) % rank
         return str(body("Reshape", value, body.ints(*[-1 if i == axis else 1 for i in range(rank)])))

@@ -29,14 +29,16 @@ def quantize(site: Site) -> Iterator[ModelProto]:
     x, scale, zero = (site.input(i) for i in range(3))
     kind, rank, scales = made_type(site), site.rank(x), site.shape(scale)
     blocks = site.attribute("block_size", 0)
-    if kind not in _INTEGERS or scales is None or rank is None or (len(scales) > 1 and not blocks):
+    if kind not in _INTEGERS or scales is None or (len(scales) > 1 and not blocks):
+        return
+    if rank is None and (scales or blocks):  # one number is for all places, however they lie
         return
     body = Body(site)
 
     def for_each(value: str) -> str:
         """A value for each place on the axis."""
         value = value if site.elem_type(value) == _T.FLOAT else body.cast(value, _T.FLOAT)
-        if not scales or rank < 2:
+        if not scales or rank is None or rank < 2:
             return value
         axis = site.attribute("axis", 1) % rank
         return str(body("Reshape", value, body.ints(*[-1 if i == axis else 1 for i in range(rank)])))
