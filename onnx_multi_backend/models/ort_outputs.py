@@ -48,10 +48,9 @@ def _restore(graph: GraphProto, table: Any) -> None:
     for node in _tables(table, _NODES):
         graphs = [(_string(a, _NAME), _table(a, _GRAPH_OF_ATTRIBUTE)) for a in _tables(node, _ATTRIBUTES)]
         bodies = {name: body for name, body in graphs if body is not None}
-        if not bodies:
-            continue
-        for attribute in nodes[tuple(_strings(node, _OUTPUTS_OF_NODE))].attribute:
-            if attribute.type == AttributeProto.GRAPH:
+        written = nodes.get(tuple(_strings(node, _OUTPUTS_OF_NODE))) if bodies else None
+        for attribute in written.attribute if written is not None else ():  # ONNX Runtime may have put casts around it
+            if attribute.type == AttributeProto.GRAPH and attribute.name in bodies:
                 _restore(attribute.g, bodies[attribute.name])
 
 
@@ -67,7 +66,7 @@ def _table(table: Any, field: int) -> Any:
 
 def _string(table: Any, field: int) -> str:
     offset = _offset(table, field)
-    return table.String(table.Pos + offset).decode() if offset else ""
+    return table.String(table.Pos + offset).decode(errors="replace") if offset else ""
 
 
 def _elements(table: Any, field: int) -> list[int]:
@@ -81,4 +80,4 @@ def _tables(table: Any, field: int) -> list[Any]:
 
 
 def _strings(table: Any, field: int) -> list[str]:
-    return [table.String(place).decode() for place in _elements(table, field)]
+    return [table.String(place).decode(errors="replace") for place in _elements(table, field)]
