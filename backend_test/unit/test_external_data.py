@@ -8,6 +8,7 @@ import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -288,3 +289,40 @@ def test_a_rewritten_model_with_weights_beside_it_is_compiled_again(preset: type
     assert rep.adaptations or preset.name != "Openvino"
     for (y,) in (rep.run(X), *rep.run_many([X] * 3)):
         np.testing.assert_allclose(y, np.cumprod(X @ weights, axis=1), rtol=1e-6)
+
+
+def _beside(folder: Path, **fields: Any) -> Path:
+    """``y = x + w`` with three weights in a file, declared in another way."""
+    (folder / "w.bin").write_bytes(np.int64([7, 8, 9]).tobytes())
+    w = onnx.TensorProto(name="w", data_type=onnx.TensorProto.INT64, data_location=onnx.TensorProto.EXTERNAL, dims=[3])
+    w.external_data.add(key="location", value="w.bin")
+    model = models.model(
+        [models.node("Add", ["x", "w"], ["y"])],
+        [models.tensor("x", [3], models.INT64)],
+        [models.tensor("y", [3], models.INT64)],
+    )
+    if length := fields.pop("length", ""):
+        w.external_data.add(key="length", value=length)
+    for name, values in fields.items():
+        del getattr(w, name)[:]
+        getattr(w, name).extend(values)
+    model.graph.initializer.append(w)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("length", ["", "-2", "24"])
+@pytest.mark.parametrize("dims", [[-3], [-1], [-1, -3]])
+def test_a_size_below_0_beside_the_model_is_refused(
+    engine: type[omb.Preset], tmp_path: Path, dims: list[int], length: str
+) -> None:
+    with pytest.raises(omb.OnnxMultiBackendError):
+        engine.prepare(_beside(tmp_path, dims=dims, length=length))
+
+
+def test_values_that_are_beside_the_model_and_in_it_are_those_of_the_file(
+    ort_cpu: type[omb.Preset], tmp_path: Path
+) -> None:
+    path = _beside(tmp_path, int64_data=[1, 2, 3])
+    assert ort_cpu.prepare(path).run([np.int64([0, 0, 0])])[0].tolist() == [7, 8, 9]

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from onnx import ModelProto, TensorProto
 from onnx.external_data_helper import load_external_data_for_tensor
@@ -15,6 +16,12 @@ from onnx_multi_backend.errors import InvalidModelError
 from onnx_multi_backend.models.graph_walk import all_tensors
 from onnx_multi_backend.models.own_file import fill, is_in, may_stay
 from onnx_multi_backend.models.tensors import PACKED_BITS, numpy_dtype
+
+#: The fields of values, and of where they are.
+_VALUES: Sequence[Any] = (
+    *("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data"),
+    *("external_data", "data_location"),
+)
 
 #: What ONNX Runtime writes for a file where a tensor lies in its own memory, and then reads from that address.
 _ADDRESSES = "*/_ORT_MEM_ADDR_/"
@@ -62,8 +69,16 @@ def with_values(model: ModelProto, folder: Path, *, copied: bool, but: Path | No
 
 def read_what_tells(tensors: Iterable[TensorProto], path: Path) -> None:
     """Read the values in other files that decide what becomes of the model, and the few: axes, sizes, scales."""
-    found = ((tensor, fields) for tensor, fields in _external(tensors) if not is_in(path, tensor))
-    _read((f for f in found if not may_stay(f[0].data_type, bytes_of(f[0]))), path.parent)
+    _read(
+        (
+            (tensor, fields)
+            for tensor, fields in _external(tensors)
+            if not is_in(path, tensor)
+            and all(size >= 0 for size in tensor.dims)  # else it is not valid, which the checker says
+            and not may_stay(tensor.data_type, bytes_of(tensor))
+        ),
+        path.parent,
+    )
 
 
 def _read(tensors: Iterable[tuple[TensorProto, dict[str, str]]], folder: Path) -> None:
@@ -75,9 +90,10 @@ def _read(tensors: Iterable[tuple[TensorProto, dict[str, str]]], folder: Path) -
         with (folder / location).open("rb") as stream:  # onnx's own reading takes no links, caches consist of them
             for tensor, fields in in_it:
                 stream.seek(int(fields.get("offset", 0)))
-                tensor.raw_data = stream.read(int(fields.get("length", bytes_of(tensor))))
-                tensor.ClearField("external_data")
-                tensor.ClearField("data_location")
+                raw = stream.read(int(fields.get("length", bytes_of(tensor))))
+                for field in _VALUES:  # of which engines read none there
+                    tensor.ClearField(field)
+                tensor.raw_data = raw
 
 
 def external_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, dict[str, str]]]:

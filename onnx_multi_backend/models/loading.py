@@ -182,7 +182,12 @@ def load(model: ModelLike | Given) -> LoadedModel:
         return loaded
     assert loaded.path is not None  # without it no file is found
     beside = tuple((file, stamp_of(file)) for file in files)
-    read_what_tells(loaded.contents.tensors, loaded.path)
+    try:
+        read_what_tells(loaded.contents.tensors, loaded.path)
+    except OSError as error:
+        raise InvalidModelError(
+            f"{loaded.label}: its external data '{error.filename}' cannot be read: {error.strerror}."
+        ) from error
     return replace(loaded, beside=beside)
 
 

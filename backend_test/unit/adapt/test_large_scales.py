@@ -111,3 +111,33 @@ def test_a_zero_point_that_scaled_is_infinite(engine: type[omb.Preset], kind: st
     (made,) = engine.prepare(model).run([x])
     np.testing.assert_allclose(made, (x.astype(np.int64) - zero) * np.float64(scale), rtol=1e-6)
     assert made[0, 0] == 0
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero", "axis"),
+    [([1e9] * 3, [1, 2], 1), ([], [1], 1), ([1e38] * 3, [5] * 3, 5), ([1e38] * 3, [5] * 3, -3)],
+)
+def test_what_is_not_valid_is_refused(
+    openvino: type[omb.Preset], scale: list[float], zero: list[int], axis: int
+) -> None:
+    model = models.model(
+        [models.node("DequantizeLinear", ["x", "s", "z"], ["y"], axis=axis)],
+        [models.tensor("x", [2, 3], TensorProto.UINT8)],
+        [models.tensor("y", None)],
+        initializers={"s": np.float32(scale), "z": np.uint8(zero)},
+        opsets={"": 21},
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        openvino.prepare(model)
+
+
+def test_a_scale_that_is_nan_hides_no_other(engine: type[omb.Preset]) -> None:
+    model = models.model(
+        [models.node("DequantizeLinear", ["x", "s", "z"], ["y"])],
+        [models.tensor("x", [2, 3], TensorProto.UINT8)],
+        [models.tensor("y", None)],
+        initializers={"s": np.float32([np.nan, 3e38, 1e9]), "z": np.uint8([5, 5, 5])},
+        opsets={"": 21},
+    )
+    (made,) = engine.prepare(model).run([np.uint8([[4, 5, 6], [7, 8, 9]])])
+    np.testing.assert_array_equal(made[:, 1:], [[0, np.float32(1e9)], [np.inf, np.float32(4e9)]])

@@ -403,7 +403,6 @@ BY_CHANCE = {
     "of images without pixels, memory that was never written is the result",
     "of a signal without elements the result is not written",
     "without keys the result is not written",
-    "what several threads reduce into one element may be lost",
 }
 
 #: What ONNX's evaluator does not run: `test_broadcast_axes` and `test_resize_axes` know the results.

@@ -15,6 +15,7 @@ from onnx import ModelProto, TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend.host.applies import applies
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 SIZES = (2, 3, 65, 129)
@@ -82,6 +83,38 @@ def test_known_places_that_are_each_named_once_stay(ort_cpu: type[omb.Preset], p
     assert bool(prepared.adaptations) is twice
     x, updates = np.ones((2, 3, 1, 1), np.float32), np.ones((len(places), 1, 1), np.float32)
     np.testing.assert_array_equal(prepared.run([x, updates])[0], expected("add", x, np.array(places), updates))
+
+
+def test_updates_of_another_shape_have_an_error(ort_cpu: type[omb.Preset]) -> None:
+    """As many as there should be, but turned."""
+    model = scattered("add", 2, None)
+    model.graph.input[1].type.tensor_type.shape.dim[1].dim_value = 1
+    model.graph.input[2].type.tensor_type.shape.dim.add()
+    prepared = ort_cpu.prepare(model)
+    assert prepared.adaptations
+    with pytest.raises(omb.RunError):
+        prepared.run([np.ones((4, 3), np.float32), np.array([[1], [2]]), np.ones((3, 2), np.float32)])
+
+
+@pytest.mark.parametrize("shape", [[None, None], None])
+def test_places_of_an_unknown_size_stay(ort_cpu: type[omb.Preset], shape: list[None] | None) -> None:
+    model = scattered("add", 2)
+    model.graph.input[1].CopyFrom(models.tensor("i", shape, models.INT64))
+    x, places = np.zeros((4, 3), np.float32), np.array([[1, 0], [2, 2], [1, 0]])
+    (made,) = ort_cpu.prepare(model).run([x, places, np.ones(3, np.float32)])
+    np.testing.assert_array_equal(made, expected("add", x, places, np.ones(3, np.float32)))
+
+
+@pytest.mark.skipif(applies({"onnxruntime": "<1.31"}), reason="it ends ONNX Runtime's process, by itself too")
+@pytest.mark.parametrize("known", [True, False])
+def test_places_without_a_number_are_all_of_the_data(ort_cpu: type[omb.Preset], known: bool) -> None:
+    places = np.zeros((2, 0), np.int64)
+    model = scattered("add", 1, places if known else None)
+    if not known:
+        model.graph.input[1].type.tensor_type.shape.dim[1].dim_value = 0
+    model.graph.input[-1].CopyFrom(models.tensor("u", [None, None]))
+    feeds = [np.ones(3, np.float32), *([] if known else [places]), np.ones((2, 3), np.float32)]
+    np.testing.assert_array_equal(ort_cpu.prepare(model).run(feeds)[0], [3, 3, 3])
 
 
 def test_halves_are_widened_too(ort_cpu: type[omb.Preset]) -> None:

@@ -21,21 +21,26 @@ _INTEGERS = (_T.INT8, _T.UINT8, _T.INT16, _T.UINT16, _T.INT32)
 def offset(site: Site) -> float:
     """The largest scaled zero point of a DequantizeLinear in the type of its scale, as far as is known: 0 below what counts."""
     scale, zero = (site.constant(site.input(i)) if site.has_input(i) else None for i in (1, 2))
-    if not site.is_("DequantizeLinear") or scale is None or zero is None or not zero.any():
+    if not site.is_("DequantizeLinear") or site.attribute("block_size", 0) or scale is None or zero is None:
+        return 0.0
+    if not zero.any() or zero.size != scale.size:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        exact = np.abs(zero.astype(np.float64) * scale.astype(np.float64))
-        found = float(exact.astype(scale.dtype).max())
+        exact = np.abs(zero.ravel().astype(np.float64) * scale.ravel().astype(np.float64))
+        found = float(np.nan_to_num(exact, nan=0.0, posinf=np.inf).astype(scale.dtype).max())
     return found if found > _MOST else 0.0
 
 
 def dequantize_large(site: Site) -> Iterator[ModelProto]:
     """Subtract the zero point as an integer, then scale in float32. Source: DequantizeLinear's documentation."""
-    if not offset(site) or site.elem_type(site.input(0)) not in _INTEGERS or site.attribute("block_size", 0):
+    if not offset(site) or site.elem_type(site.input(0)) not in _INTEGERS:
         return
     x, scale, zero = site.node.input
     rank, scales = site.rank(x), site.shape(scale)
+    axis = site.attribute("axis", 1)
     if scales is None or len(scales) > 1 or (rank is None and scales):
+        return
+    if rank is not None and scales and rank > 1 and not -rank <= axis < rank:
         return
     body = Body(site, site.opsets)
 
@@ -43,8 +48,7 @@ def dequantize_large(site: Site) -> Iterator[ModelProto]:
         """A value for each place on the axis."""
         if not scales or rank is None or rank < 2:
             return value
-        axis = site.attribute("axis", 1) % rank
-        return str(body("Reshape", value, body.ints(*[-1 if i == axis else 1 for i in range(rank)])))
+        return str(body("Reshape", value, body.ints(*[-1 if i == axis % rank else 1 for i in range(rank)])))
 
     apart = body("Sub", body.cast(x, _T.INT32), for_each(body.cast(zero, _T.INT32)))
     made = body("Mul", body.cast(apart, _T.FLOAT), for_each(body.cast(scale, _T.FLOAT)))

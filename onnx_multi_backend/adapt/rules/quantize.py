@@ -33,6 +33,8 @@ def quantize(site: Site) -> Iterator[ModelProto]:
         return
     if rank is None and (scales or blocks):  # one number is for all places, however they lie
         return
+    if rank is not None and scales and rank > 1 and not -rank <= site.attribute("axis", 1) < rank:
+        return
     body = Body(site)
 
     def for_each(value: str) -> str:

@@ -53,7 +53,10 @@ def scatter_rows(site: Site) -> Iterator[ModelProto]:
         "ScatterElements",
         body("Reshape", data, rows, allowzero=1),
         body("Expand", body("Unsqueeze", row, body.ints(1)), written),
-        body("Reshape", updates, written, allowzero=1),
+        # Held to its shape where that can be: other updates have an error then, as in ScatterND.
+        body("Flatten", updates, axis=len(places) - 1)
+        if len(places) > 1
+        else body("Reshape", updates, written, allowzero=1),
         axis=0,
         reduction=site.attribute("reduction"),
     )

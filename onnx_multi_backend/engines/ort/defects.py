@@ -200,7 +200,7 @@ def _scatter(site: Site) -> Defect | None:
     if reduction != "none" and (of_bits or kind in _HALVES):
         return Defect(f"the reduction {reduction!r} of this type is refused at run time")
     if site.op_type == "ScatterND" and reduction != "none" and not _apart(site):
-        return Defect("what several threads reduce into one element may be lost", wrong=True)
+        return Defect("what several threads reduce into one element may be lost")
     return None
 
 
@@ -208,9 +208,11 @@ def _apart(site: Site) -> bool:
     """Whether the places that a ScatterND writes to are known, and each once."""
     indices = site.input(1)
     shape, places = site.shape(indices), site.constant(indices)
+    if shape and shape[-1] == 0:  # each of them all of the data
+        return False
     if shape is not None and math.prod(2 if size is None else size for size in shape[:-1]) <= 1:
         return True
-    if places is None or (places < 0).any():
+    if places is None or not places.ndim or (places < 0).any():
         return False
     rows = places.reshape(-1, places.shape[-1])
     return len(np.unique(rows, axis=0)) == len(rows)
