@@ -11,7 +11,6 @@ from onnx import AttributeProto, TensorProto
 from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.inferring.inference import infer
-from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.intervals.study import Concern, Study
 from onnx_multi_backend.adapt.intervals.values import of_type
 from onnx_multi_backend.adapt.single_node import reads
@@ -21,6 +20,7 @@ from onnx_multi_backend.engines.session import Built, Payload
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.errors import PrecisionWarning
 from onnx_multi_backend.models.graph_walk import operator_name, subgraphs
+from onnx_multi_backend.models.tensors import WIDE
 from onnx_multi_backend.user_warnings import warn
 
 _COMPUTED = WIDE | {TensorProto.INT32}

@@ -47,6 +47,14 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
         yield from attribute.graphs
 
 
+def graphs_in(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and every graph in its nodes' attributes."""
+    yield graph
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from graphs_in(inner)
+
+
 def bodies(node: NodeProto) -> Iterator[GraphProto]:
     """The graphs in the attributes of a node that is no call of a local function: most operators have none."""
     return subgraphs(node) if node.domain or may_hold_graphs(node.op_type) else iter(())

@@ -12,7 +12,7 @@ import onnx
 from onnx import ModelProto
 
 from onnx_multi_backend.errors import InvalidModelError, UnsupportedModelError, shortened
-from onnx_multi_backend.models.graph_walk import all_nodes, subgraphs
+from onnx_multi_backend.models.graph_walk import graphs_in
 from onnx_multi_backend.models.ort_outputs import restore
 
 #: What stands behind the first four bytes of such a file. Source: onnxruntime/core/flatbuffers/schema/ort.fbs.
@@ -64,7 +64,7 @@ def to_onnx(data: bytes, where: str) -> ModelProto:
             ) from error
         model = onnx.load(written)
     restore(model.graph, data)
-    for graph in (model.graph, *(graph for node in all_nodes(model) for graph in subgraphs(node))):
+    for graph in graphs_in(model.graph):
         graph.name = graph.name or "ort"  # ONNX asks for one, and the format keeps none
     return model
 

@@ -27,12 +27,10 @@ from onnx import (
 )
 
 from onnx_multi_backend.models.graph_walk import all_tensors
+from onnx_multi_backend.models.tensors import WIDE
 
-#: Weights of fewer bytes are read with the rest.
+#: Weights of fewer bytes are read with the rest. So are all that are `WIDE`: whether an engine holds them depends on their values.
 LARGE = 64 * 1024
-
-#: So are all of these types: whether an engine that computes in int32 holds them depends on their values.
-_READ = frozenset({TensorProto.INT64, TensorProto.UINT64, TensorProto.UINT32})
 
 _OP_TYPE = NodeProto.OP_TYPE_FIELD_NUMBER
 _TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
@@ -106,7 +104,7 @@ def by_address(data: mmap.mmap, address: int, location: str) -> bytes | None:
 
 def may_stay(elem_type: int, size: int) -> bool:
     """Whether values of a type, and of as many bytes, may be left in a file: nothing that is decided depends on them."""
-    return size >= LARGE and elem_type not in _READ
+    return size >= LARGE and elem_type not in WIDE
 
 
 def is_in(file: Path | None, tensor: TensorProto) -> bool:

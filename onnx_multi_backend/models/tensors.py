@@ -15,6 +15,9 @@ from onnx import NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, nump
 
 from onnx_multi_backend.errors import InvalidModelError
 
+#: Integers of which an engine with `Engine.narrows` keeps what int32 holds.
+WIDE = frozenset({TensorProto.INT64, TensorProto.UINT64, TensorProto.UINT32})
+
 #: Types that numpy has no dtype for (ml_dtypes supplies one), mapped to the next wider type that numpy and every
 #: engine know and that holds each of their values exactly.
 WIDER: dict[int, int] = {

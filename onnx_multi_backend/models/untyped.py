@@ -7,12 +7,11 @@ A value of an operator that onnx does not know has no type, so a valid model may
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, canonical, nodes_in, subgraphs
+from onnx_multi_backend.models.graph_walk import FREE_INITIALIZERS, all_nodes, canonical, graphs_in, nodes_in
 
 _CRASHING = frozenset(
     {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble")}
@@ -42,7 +41,7 @@ def may_crash(model: ModelProto) -> bool:
         typed = onnx.shape_inference.infer_shapes(without(model))
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
         return True
-    graphs = list(_graphs(typed.graph))
+    graphs = list(graphs_in(typed.graph))
     made = Counter(name for graph in graphs for name in _made(graph))
     known = {
         value.name
@@ -59,7 +58,7 @@ def without(model: ModelProto) -> ModelProto:
     """A copy in which onnx's inference leaves such nodes out; what they make has the type that they name."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    for graph in _graphs(copy.graph):
+    for graph in graphs_in(copy.graph):
         declared = {value.name for value in (*graph.value_info, *graph.output)}
         for node in graph.node:
             if not _crashes(node):
@@ -99,13 +98,6 @@ def _named_type(node: NodeProto) -> int:
         if attribute.name in _VALUES:
             return _VALUES[attribute.name]
     return 0
-
-
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    yield graph
-    for node in graph.node:
-        for inner in subgraphs(node):
-            yield from _graphs(inner)
 
 
 def _made(graph: GraphProto) -> list[str]:

@@ -171,8 +171,7 @@ def _reads_text_for_numbers(model: ModelProto) -> bool:
 
 
 def _passes(model: ModelProto) -> bool:
-    if negative_sizes.may_crash(model):
-        model = negative_sizes.opened(model)
+    model = negative_sizes.without(model)
     try:
         onnx.shape_inference.infer_shapes(model, strict_mode=True)
     except _FAILURES:
@@ -231,8 +230,7 @@ def _missing(node: NodeProto, versions: Mapping[str, int]) -> list[AttributeProt
 
 def _asked(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
     ask = functools.partial(onnx.shape_inference.infer_shapes, data_prop=data_prop)
-    if negative_sizes.may_crash(model):
-        model = negative_sizes.opened(model)
+    model = negative_sizes.without(model)
     try:
         return contrib_schemas.inferred(model, ask) if contrib_schemas.occur_in(model) else ask(model)
     except _FAILURES:

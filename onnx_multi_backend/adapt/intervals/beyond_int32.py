@@ -11,12 +11,10 @@ from onnx_multi_backend.adapt.intervals.constant_values import of_constant, of_t
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, subgraphs
+from onnx_multi_backend.models.tensors import WIDE
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
-
-#: Of these types an engine with `Engine.narrows` keeps what int32 holds.
-WIDE = frozenset({_T.INT64, _T.UINT64, _T.UINT32})
 
 #: Where a number beyond int32 means the same as the nearest one within: the ends of slices, the steps of a loop.
 SATURATES: Mapping[str, tuple[int, ...]] = {"Slice": (1, 2), "Loop": (0,), "NonMaxSuppression": (2,)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from onnx import NodeProto, TensorProto
 
-from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.intervals.sum_sizes import COUNTED
 from onnx_multi_backend.adapt.intervals.values import LIMITS, STEPS, WIDE_UNSIGNED, Value, may_have_wrapped
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import WIDE
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]

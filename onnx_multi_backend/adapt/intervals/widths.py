@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.intervals import wide_inputs
-from onnx_multi_backend.adapt.intervals.beyond_int32 import SHAPE_ALONE, WIDE, readers_of_constants_beyond
+from onnx_multi_backend.adapt.intervals.beyond_int32 import SHAPE_ALONE, readers_of_constants_beyond
 from onnx_multi_backend.adapt.intervals.bounds import Bound, as_inputs, find_bounds, largest
 from onnx_multi_backend.adapt.intervals.chosen_constants import Chosen
 from onnx_multi_backend.adapt.intervals.constant_reductions import (
@@ -29,6 +29,7 @@ from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.single_node import infer, reads
 from onnx_multi_backend.models.graph_walk import canonical, nodes_in
 from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.tensors import WIDE
 
 _DOUBLE, _INT32 = TensorProto.DOUBLE, TensorProto.INT32
 _LEAVES = "its result leaves what int32 holds"

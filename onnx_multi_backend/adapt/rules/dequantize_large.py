@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.rules.along_axis import along_axis
 from onnx_multi_backend.adapt.site import Body, Site
 
 _T = TensorProto
@@ -36,21 +37,11 @@ def dequantize_large(site: Site) -> Iterator[ModelProto]:
     if not offset(site) or site.elem_type(site.input(0)) not in _INTEGERS:
         return
     x, scale, zero = site.node.input
-    rank, scales = site.rank(x), site.shape(scale)
-    axis = site.attribute("axis", 1)
-    if scales is None or len(scales) > 1 or (rank is None and scales):
-        return
-    if rank is not None and scales and rank > 1 and not -rank <= axis < rank:
-        return
     body = Body(site, site.opsets)
-
-    def for_each(value: str) -> str:
-        """A value for each place on the axis."""
-        if not scales or rank is None or rank < 2:
-            return value
-        return str(body("Reshape", value, body.ints(*[-1 if i == axis % rank else 1 for i in range(rank)])))
-
-    apart = body("Sub", body.cast(x, _T.INT32), for_each(body.cast(zero, _T.INT32)))
-    made = body("Mul", body.cast(apart, _T.FLOAT), for_each(body.cast(scale, _T.FLOAT)))
+    along = along_axis(body, site)
+    if along is None:
+        return
+    apart = body("Sub", body.cast(x, _T.INT32), along(body.cast(zero, _T.INT32)))
+    made = body("Mul", body.cast(apart, _T.FLOAT), along(body.cast(scale, _T.FLOAT)))
     kind = site.attribute("output_dtype", 0) or site.elem_type(scale)
     yield body.finish(made if kind == _T.FLOAT else body.cast(made, kind))

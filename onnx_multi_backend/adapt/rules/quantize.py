@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.rules.along_axis import along_axis
 from onnx_multi_backend.adapt.rules.blocks import over_blocks
 from onnx_multi_backend.adapt.site import Body, Site
 from onnx_multi_backend.models.tensors import numpy_dtype
@@ -27,25 +28,22 @@ def quantize(site: Site) -> Iterator[ModelProto]:
     if not site.is_("QuantizeLinear") or site.attribute("precision", 0):
         return
     x, scale, zero = (site.input(i) for i in range(3))
-    kind, rank, scales = made_type(site), site.rank(x), site.shape(scale)
-    blocks = site.attribute("block_size", 0)
-    if kind not in _INTEGERS or scales is None or (len(scales) > 1 and not blocks):
-        return
-    if rank is None and (scales or blocks):  # one number is for all places, however they lie
-        return
-    if rank is not None and scales and rank > 1 and not -rank <= site.attribute("axis", 1) < rank:
+    kind, rank, blocks = made_type(site), site.rank(x), site.attribute("block_size", 0)
+    if kind not in _INTEGERS:
         return
     body = Body(site)
+    if blocks:
+        if rank is None or site.shape(scale) is None or not -rank <= site.attribute("axis", 1) < rank:
+            return
+        along = over_blocks(body, site)
+    else:
+        shaped = along_axis(body, site)
+        if shaped is None:
+            return
 
-    def for_each(value: str) -> str:
-        """A value for each place on the axis."""
-        value = value if site.elem_type(value) == _T.FLOAT else body.cast(value, _T.FLOAT)
-        if not scales or rank is None or rank < 2:
-            return value
-        axis = site.attribute("axis", 1) % rank
-        return str(body("Reshape", value, body.ints(*[-1 if i == axis else 1 for i in range(rank)])))
+        def along(value: str) -> str:
+            return shaped(value if site.elem_type(value) == _T.FLOAT else body.cast(value, _T.FLOAT))
 
-    along = over_blocks(body, site) if blocks else for_each
     wide = x if site.elem_type(x) == _T.FLOAT else body.cast(x, _T.FLOAT)
     steps = body("Round", body("Div", wide, along(scale)))
     if zero:

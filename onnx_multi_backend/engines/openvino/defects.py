@@ -10,7 +10,6 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
-from onnx_multi_backend.adapt.intervals.beyond_int32 import WIDE
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.passes import broadcast_axes
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
@@ -41,6 +40,7 @@ from onnx_multi_backend.engines.openvino.quotient_defects import divided
 from onnx_multi_backend.engines.openvino.resize_defects import resized
 from onnx_multi_backend.host.applies import When
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import WIDE
 
 #: A BitShift of an input by a larger constant leaves so few numbers that `adapt.bounds` does not hold the input to them.
 _FURTHEST_HELD = 25

@@ -107,9 +107,9 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return False
     if node.op_type == "QLinearConv" and (_may_scale_channels(node, facts) or _of_constants(node, facts)):
         return True
-    if node.op_type == "DequantizeLinear" and _may_be_moved_far(node, facts):
-        return True
-    if node.op_type == "DequantizeLinear" and (_may_be_rounded(node, facts) or _may_get_an_axis(node, facts)):
+    if node.op_type == "DequantizeLinear" and any(
+        may(node, facts) for may in (_may_be_moved_far, _may_be_rounded, _may_get_an_axis)
+    ):
         return True
     if node.op_type in PLACES:
         return _scales_at_run_time(node, facts)
