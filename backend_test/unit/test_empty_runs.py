@@ -299,6 +299,27 @@ SUMS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[int, ...
 _REFUSED_SUMS = ("QLinearMatMul", "QLinearMatMul by a vector", "ConvInteger", "QLinearConv")
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        "y = If <then_branch = a () => (int32[b, c] p) { m = MatMulInteger (x, w) p = Add (m, o) }, else_branch = e () => (int32[b, c] q) { q = Identity (o) }> (t)",
+        "y = Loop <body = b (int64 i, bool g, int32[b, c] s) => (bool h, int32[b, c] r) { h = Identity (g) p = MatMulInteger (x, w) r = Add (p, s) }> (n, , o)",
+    ],
+    ids=["If", "Loop"],
+)
+def test_sums_of_nothing_in_branches_and_loops(ort_cpu: type[omb.Preset], around: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 16]> g (uint8[b, a] x, uint8[a, c] w, bool t, int64 n, int32[b, c] o) => (int32[b, c] y) {{ {around} }}"""
+    )
+    prepared = ort_cpu.prepare(model)
+    rest = [np.array(True), np.array(1), np.zeros((30, 20), np.int32)]
+    for _ in range(3):
+        found = prepared.run([np.ones((30, 5), np.uint8), np.ones((5, 20), np.uint8), *rest])[0]
+        np.testing.assert_array_equal(found, np.full((30, 20), 5, np.int32))
+        found = prepared.run([np.ones((30, 0), np.uint8), np.ones((0, 20), np.uint8), *rest])[0]
+        np.testing.assert_array_equal(found, np.zeros((30, 20), np.int32))
+
+
 @pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
 @pytest.mark.parametrize("form", SUMS)
 def test_sums_of_nothing_that_a_run_alone_tells(preset: type[omb.Preset], form: str) -> None:

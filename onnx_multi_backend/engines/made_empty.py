@@ -71,24 +71,31 @@ def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple
 def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
     """Whether the result of one of these operators is known to have no elements, or is known as that of none; or what it reads.
 
-    What branches and loops compute is not looked at.
+    What branches and loops compute counts too.
     """
-    typed = infer(without_declared(skeleton_of(Contents(model)))).graph
-    types = {v.name: v.type for v in (*typed.input, *typed.value_info, *typed.output)}
+    typed = infer(without_declared(skeleton_of(Contents(model)), steps=True)).graph
+    return _makes_nothing(typed, {}, operators)
+
+
+def _makes_nothing(typed: GraphProto, outer: Mapping[str, TypeProto], operators: Set[str]) -> bool:
+    types = {**outer, **{v.name: v.type for v in (*typed.input, *typed.value_info, *typed.output)}}
     empty = {
         name
         for name, kind in types.items()
         if any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
     }
     return any(
-        node.op_type in operators
-        and not canonical(node.domain)
-        and (
-            (node.op_type not in _MISJUDGED and not empty.isdisjoint(node.output))
-            or _extreme_of_nothing(node, types, _PLAIN) is not None
-            or _has_no_steps(node, types, _PLAIN)
-            or (node.op_type in _READING and not empty.isdisjoint(node.input[_READING[node.op_type]]))
+        (
+            node.op_type in operators
+            and not canonical(node.domain)
+            and (
+                (node.op_type not in _MISJUDGED and not empty.isdisjoint(node.output))
+                or _extreme_of_nothing(node, types, _PLAIN) is not None
+                or _has_no_steps(node, types, _PLAIN)
+                or (node.op_type in _READING and not empty.isdisjoint(node.input[_READING[node.op_type]]))
+            )
         )
+        or any(_makes_nothing(inner, types, operators) for inner in subgraphs(node))
         for node in typed.node
     )
 
