@@ -38,17 +38,26 @@ def test_ordinary_divisors_stay(openvino: type[omb.Preset]) -> None:
     assert not openvino.prepare(quotient(np.float32([1e-30, 1e30]))).adaptations
 
 
+@pytest.mark.parametrize("divisor", [[1e-39], [1e38, 2]])
 @pytest.mark.parametrize("name", ["Openvino", "OrtOpenvino"])
-def test_float32_is_refused_or_left_to_onnx_runtime(name: str, request: pytest.FixtureRequest) -> None:
+def test_float32_is_refused_or_left_to_onnx_runtime(
+    name: str, divisor: list[float], request: pytest.FixtureRequest
+) -> None:
     preset = request.getfixturevalue({"Openvino": "openvino", "OrtOpenvino": "openvino_ep"}[name])
-    c = np.float32([1e-39])
+    c = np.float32(divisor)
     if name == "Openvino":
         with pytest.raises(omb.UnsupportedModelError, match="reciprocal"):
             preset.prepare(quotient(c))
         return
-    x = np.float32([[1e-5, 1]])
+    x = np.float32([[1e-5, 1], [3e38, 5]])
     with np.errstate(over="ignore"):
-        np.testing.assert_allclose(preset.prepare(quotient(c)).run([x])[0], x / c, rtol=1e-6)
+        np.testing.assert_allclose(preset.prepare(quotient(c)).run([x])[0], x / c, rtol=1e-6, atol=1e-38)
+
+
+def test_one_large_divisor_stays(openvino: type[omb.Preset]) -> None:
+    prepared = openvino.prepare(quotient(np.float32([1e38])))
+    assert not prepared.adaptations
+    np.testing.assert_allclose(prepared.run([np.float32([[3e38, 1e38]])])[0], [[3, 1]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])

@@ -91,6 +91,26 @@ def test_each_step(engine: type[omb.Preset], kind: str, zero: int, scale: float,
     np.testing.assert_allclose(back, values, rtol=1e-6)
 
 
+@pytest.mark.parametrize("attributes", [{"axis": 1}, {"axis": 1, "block_size": 2}], ids=["columns", "blocks"])
+def test_several_of_which_the_reciprocal_is_subnormal(engine: type[omb.Preset], attributes: dict[str, int]) -> None:
+    """OpenVINO takes that for 0."""
+    scales = np.float32([1e38, 9e37, 1, 2e-3]) if "block_size" not in attributes else np.full((2, 2), 1e38, np.float32)
+    model = models.model(
+        [models.node("QuantizeLinear", ["x", "s"], ["y"], **attributes)],
+        [models.tensor("x", [2, 4])],
+        [models.tensor("y", None, TensorProto.UINT8)],
+        initializers={"s": scales},
+        opsets={"": 21},
+    )
+    x = np.float32([[3e38, 2e38, 3, 1e-2], [1.2e38, 1.2e38, 300, 1]])
+    steps = x / (scales if "block_size" not in attributes else np.repeat(scales, 2, axis=1))
+    if engine.name == "Openvino":
+        with pytest.raises(omb.UnsupportedModelError, match="scaled limits"):
+            engine.prepare(model)
+        return
+    np.testing.assert_array_equal(engine.prepare(model, fallback="full").run([x])[0], np.clip(np.round(steps), 0, 255))
+
+
 @pytest.mark.parametrize("axis", [None, 1])
 @pytest.mark.parametrize("kind", SCALES)
 def test_a_zero_point_that_scaled_is_infinite(engine: type[omb.Preset], kind: str, axis: int | None) -> None:

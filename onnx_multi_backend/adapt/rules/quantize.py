@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.operators.reciprocals import is_flushed
 from onnx_multi_backend.adapt.rules.along_axis import along_axis
 from onnx_multi_backend.adapt.rules.blocks import over_blocks
 from onnx_multi_backend.adapt.site import Body, Site
@@ -29,7 +30,8 @@ def quantize(site: Site) -> Iterator[ModelProto]:
         return
     x, scale, zero = (site.input(i) for i in range(3))
     kind, rank, blocks = made_type(site), site.rank(x), site.attribute("block_size", 0)
-    if kind not in _INTEGERS:
+    known = site.constant(scale)
+    if kind not in _INTEGERS or (known is not None and is_flushed(known)):
         return
     body = Body(site)
     if blocks:

@@ -14,11 +14,11 @@ from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.operators.reciprocals import inexact_reciprocal
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.reciprocals import inexact_reciprocal
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
 

@@ -10,8 +10,8 @@ from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.operators.reciprocals import LEAST, inexact_reciprocal
 from onnx_multi_backend.adapt.site import Site
-from onnx_multi_backend.engines.reciprocals import LEAST, inexact_reciprocal
 from onnx_multi_backend.models.tensors import is_whole
 
 
