@@ -195,7 +195,7 @@ class _Search:
                 right, wrong = getattr(self.limits[name], end), getattr(largest(self._wide[name]), end)
                 if right == wrong or self._widens(name, end, wrong):
                     continue
-                while not few and abs(wrong) > 2 * abs(right) + 1:
+                while abs(wrong) > 2 * abs(right) + 1:
                     right = (2 * abs(right) + 1) * (1 if wrong > 0 else -1)
                     if not self._widens(name, end, right):
                         wrong = right
