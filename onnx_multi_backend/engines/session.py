@@ -72,6 +72,21 @@ class Session:
     An engine has `run` and `placement` to write. The rest is right for one whose results lie in the host's memory.
     """
 
+    @property
+    def spoilable(self) -> bool:
+        """Whether a run that fails may leave the session such that later ones are wrong."""
+        return False
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether one has: from then on another session is to run in its place."""
+        return False
+
+    @property
+    def serial(self) -> bool:
+        """Whether the engine does its runs one after another, whatever thread they come from."""
+        return False
+
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run once; the results stand in the order of the graph's outputs."""
         raise NotImplementedError

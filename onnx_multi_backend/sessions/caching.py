@@ -17,6 +17,7 @@ from onnx_multi_backend.engines.special_values import inputs as special_inputs
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrappers import coded
 from onnx_multi_backend.engines.wrappers.bounded import bounded
+from onnx_multi_backend.engines.wrappers.renewed import renewed
 from onnx_multi_backend.errors import CacheWarning, InvalidModelError
 from onnx_multi_backend.models.given import Given, label_of
 from onnx_multi_backend.models.origin import Origin
@@ -163,6 +164,7 @@ class CachingSessionMaker:
                 built = bounded(built, facts["session"].get("bounds", {}), found.label)
                 built = special_inputs.restored(built, facts["session"].get("special_inputs"), found.label)
                 built = coded.restored(built, facts["session"].get("strings"))
+                built = renewed(built, lambda: self._made_cold().plain(target, shapes))
             except RefusedError as error:
                 if not entry.still_there():  # another process took it away while the engine read it
                     continue

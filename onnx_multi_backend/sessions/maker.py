@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, Session
 from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.engines.wrappers.coded import coded
+from onnx_multi_backend.engines.wrappers.renewed import renewed
 from onnx_multi_backend.engines.wrappers.spared import SparedSession
 from onnx_multi_backend.errors import FallbackWarning
 from onnx_multi_backend.models.loading import LoadedModel, load
@@ -132,6 +133,10 @@ class SessionMaker:
         InvalidModelError
             The model is not valid, or its file was changed meanwhile.
         """
+        return self._lasting(self.plain(target, shapes, keep_in), lambda: self.plain(target, shapes), target, shapes)
+
+    def plain(self, target: Target, shapes: Shapes | None, keep_in: Path | None = None) -> Built:
+        """As a call, without what takes over from the session where it fails."""
         ready = self._ready
         if ready is None:
             ready = self._adapt(self._reload())
@@ -145,8 +150,7 @@ class SessionMaker:
             self.origin = self.origin.linked()
             if self._ready is not None:
                 self._ready = _Ready(loaded.linked(), adapted)
-        built = coded(built.after(adapted.changes), adapted.strings)
-        return built if (spare := target.spare) is None else self._spared(built, target, spare, shapes)
+        return coded(built.after(adapted.changes), adapted.strings)
 
     def for_nothing(self, target: Target, shapes: Shapes) -> Session | None:
         """The session for inputs of these shapes, of which one has no elements; None where the target gets such rightly.
@@ -163,17 +167,11 @@ class SessionMaker:
         if not makes_nothing(model, target.wrong_in_empty_runs):
             return None
 
-        def make(
-            of: Target,
-        ) -> Session:  # each from the model at hand: a maker loads the file's again for its second session
-            ready = SessionMaker(
-                replace(loaded, proto=model, skeleton=None),
-                self._limits,
-                adapts=self._adapts,
-                fixed_shapes=False,
-                changes=(_FOR_NOTHING,),
-            )
-            return ready(of).session
+        def build(of: Target, loaded: LoadedModel) -> Built:
+            return self._knowing(loaded, _FOR_NOTHING, shapes).plain(of, None)
+
+        def make(of: Target) -> Session:
+            return self._lasting(build(of, loaded), lambda: build(of, self._unchanged()), of, shapes).session
 
         try:
             return make(target)
@@ -204,10 +202,19 @@ class SessionMaker:
         UnsupportedModelError
             The engine cannot run it with these shapes either.
         """
-        loaded = self._unchanged()
+
+        def build() -> Built:
+            return self._knowing(self._unchanged(), _FOR_A_RUN, shapes, values).plain(target, None)
+
+        return self._lasting(build(), build, target, shapes)
+
+    def _knowing(
+        self, loaded: LoadedModel, change: Adaptation, shapes: Shapes, values: Values = NO_VALUES
+    ) -> SessionMaker:
+        """What makes one session of a model with what is known of a run's inputs written into it."""
         model = with_values(with_shapes(loaded.proto, self._engine_name, shapes), self._engine_name, values)
         known = replace(loaded, proto=model, skeleton=None)
-        return SessionMaker(known, self._limits, adapts=self._adapts, fixed_shapes=False, changes=(_FOR_A_RUN,))(target)
+        return SessionMaker(known, self._limits, adapts=self._adapts, fixed_shapes=False, changes=(change,))
 
     def deciding(self) -> frozenset[str]:
         """The inputs from which conditions of branches and loops are computed, by the engine's names."""
@@ -217,6 +224,11 @@ class SessionMaker:
         """The engine's name of an input."""
         edges = self.signature.input_boundary_types
         return edges[name].engine_name if name in edges else name
+
+    def _lasting(self, built: Built, again: Callable[[], Built], target: Target, shapes: Shapes | None) -> Built:
+        """The session, with what takes over where a run fails and spoils it, or cannot be run on it at all."""
+        built = renewed(built, again)
+        return built if (spare := target.spare) is None else self._spared(built, target, spare, shapes)
 
     def _spared(self, built: Built, target: Target, spare: Target, shapes: Shapes | None) -> Built:
         """The session, with another one in reserve: that of the model as the user gave it, compiled when it is needed."""

@@ -18,7 +18,7 @@ from onnx_multi_backend.engines.session import Feeds, Session, Value
 from onnx_multi_backend.errors import OptionError, RunError, UnsupportedModelError
 
 _RESULT = "/sink_port_0"
-_THREADS = "INFERENCE_NUM_THREADS"
+_THREADS, _STREAMS = "INFERENCE_NUM_THREADS", "NUM_STREAMS"
 
 #: Idle requests that are kept at most: more threads than these make and drop theirs.
 _KEPT = 32
@@ -70,6 +70,8 @@ class OpenvinoSession(Session):
     native : openvino.CompiledModel
     names : PortNames
     """
+
+    spoilable, spoiled = True, False
 
     def __init__(
         self,
@@ -129,7 +131,8 @@ class OpenvinoSession(Session):
             request = self._request()
         try:
             results = request.run(feeds)
-        except self._errors as error:  # the request is dropped: it may hold half of this run
+        except self._errors as error:
+            self.spoiled = True
             raise _run_error(error) from error
         self._idle.append(request)
         return results
@@ -152,6 +155,7 @@ class OpenvinoSession(Session):
             try:
                 infer()
             except self._errors as error:
+                self.spoiled = True
                 raise _run_error(error) from error
             if require_shapes is not None:
                 require_shapes()
@@ -169,6 +173,12 @@ class OpenvinoSession(Session):
         except self._errors as error:
             raise _run_error(error) from error
         return Request(native, self._inputs, self._outputs, loses_errors=self._loses_errors)
+
+    @functools.cached_property
+    def serial(self) -> bool:
+        """Whether there is one stream."""
+        supported = self.native.get_property("SUPPORTED_PROPERTIES")
+        return _STREAMS in supported and int(self.native.get_property(_STREAMS)) == 1
 
     @functools.cached_property
     def _loses_errors(self) -> bool:

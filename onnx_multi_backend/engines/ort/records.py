@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from onnx_multi_backend.adapt.limits import Limits
@@ -68,6 +68,10 @@ class Record:
         Whether it takes a copy of host memory when that is bound, as a provider on a GPU does.
     takes_no_empty_tensors : bool
         Whether a run fails in which it gets a tensor without elements, of a fixed shape.
+    spoiled_by : callable, optional
+        Whether an error of a run makes later ones of the session wrong; see `engines.wrappers.renewed`.
+    serial : callable, optional
+        Whether it does its runs one after another with these options.
     loses_errors : bool
         Whether it loses errors of a run where it has one thread; see `lost_errors`.
     zero_packed_outputs : bool
@@ -119,6 +123,8 @@ class Record:
     loses_empty_inputs: bool = False
     copies_bound_inputs: bool = False
     takes_no_empty_tensors: bool = False
+    spoiled_by: Callable[[Exception], bool] | None = None
+    serial: Callable[[Mapping[str, str]], bool] | None = None
     loses_errors: bool = False
     zero_packed_outputs: bool = False
     breaks_memory: bool = False

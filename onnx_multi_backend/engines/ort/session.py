@@ -7,7 +7,6 @@ import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
-from onnx_multi_backend.engines.ort.cuda import convolutions
 from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
@@ -46,6 +44,8 @@ class OrtSession(Session):
     native : onnxruntime.InferenceSession
     """
 
+    spoilable, spoiled, serial = False, False, False
+
     def __init__(self, native: Any, placement: tuple[NodePlacement, ...] | None = None) -> None:
         self.native = native
         self._placement = placement
@@ -66,10 +66,13 @@ class OrtSession(Session):
         self._untried = not self._aliased
         #: Names of CUDA graphs, where the session captures them.
         self._graphs = itertools.count(1) if cuda_graphs.captures(native) else None
-        #: Builds the InferenceSession anew, where one may be spoiled by an error.
-        self._rebuild: Callable[[], Any] | None = None
-        self._spoiled = False
-        self._rebuilding = Lock()
+        known = [record(name) for name in native.get_providers()]
+        self._spoilers = [of.spoiled_by for of in known if of.spoiled_by is not None]
+        self.spoilable = bool(self._spoilers)
+        self.serial = self.spoilable and any(
+            of.serial is not None and of.serial(native.get_provider_options()[name])
+            for of, name in zip(known, native.get_providers(), strict=True)
+        )
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         if self._make_buffered is not None and not run_options:
@@ -78,7 +81,10 @@ class OrtSession(Session):
                 made = buffered.run(feeds)
             except IndexError:  # another thread took the last one
                 made = None
-            except self._errors:  # in other memory the same may go well: the shape of an output depends on the data
+            except (
+                self._errors
+            ) as error:  # in other memory the same may go well: the shape of an output depends on the data
+                self._note(error)
                 self._make_buffered = made = None
             else:
                 self._idle.append(buffered)
@@ -87,8 +93,6 @@ class OrtSession(Session):
         if type(feeds) is not dict:  # some lie on a device
             return self.run_to_device(feeds, run_options, None)
         options = self._run_options(run_options)
-        if self._spoiled:
-            self._make_anew()
         try:
             results: list[Value] = self._native_run(self._outputs, feeds, options)
         except self._errors as error:
@@ -106,8 +110,6 @@ class OrtSession(Session):
         wanted = self._output_device(device)
         self._require_arrays(feeds)
         options = self._run_options(run_options)
-        if self._spoiled:
-            self._make_anew()
         try:
             binding = Binding(self.native, _plain_memory(feeds), dict.fromkeys(self._outputs, wanted))
             binding.run(options)
@@ -118,20 +120,13 @@ class OrtSession(Session):
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers."""
-        if self._spoiled:
-            self._make_anew()
-        native = self.native
         try:
             places = {n: place for n, place in zip(self._outputs, outputs, strict=True) if place is not None}
-            run = Binding(native, inputs, places, self._run_options(self._graph_of(inputs, places))).call
+            run = Binding(self.native, inputs, places, self._run_options(self._graph_of(inputs, places))).call
         except self._errors as error:
             raise self._run_error(error) from error
 
         def bound() -> None:
-            if self._spoiled or self.native is not native:
-                raise RunError(
-                    "A convolution failed in an earlier run of this model on CUDA, and its sessions were given up. Bind anew."
-                )
             try:
                 run()
             except self._errors as error:
@@ -139,26 +134,14 @@ class OrtSession(Session):
 
         return bound
 
-    def rebuilt_by(self, build: Callable[[], Any]) -> None:
-        """Have the InferenceSession built anew after an error that spoils it. Only CUDA's kernels are, as far as is known."""
-        if _on_cuda(self.native):
-            self._rebuild = build
+    def _note(self, error: Exception) -> None:
+        """Note whether an error of a run spoils the session."""
+        if any(spoils(error) for spoils in self._spoilers):
+            self.spoiled = True
 
     def _run_error(self, error: Exception) -> Exception:
-        self._spoiled |= self._rebuild is not None and convolutions.spoils(error)
+        self._note(error)
         return _run_error(error)
-
-    def _make_anew(self) -> None:
-        with self._rebuilding:
-            if not self._spoiled or self._rebuild is None:
-                return
-            try:
-                native = self._rebuild()
-            except self._errors as error:
-                raise RunError(
-                    f"A convolution failed in an earlier run, and the session cannot be built anew: {errors.first_line(error)}. Prepare again."
-                ) from error
-            self.native, self._native_run, self._spoiled = native, run_of(native), False
 
     def _run_options(self, given: Mapping[str, Any] | None) -> Any:
         if self._graphs is not None:
@@ -232,8 +215,6 @@ class ExoticOrtSession(OrtSession):
                 f"({', '.join(self._exotic)}). Prepare with {option_words.given('adapt', True)}, or split the model."
             )
         options = self._run_options(run_options)
-        if self._spoiled:
-            self._make_anew()
         try:
             values = {name: to_ort_value(value, self._exotic.get(name)) for name, value in feeds.items()}
             results = self.native.run_with_ort_values(self._outputs, values, options)

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend import option_words
@@ -42,14 +40,12 @@ from onnx_multi_backend.errors import (
     CacheWarning,
     DeviceUnavailableError,
     FallbackWarning,
-    InvalidModelError,
     OnnxMultiBackendError,
     OptionError,
     UnsupportedModelError,
 )
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.external_data import leads_out, without_links
-from onnx_multi_backend.models.origin import stamp_of
 from onnx_multi_backend.models.tensors import PACKED_BITS
 from onnx_multi_backend.user_warnings import warn
 
@@ -380,20 +376,8 @@ class OrtTarget(OrtEngine):
         without += [
             optimizer for name, optimizer in ((_TWICE, MERGING), (BIASES_ADDED, JOINING_BIASES)) if name in passes
         ]
-        build = functools.partial(
-            session_class, source, options, enable_fallback=0, disabled_optimizers=without, **given
-        )
-        stamp, label = None if path is None else stamp_of(Path(path)), payload.loaded.label
-        native = build()
+        native = session_class(source, options, enable_fallback=0, disabled_optimizers=without, **given)
         let_go_of_bytes(native)
-
-        def again() -> Any:
-            if path is not None and stamp_of(Path(path)) != stamp:
-                raise InvalidModelError(
-                    f"{label} was changed or removed, and is needed once more after an error in a run. Prepare it again."
-                )
-            return build()
-
         held = native.get_providers()
         for name, _ in wanted:
             if name not in held:
@@ -401,9 +385,7 @@ class OrtTarget(OrtEngine):
                     f"{self.preset}: ONNX Runtime built the session without {name} (it holds {', '.join(held)}). "
                     f"Set {option_words.given('session_options', {'log_severity_level': 0})} to see why."
                 )
-        session = make_session(native)
-        session.rebuilt_by(again)
-        return session
+        return make_session(native)
 
     def _on_cpu(self, payload: Payload, error: Exception) -> OrtSession:
         """With ``fallback="full"``, a model that a provider claimed and cannot compile runs on the CPU EP instead."""

@@ -24,6 +24,18 @@ class DelegatingSession(Session):
         return getattr(self._session, name)
 
     @property
+    def spoilable(self) -> bool:
+        return self._session.spoilable
+
+    @property
+    def spoiled(self) -> bool:
+        return self._session.spoiled
+
+    @property
+    def serial(self) -> bool:
+        return self._session.serial
+
+    @property
     def in_flight(self) -> int:
         return self._session.in_flight
 

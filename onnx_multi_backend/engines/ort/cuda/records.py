@@ -10,11 +10,13 @@ from onnx_multi_backend.adapt.rules.scalars import scalars
 from onnx_multi_backend.adapt.rules.top_k_infinities import top_k_infinities
 from onnx_multi_backend.adapt.rules.variadic_pairs import variadic_pairs
 from onnx_multi_backend.engines.ort import runtime
+from onnx_multi_backend.engines.ort.cuda import convolutions
 from onnx_multi_backend.engines.ort.cuda.defects import CUDA
 from onnx_multi_backend.engines.ort.records import GPU_WHEEL, Record
 from onnx_multi_backend.host import devices
 
 BUILT_IN = Record(
+    spoiled_by=convolutions.spoils,
     family=devices.CUDA,
     cure=runtime.install_instead(GPU_WHEEL),
     nvidia_library="cuda",

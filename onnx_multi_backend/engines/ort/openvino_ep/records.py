@@ -17,6 +17,7 @@ from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.ort import runtime
 from onnx_multi_backend.engines.ort.deadly import OF_OPENVINO, OF_OPENVINO_BEFORE_1_31
 from onnx_multi_backend.engines.ort.defects import Table
+from onnx_multi_backend.engines.ort.openvino_ep import threads
 from onnx_multi_backend.engines.ort.records import Record
 from onnx_multi_backend.host import devices
 
@@ -41,6 +42,11 @@ def _table_of_openvino(release: str) -> Table:
     return Table(may_have_defect, of_openvino.OPERATORS, find, special_values.find)
 
 
+def _spoils(error: Exception) -> bool:
+    """Whether an error leaves OpenVINO with sizes of a run that failed: it may be anyone's of the nodes behind it."""
+    return True
+
+
 _OPENVINO = Record(
     family=devices.OPENVINO,
     needs="a processor, GPU or NPU of Intel's",
@@ -52,6 +58,8 @@ _OPENVINO = Record(
     wrong_in_empty_runs=WRONG_IN_EMPTY_RUNS,
     values_lost=special_values.LOST_IN_PROVIDER,
     reads_flags=False,
+    spoiled_by=_spoils,
+    serial=threads.one_stream,
 )
 
 #: onnxruntime-openvino 1.24.1, with OpenVINO 2025.4 inside.

@@ -52,3 +52,9 @@ def config_of(given: Mapping[str, str]) -> dict[str, dict[str, Any]] | None:
 def _word(value: object) -> str:
     """A property as the provider reads it."""
     return {True: "YES", False: "NO"}[value] if isinstance(value, bool) else str(value)
+
+
+def one_stream(options: Mapping[str, str]) -> bool:
+    """Whether OpenVINO does one run at a time, which it does unless more streams are asked for."""
+    parts = [{"NUM_STREAMS": options.get("num_streams") or 1}, *(config_of(options) or {}).values()]
+    return all(str(part.get("NUM_STREAMS", 1)) == "1" and "PERFORMANCE_HINT" not in part for part in parts)
