@@ -174,6 +174,14 @@ FORMS: dict[str, dict[str, ModelProto]] = {
         "SpaceToDepth by columns": single(
             "SpaceToDepth", [(1, 2, 4, 4)], opset=onnx.defs.onnx_opset_version(), blocksize=2, mode="CRD"
         ),
+        "Conv with a kernel of 1, pads and strides behind another node": parsed(
+            13,
+            """(float[1, 1, 3, 4] x, float[2, 1, 1, 1] w) => (float[a, b, c, d] y) {
+            r = Relu (x) y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (r, w) }""",
+        ),
+        "Tile by known repeats of several axes while sizes are open": parsed(
+            13, "(float[n, 1, 4, 4] x) => (float[n, b, c, d] y) <int64[4] r = {1, 2, 2, 1}> { y = Tile (x, r) }"
+        ),
         "Tile whose repeats are known only at run time": parsed(
             19, "(float[2, 3, 4, 5] x, int64[4] repeats) => (float[a, b, c, d] y) { y = Tile (x, repeats) }"
         ),

@@ -19,6 +19,7 @@ from backend_test.unit.special_values.made import Made, made
 from backend_test.unit.special_values.values import FLOATS, pairs, rows, same, vector
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules import RULES
+from onnx_multi_backend.adapt.rules.strided_points import strides_over_pads
 from onnx_multi_backend.adapt.site import Site
 
 X, ROWS = vector(FLOATS), rows()
@@ -223,6 +224,16 @@ def others() -> Iterator[Form]:
     yield Form("unsqueeze_axes", "Unsqueeze", (X, np.int64([0, 2])), zeros=True, fixed=True)
     yield Form("special_values", "Sign", (X,))
     yield Form("tile", "Tile", (image, np.int64([1, 2, 1, 3])), zeros=True)
+    yield Form("tile", "Tile", (image, np.int64([1, 2, 17, 3])), known=(1,), zeros=True)
+    points, padded = np.float32([1, -2]).reshape(1, 2, 1, 1), {"pads": [1, 0, 0, 2], "strides": [2, 1]}
+    yield Form(
+        "strided_points",
+        "Conv",
+        (np.stack([FLOATS[:12], FLOATS[1:13]]).reshape(1, 2, 4, 3), points),
+        padded,
+        known=(1,),
+        where=strides_over_pads,
+    )
     yield Form("reduce_axes", "ReduceSum", (ROWS, np.int64([1])), {"keepdims": 0}, where=given_at_run_time, fixed=True)
     matrices = np.float32([[[np.nan, 1], [2, 3]], [[1, 2], [3, 4]], [[0, -0.0], [0, 1]], [[1, 2], [3, np.nan]]])
     yield Form("det", "Det", (matrices,), fixed=True)

@@ -108,6 +108,7 @@ from onnx_multi_backend.adapt.rules.softmax_rows import softmax_rows
 from onnx_multi_backend.adapt.rules.softplus import softplus
 from onnx_multi_backend.adapt.rules.special_values import special_values
 from onnx_multi_backend.adapt.rules.split_sizes import split_sizes
+from onnx_multi_backend.adapt.rules.strided_points import strided_points
 from onnx_multi_backend.adapt.rules.string_locale import string_locale
 from onnx_multi_backend.adapt.rules.string_moves import gather_strings, pad_strings
 from onnx_multi_backend.adapt.rules.tensor_scatter import tensor_scatter
@@ -146,6 +147,7 @@ RULES: tuple[Rule, ...] = (
     conv_integer_zero_points,
     conv_transpose_pads,
     conv_turned,
+    strided_points,
     attention_scale,
     contrib_pad,
     dynamic_quantize_matmul,

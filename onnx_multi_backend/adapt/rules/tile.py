@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: Tile whose repeats are known only when it runs."""
+"""Rule: Tile whose repeats are known only when it runs, or are of several axes while sizes are open."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 #: So many axes are repeated at once: three may be wrong.
 _AT_ONCE = 2
+#: So many times an axis is written out.
+_FEW = 16
 
 
 def tile(site: Site) -> Iterator[ModelProto]:
@@ -21,7 +23,11 @@ def tile(site: Site) -> Iterator[ModelProto]:
     """
     x, repeats = site.input(0), site.input(1)
     rank = site.rank(x)
-    if not site.is_("Tile") or site.opset < 6 or rank is None or site.constant(repeats) is not None:
+    if not site.is_("Tile") or site.opset < 6 or rank is None:
+        return
+    if site.constant(repeats) is not None:
+        if repeats_open_axes(site):
+            yield _by_axes(site, rank)
         return
     # Of repeats whose number is not told, the result's rank would not be known.
     if rank > _AT_ONCE and GUARDED not in site.node.name and site.shape(repeats) == [rank]:
@@ -35,6 +41,30 @@ def tile(site: Site) -> Iterator[ModelProto]:
         # The divisor is never 0; of an empty axis there are no steps.
         result = body("Gather", result, body("Mod", steps, body("Max", size, one)), axis=axis)
     yield body.finish(result)
+
+
+def repeats_open_axes(site: Site) -> bool:
+    """Whether known repeats are of several axes, and sizes are open: OpenVINO may know of more of them than onnx that they are 1."""
+    shape, repeats = site.shape(site.input(0)), site.constant(site.input(1)) if site.opset >= 6 else None
+    if shape is None or repeats is None or repeats.shape != (len(shape),) or len(shape) <= _AT_ONCE + 1:
+        return False
+    return None in shape and int((repeats != 1).sum()) > 1
+
+
+def _by_axes(site: Site, rank: int) -> ModelProto:
+    """Repeat one axis at a time: few times with Concat, since Tiles in a row are taken for one."""
+    body, result = Body(site), site.input(0)
+    counts = site.constant(site.input(1))
+    assert counts is not None
+    for axis, count in enumerate(map(int, counts)):
+        if 1 < count <= _FEW:
+            result = body("Concat", *[result] * count, axis=axis)
+        elif count != 1:
+            zero, one, times, place = (body.constant(number, TensorProto.INT64) for number in (0, 1, count, axis))
+            size = body("Gather", body("Shape", result), place, axis=0)
+            steps = body("Range", zero, body("Mul", size, times), one)
+            result = body("Gather", result, body("Mod", steps, body("Max", size, one)), axis=axis)
+    return body.finish(result)
 
 
 def _a_few_at_a_time(site: Site, rank: int) -> ModelProto:

@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
 from onnx_multi_backend.adapt.rules.pad_crops import may_crop_too_much
 from onnx_multi_backend.adapt.rules.roi_samples import leaves_samples_out
 from onnx_multi_backend.adapt.rules.round_mode import to_powers
+from onnx_multi_backend.adapt.rules.tile import repeats_open_axes
 from onnx_multi_backend.adapt.rules.unique_axis import is_along_later_axis
 from onnx_multi_backend.adapt.rules.unique_order import elements_in_order_alone
 from onnx_multi_backend.adapt.site import Site
@@ -181,6 +182,13 @@ def _space_to_depth(site: Site) -> Defect | None:
     return Defect("mode is ignored", wrong=True) if site.attribute("mode", "DCR") != "DCR" else None
 
 
+def _tile_by_known(site: Site) -> Defect | None:
+    """Source: measured."""
+    if not repeats_open_axes(site):
+        return None
+    return Defect("of several axes beside one of size 1, where sizes are open, other elements are repeated", wrong=True)
+
+
 def _tile(site: Site) -> Defect | None:
     """Source: measured for up to 6 axes; with 3 axes, three repeats above 1 are right."""
     rank, repeats = site.rank(site.input(0)), site.shape(site.input(1)) if site.opset >= 6 else None
@@ -227,7 +235,14 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, window_defects.centered),
     "Compress": _compress,
-    "Conv": Several((Only({"openvino": "<2026"}, window_defects.convolved), _COLUMN, product_defects.unwritten)),
+    "Conv": Several(
+        (
+            Only({"openvino": "<2026"}, window_defects.convolved),
+            window_defects.strided_points,
+            _COLUMN,
+            product_defects.unwritten,
+        )
+    ),
     "ConvInteger": Several((_COLUMN, product_defects.unwritten)),
     "ConvTranspose": Several(
         (
@@ -336,7 +351,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Softsign": Only({"instruction_set": "!avx"}, _softsign),
     "SpaceToDepth": _space_to_depth,
     "ThresholdedRelu": special_values.find,
-    "Tile": _tile,
+    "Tile": Several((Only({"openvino": ">=2026"}, _tile_by_known), _tile)),
     "TopK": Only({"openvino": "<2026"}, form_defects.top_k),
     "Transpose": form_defects.transpose,
     "Unique": _unique,

@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.rules.dequantize_large import LARGEST_SCALES
 from onnx_multi_backend.adapt.rules.dequantize_wide import HALVES, WIDE
 from onnx_multi_backend.adapt.rules.no_axes import may_have_no_axes
 from onnx_multi_backend.adapt.rules.run_time_scales import PLACES
+from onnx_multi_backend.adapt.rules.strided_points import may_stride_over_pads
 from onnx_multi_backend.adapt.rules.zero_attributes import ATTRIBUTES, has_a_zero_attribute
 from onnx_multi_backend.engines.openvino.product_defects import WINDOWS
 from onnx_multi_backend.engines.openvino.quotient_defects import may_be_divided_wrongly
@@ -104,7 +105,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type in WEIGHTS and _may_make_a_column(node, facts):
         return True
     if node.op_type in ("Conv", "ConvInteger"):
-        return False
+        return node.op_type == "Conv" and may_stride_over_pads(node)
     if node.op_type == "QLinearConv" and (_may_scale_channels(node, facts) or _of_constants(node, facts)):
         return True
     if node.op_type == "DequantizeLinear" and any(

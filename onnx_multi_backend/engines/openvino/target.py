@@ -23,6 +23,7 @@ from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.unneeded import computes_unneeded, without_unneeded
 from onnx_multi_backend.engines import deadly
+from onnx_multi_backend.engines.across_nodes.quantized.distrusted import SWITCH, in_floating_point
 from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import (
     caching,
@@ -122,6 +123,9 @@ class OpenvinoTarget(Target):
             extra_properties = tiny.properties(proto, model, self.device, self.properties)
             if branching := branches(proto, model, payload.shapes):
                 extra_properties = {**extra_properties, **PROPERTIES}
+            switched = payload.lowering and self.device.kind == "CPU" and SWITCH not in self.properties
+            if switched and (told := in_floating_point(payload.adapted.facts.contents)):
+                extra, extra_properties = (*extra, *told), {**extra_properties, SWITCH: "NO"}
             compiled = None
             if (words := why_not_compiled(proto)) is None:
                 compiled = self._compile(model, payload.shapes, extra_properties)

@@ -14,6 +14,7 @@ from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
 from onnx_multi_backend.adapt.rules.pool_order import counts_columns
 from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, counts_padding, pads_of
+from onnx_multi_backend.adapt.rules.strided_points import strides_over_pads
 from onnx_multi_backend.adapt.site import Site
 
 
@@ -115,6 +116,13 @@ def normed(site: Site) -> Defect | None:
         return None
     if any(stride > 1 for stride in site.attribute("strides", [1] * len(kernel))):
         return Defect("with ceil_mode=1, a last window that ends beyond the image counts as a whole one", wrong=True)
+    return None
+
+
+def strided_points(site: Site) -> Defect | None:
+    """Source: measured; OpenVINO takes the strides over to what is before it, and the pads stay."""
+    if strides_over_pads(site):
+        return Defect("with a kernel of 1, pads and strides, the result has other sizes", wrong=True)
     return None
 
 

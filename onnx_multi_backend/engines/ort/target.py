@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.engines.across_nodes.quantized.distrusted import in_floating_point
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED
 from onnx_multi_backend.engines.byte_sums.byte_products import may_saturate
 from onnx_multi_backend.engines.byte_sums.unsigned_weights import (
@@ -118,8 +119,10 @@ class OrtTarget(OrtEngine):
             payload, more = mended(payload, self.records, apart=apart, ahead=ahead, passes_on=self._passes_groups_on)
             payload, circles = self.without_circles(payload, bodies=True)
             changes = (*changes, *more, *circles)
+        wanted, told = self._in_floating_point(payload)
+        changes = (*changes, *told)
         try:
-            session = self._session(payload, self.providers)
+            session = self._session(payload, wanted)
         except OnnxMultiBackendError:
             raise
         except errors.all_errors() as error:
@@ -180,6 +183,19 @@ class OrtTarget(OrtEngine):
                 payload = payload.changed(made.model, *made.changes, inserted=made.added)
                 changes = (*changes, *made.changes)
         return payload, changes
+
+    def _in_floating_point(
+        self, payload: Payload
+    ) -> tuple[tuple[tuple[str, Mapping[str, str]], ...], tuple[Adaptation, ...]]:
+        """The providers, kept from computing a model in 8 bits where they would do so wrongly, and what is told then."""
+        told: tuple[Adaptation, ...] = ()
+        if payload.lowering and any(known.mixes_nodes for known in self.records):
+            told = in_floating_point(payload.adapted.facts.contents)
+        if not told:
+            return self.providers, ()
+        from onnx_multi_backend.engines.ort.openvino_ep import floating_point
+
+        return tuple((n, floating_point.in_floating_point(n, given, self.device)) for n, given in self.providers), told
 
     @property
     def _fuses_quantized(self) -> bool:
