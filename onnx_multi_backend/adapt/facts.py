@@ -97,7 +97,7 @@ class Facts:
     def known(self) -> frozenset[str]:
         """The values that are known before anything runs, in the graph and its subgraphs, whatever their size."""
         constants = (node.output[0] for node in self.contents.of("Constant"))
-        return frozenset([*constants, *(t.name for t in self.contents.tensors)])
+        return frozenset([*constants, *(name for name, _ in self.contents.named)])
 
     @functools.cached_property
     def nodes_of_constants(self) -> list[NodeProto]:

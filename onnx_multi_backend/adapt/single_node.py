@@ -74,6 +74,13 @@ class Scope:
             else:
                 large.add(tensor.name)
         for node in graph.node:
+            if node.op_type == "Identity" and node.input and not canonical(node.domain):
+                read, made_of_it = node.input[0], node.output[0]
+                if read in constants:
+                    constants[made_of_it] = constants[read]
+                elif read in large:
+                    large.add(made_of_it)
+                continue
             made = constant_tensor(node) if node.op_type == "Constant" else None
             if made is None:
                 continue

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, may_hold_graphs
+from onnx_multi_backend.models.graph_walk import all_nodes, all_tensors, canonical, may_hold_graphs
 
 
 class _Walked(NamedTuple):
@@ -85,8 +85,19 @@ class Contents:
 
     @functools.cached_property
     def named(self) -> list[tuple[str, TensorProto]]:
-        """What its names stand for: initializers, other tensors that have one, and what Constants hold."""
-        return [*((tensor.name, tensor) for tensor in self.tensors), *self.of_constants]
+        """What its names stand for: initializers, other tensors that have one, and what Constants hold; without functions and subgraphs also what Identity makes of these."""
+        found = [*((tensor.name, tensor) for tensor in self.tensors), *self.of_constants]
+        if self.model.functions or self.holding:  # a name may mean something else in each graph
+            return found
+        left = [node for node in self.of("Identity") if node.input and node.output and not canonical(node.domain)]
+        while left:
+            known = dict(found)
+            more = [(node.output[0], known[node.input[0]]) for node in left if node.input[0] in known]
+            if not more:
+                break
+            found += more
+            left = [node for node in left if node.input[0] not in known]
+        return found
 
     @functools.cached_property
     def constants(self) -> Mapping[str, TensorProto]:

@@ -36,6 +36,7 @@ _LEAVES = "its result leaves what int32 holds"
 _MAY_LEAVE = "its result may leave what int32 holds"
 #: What gives a tensor another shape, and moves nothing.
 _RESHAPING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_MOVING = _RESHAPING | {"Expand", "Transpose"}
 _WRAPS = "it reads an unsigned number that may have wrapped around below 0, which is negative in int32"
 
 
@@ -133,7 +134,7 @@ def study(
         found.readers.setdefault(name, set()).add("Gather")
     found.overflows = [*(Concern(node, _WRAPS) for node in wrapped), *found.overflows]
     found.chosen = [Concern(node, _MAY_LEAVE) for node in chosen.leaving()]
-    constants = constants_of(graph) if computed_ahead else {}
+    constants = _moved(graph, constants_of(graph)) if computed_ahead else {}
     given_names = {value.name for value in graph.input}  # ONNX Runtime computes nothing ahead of a default
     large = [node for node in computed_ahead if leaves_int32(node, constants)]
     whole = [
@@ -143,6 +144,22 @@ def study(
         and _is_only_given_back(node, graph)
     ]
     found.overflows += [Concern(node, _LEAVES) for node in large if node not in whole]
+    return found
+
+
+def _moved(graph: GraphProto, constants: dict[str, TensorProto]) -> dict[str, TensorProto]:
+    """The constants, and what Identity makes of them; what a Cast reads that was moved has their numbers too."""
+    found, numbers = dict(constants), dict(constants)
+    for node in graph.node:
+        if canonical(node.domain) or not node.input:
+            continue
+        read = node.input[0]
+        if node.op_type == "Identity" and read in found:
+            found[node.output[0]] = found[read]
+        if node.op_type in _MOVING and read in numbers:
+            numbers[node.output[0]] = numbers[read]
+        if node.op_type in ("Cast", "CastLike") and read in numbers:
+            found.setdefault(read, numbers[read])
     return found
 
 

@@ -74,7 +74,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
         return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
-    if node.op_type in CONVOLUTIONS and node.input and node.input[0] in facts.known:
+    if node.op_type in CONVOLUTIONS and _of_constants(node, facts, slice(1)):
         return True
     if node.op_type == "MaxPool" and len(node.output) > 1:
         return True
@@ -328,9 +328,11 @@ def _may_get_an_axis(node: NodeProto, facts: Facts) -> bool:
     return any(list(scale.dims) == [1] for scale in scales) and (not data or not all(tensor.dims for tensor in data))
 
 
-def _of_constants(node: NodeProto, facts: Facts) -> bool:
-    """Whether a QLinearConv may convolve constants; what a local function is given may be one."""
-    return bool(facts.model.functions) or facts.known.issuperset(node.input[:4:3])
+def _of_constants(node: NodeProto, facts: Facts, places: slice = slice(0, 4, 3)) -> bool:
+    """Whether a convolution may be of constants, or of what is computed of them; what a local function is given may be one."""
+    if facts.model.functions:
+        return True
+    return all(name in facts.known or name in facts.computed_of_constants for name in node.input[places])
 
 
 def _may_scale_channels(node: NodeProto, facts: Facts) -> bool:
