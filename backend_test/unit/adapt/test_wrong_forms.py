@@ -167,6 +167,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "results_apart",
             "short_rows_apart",
             "filters_apart",
+            "filters_summed_apart",
         ),
         *(
             "reductions_apart",

@@ -14,6 +14,7 @@ from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.engines.across_nodes.extremes_of_many import run_first
+from onnx_multi_backend.engines.across_nodes.filtered_sums import filters_summed_apart
 from onnx_multi_backend.engines.across_nodes.gathered_axes import gathers_apart
 from onnx_multi_backend.engines.across_nodes.grown_products import growth_apart
 from onnx_multi_backend.engines.across_nodes.half_divisors import half_divisors
@@ -121,6 +122,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         constants_apart,
         half_divisors,
         growth_apart,
+        filters_summed_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         half_attentions,
