@@ -44,7 +44,7 @@ def skeleton_of(contents: Contents) -> ModelProto:
         _delete(skeleton.graph.initializer, [i for i, t in enumerate(proto.graph.initializer) if t.name in dropped])
         _delete(skeleton.graph.node, list(left))
     else:
-        _copy_without_weights(proto, skeleton, dropped, frozenset(constants))
+        copy_without_weights(proto, skeleton, dropped, frozenset(constants))
     declared = {v.name for v in proto.graph.input}
     for name, tensor in [*((t.name, t) for t in heavy if t.name not in declared), *constants.items()]:
         typed = skeleton.graph.input.add(name=name).type.tensor_type
@@ -75,9 +75,7 @@ def _delete(found: Any, places: list[int]) -> None:
         del found[i]
 
 
-def _copy_without_weights(
-    proto: ModelProto, skeleton: ModelProto, dropped: set[str], constants: frozenset[str]
-) -> None:
+def copy_without_weights(proto: ModelProto, skeleton: ModelProto, dropped: set[str], constants: frozenset[str]) -> None:
     """Copy a model piece by piece, so that its weights are not copied to be dropped."""
     for field, value in proto.ListFields():
         if field.name == "graph":

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hiding from onnx's inference what is too long to be a shape."""
+"""Hiding from onnx's inference what is too long to be a shape, and weights."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,10 +12,15 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from onnx_multi_backend.models.graph_walk import may_hold_graphs
+from onnx_multi_backend.models.skeleton import copy_without_weights
 
 #: The elements of one value, and of all of them, that onnx may take for shapes.
 _LONGEST = 4096
 _ALL = 1 << 20
+#: Of more elements, a tensor is not handed to onnx, which knows nothing more by its numbers.
+_HEAVY = 1 << 14
+#: A model with more such elements is copied piece by piece.
+_MANY = 1 << 20
 
 #: What is added to the operator of a node that onnx is not to know, or whose constant is left out.
 _HIDDEN, _LONG = "_omb_hidden", "_omb_long"
@@ -218,15 +224,19 @@ def _length_in(found: TypeProto | None) -> int | None:
 
 
 def without_long_constants(model: ModelProto) -> tuple[ModelProto, bool]:
-    """The model, its long integer constants replaced by their types, and whether there were any."""
+    """The model, its long integer constants and its weights replaced by their types, and whether there were any."""
     if not any(_is_long(t) for g in _graphs(model.graph) for t in _constants(g)):
         return model, False
     copy = ModelProto()
-    copy.CopyFrom(model)
-    for graph in _graphs(copy.graph):
+    dropped = {t.name for t in model.graph.initializer if _is_long(t)}
+    if sum(math.prod(t.dims) for t in model.graph.initializer if t.name in dropped) > _MANY:
+        copy_without_weights(model, copy, dropped, frozenset())
+    else:
+        copy.CopyFrom(model)
+    for graph, whole in zip(_graphs(copy.graph), _graphs(model.graph), strict=True):
         declared = {v.name for v in (*graph.input, *graph.value_info)}
         kept = [t for t in graph.initializer if not _is_long(t)]
-        long = [(t.name, t) for t in graph.initializer if _is_long(t)]
+        long = [(t.name, t) for t in whole.initializer if _is_long(t)]
         for node in graph.node:
             if node.op_type == "Constant" and any(_is_long(a.t) for a in node.attribute):
                 long += [(node.output[0], a.t) for a in node.attribute]
@@ -254,7 +264,9 @@ def restored(typed: ModelProto, model: ModelProto) -> ModelProto:
 
 
 def _is_long(tensor: TensorProto) -> bool:
-    return tensor.data_type in _INTEGERS and len(tensor.dims) < 2 and any(d > _LONGEST for d in tensor.dims)
+    """Whether onnx may follow it, which takes long, or it takes long to hand it over."""
+    integers = tensor.data_type in _INTEGERS and len(tensor.dims) < 2 and any(d > _LONGEST for d in tensor.dims)
+    return integers or math.prod(tensor.dims) > _HEAVY
 
 
 def _constants(graph: GraphProto) -> Iterator[TensorProto]:

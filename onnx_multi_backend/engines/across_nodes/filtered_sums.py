@@ -39,17 +39,19 @@ def filters_summed_apart(contents: Contents) -> Rewritten | None:
 
 def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int]]:
     """The places of these sums, and of their inputs that come of such a convolution."""
-    filtered: set[str] = set()
+    filtered: dict[str, str] = {}  # with the convolution's own result
     for place, node in enumerate(nodes):
-        if node.operator == "Conv" and _is_depthwise(node.proto) and _may_be_one_place(walked.told(node.output[0])):
-            filtered.add(node.output[0])
-        if filtered.isdisjoint(node.input):
+        if node.operator == "Conv" and _is_depthwise(node.proto):
+            filtered[node.output[0]] = node.output[0]
+        read = next((name for name in node.input if name in filtered), None)
+        if read is None:
             continue
         computed = [i for i, name in enumerate(node.input) if name and name not in walked.fixed]
         if node.operator in _SUMS and len(computed) > 1:
-            yield place, next(i for i in computed if node.input[i] in filtered)
+            if _may_be_one_place(walked.told(filtered[read])):  # which takes long
+                yield place, node.input.index(read)
         elif node.operator in _PASSING:
-            filtered.add(node.output[0])
+            filtered[node.output[0]] = filtered[read]
 
 
 def _is_depthwise(node: NodeProto) -> bool:
