@@ -29,6 +29,10 @@ FORMS: dict[str, tuple[str, tuple[int | str, ...]]] = {
     "LpNormalization": ("y = LpNormalization <axis = 1> (x)", ("n", 3, 4, 4)),
     "MatMul": ("y = MatMul (m, x)", ("n", 3, 4, 4)),
     "MaxPool": ("y = MaxPool <kernel_shape = [2, 2]> (x)", ("n", 3, 3, 3)),
+    "MeanVarianceNormalization": (
+        "p = MaxPool <kernel_shape = [2, 2]> (x) y = MeanVarianceNormalization (p)",
+        ("n", 3, 3, 3),
+    ),
     "PRelu": ("y = PRelu (x, slope)", ("n", 3, 4, 4)),
     "ReduceSum": ("y = ReduceSum (x, last)", ("n", 3, 4, 1)),
     "ReduceMean": ("y = ReduceMean <keepdims = 0> (x, last)", ("n", 3, 4)),

@@ -17,7 +17,10 @@ _LEFT_OPEN: Mapping[str, int | None] = {
     "MelWeightMatrix": 2,
     "STFT": 4,
     **dict.fromkeys(("CenterCropPad", "MaxUnpool", "Pad", "Reshape", "Resize", "Split", "Unsqueeze"), None),
+    "MeanVarianceNormalization": None,
 }
+#: Those of the shape that they read: onnx (1.23) tells nothing of them.
+_ALIKE = frozenset({"MeanVarianceNormalization"})
 
 
 def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
@@ -49,7 +52,7 @@ def open_ranks(graph: GraphProto) -> list[ValueInfoProto]:
             if not kind and data is not None and _LEFT_OPEN.get(node.op_type) is None:
                 kind = data.elem_type
             if kind and rank is not None and rank < MOST_AXES:
-                found.append(helper.make_tensor_value_info(name, kind, [None] * rank))
+                found.append(helper.make_tensor_value_info(name, kind, _sizes(node, data, rank)))
                 types[name] = found[-1].type.tensor_type  # for what reads it
     return found
 
@@ -73,6 +76,12 @@ def _result_rank(node: NodeProto, types: dict[str, TypeProto.Tensor]) -> int | N
         more = _length(second)
         return None if rank is None or more is None else rank + more
     return rank
+
+
+def _sizes(node: NodeProto, data: TypeProto.Tensor | None, rank: int) -> list[int | None]:
+    if node.op_type not in _ALIKE or data is None:
+        return [None] * rank
+    return [dim.dim_value if dim.HasField("dim_value") else None for dim in data.shape.dim]
 
 
 def _keeps_axes(node: NodeProto) -> bool:

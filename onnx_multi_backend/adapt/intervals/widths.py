@@ -27,7 +27,7 @@ from onnx_multi_backend.adapt.intervals.study import Concern, Study
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value, may_have_wrapped
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.adapt.single_node import infer, reads
-from onnx_multi_backend.models.graph_walk import canonical, nodes_in
+from onnx_multi_backend.models.graph_walk import canonical, nodes_in, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.tensors import WIDE
 
@@ -106,9 +106,12 @@ def study(
             leaving(node, operands, made)
             operator = node.op_type
             if operator not in SHAPE_ALONE or canonical(node.domain):
+                # What a body computes of its own inputs is not followed.
+                inside = (each.op_type for body in subgraphs(node) for each in nodes_in(body.node))
+                operators = {operator, *inside}
                 for value in operands:
                     for source in value.sources:
-                        found.readers.setdefault(source, set()).add(operator)
+                        found.readers.setdefault(source, set()).update(operators)
         for value in made.values:
             double = double or value.elem_type == _DOUBLE
         if double:
