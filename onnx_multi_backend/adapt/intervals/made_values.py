@@ -25,6 +25,7 @@ from onnx_multi_backend.adapt.intervals.values import (
     union,
 )
 from onnx_multi_backend.adapt.operation import Made, Operation, by_schema, unknown
+from onnx_multi_backend.models.tensors import WIDE
 
 _T = TensorProto
 
@@ -121,7 +122,8 @@ def _steps(done: Operation) -> Made | None:
     types = [value.elem_type or v.type.tensor_type.elem_type for value, v in zip(made, outputs, strict=True)]
     wrapped = [value for value in (*done.operands, *made) if may_have_wrapped(value)]
     if not wrapped:
-        return Made([unknown(t) for t in types])
+        sources = frozenset().union(*(value.sources for value in (*done.operands, *made)))
+        return Made([unknown(t)._replace(sources=sources) if sources and t in WIDE else unknown(t) for t in types])
     sources = frozenset().union(*(value.sources for value in wrapped))
     return Made([Value(t, sources=sources, wrapped=True) if t in WIDE_UNSIGNED else unknown(t) for t in types])
 
