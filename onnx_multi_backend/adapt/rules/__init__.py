@@ -16,7 +16,7 @@ from onnx_multi_backend.adapt.rules.contrib import (
     skip_layer_normalization,
 )
 from onnx_multi_backend.adapt.rules.conv_integer import conv_integer_zero_points
-from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_pads
+from onnx_multi_backend.adapt.rules.conv_transpose_pads import conv_transpose_output, conv_transpose_pads
 from onnx_multi_backend.adapt.rules.conv_turned import conv_turned
 from onnx_multi_backend.adapt.rules.coupled_gates import coupled_gates
 from onnx_multi_backend.adapt.rules.cum_prod import cum_prod
@@ -146,6 +146,7 @@ RULES: tuple[Rule, ...] = (
     constant_convolutions,
     conv_integer_zero_points,
     conv_transpose_pads,
+    conv_transpose_output,
     conv_turned,
     strided_points,
     attention_scale,

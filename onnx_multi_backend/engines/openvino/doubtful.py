@@ -32,7 +32,7 @@ _SIXTEEN = (TensorProto.INT16, TensorProto.UINT16)
 #: Without one of these attributes set, nodes of common operators are right; looking no further costs nothing.
 _ONLY_WITH: Mapping[str, frozenset[str]] = {
     "Conv": frozenset(),
-    "ConvTranspose": frozenset({"auto_pad"}),
+    "ConvTranspose": frozenset({"auto_pad", "output_shape"}),
     **dict.fromkeys(("ReduceL1", "ReduceLogSum"), frozenset({"axes", "noop_with_empty_axes"})),
     "ReduceL2": frozenset({"noop_with_empty_axes"}),
     "AveragePool": frozenset({"ceil_mode"}),

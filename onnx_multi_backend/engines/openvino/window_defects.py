@@ -7,7 +7,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.operators.pools import gaps_under_auto_pad
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
-from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME
+from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME, pads_for_its_output
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
 from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time
@@ -139,6 +139,8 @@ def conv_transpose(site: Site) -> Defect | None:
     shape = site.shape(site.input(0))
     if site.attribute("auto_pad", "NOTSET") in SAME and (shape is None or None in shape):
         return Defect("where the shape is known only at run time, auto_pad is taken for the larger output", wrong=True)
+    if pads_for_its_output(site):
+        return Defect("pads for an output_shape that differ from side to side are taken for one another", wrong=True)
     return None
 
 
