@@ -57,3 +57,23 @@ def test_a_convolution_of_constants_is_the_same_in_each_run(engine: type[omb.Pre
     for bias in (1, 1, 5):
         found = prepared.run([np.float32([bias])])[0]
         np.testing.assert_array_equal(found, np.float32([[[[2, 4], [6, 8]]]]) + bias)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[4, 3] x) => (float[n, 3] y, int64[1] e) <int64[1] e = {9223372036854775807}, int64[1] s = {1}> { y = Slice (x, s, e) }",
+        "(float[4, 3] x) => (int64[1] e, float[4, 3] y) <int64[1] e = {9223372036854775807}> { y = Relu (x) }",
+        "(float[4, 3] x) => (int64[1] e, float[4, 3] y) { e = Constant <value = int64[1] {9223372036854775807}> () y = Relu (x) }",
+    ],
+    ids=["read", "initializer", "Constant"],
+)
+def test_a_constant_beyond_int32_that_is_a_result(engine: type[omb.Preset], graph: str) -> None:
+    """OpenVINO limits it."""
+    model = parsed(graph)
+    if engine.name == "Openvino":
+        with pytest.raises(omb.UnsupportedModelError, match="int32"):
+            engine.prepare(model)
+        return
+    found = engine.prepare(model, fallback="full").run([np.ones((4, 3), np.float32)])
+    assert found["e"] == np.iinfo(np.int64).max

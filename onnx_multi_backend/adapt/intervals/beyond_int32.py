@@ -28,13 +28,17 @@ _COMPARES = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqua
 _PASSES = frozenset({"Identity", "Unsqueeze", "Squeeze", "Reshape", "Concat"})
 
 
-def readers_of_constants_beyond(graph: GraphProto, outer: Mapping[str, Value]) -> Iterator[tuple[NodeProto, str]]:
-    """The nodes that read constants beyond int32, other than as bounds, and the constant's name.
+def readers_of_constants_beyond(
+    graph: GraphProto, outer: Mapping[str, Value], *, inside: bool = False
+) -> Iterator[tuple[NodeProto, str]]:
+    """The nodes that read constants beyond int32, other than as bounds, and the constant's name; a Constant for one that is a result of the model.
 
     Parameters
     ----------
     outer : mapping of str to Value
         Such constants of the graphs around it.
+    inside : bool
+        Whether there are any.
     """
     given = {v.name for v in graph.input}
     own = {
@@ -60,8 +64,10 @@ def readers_of_constants_beyond(graph: GraphProto, outer: Mapping[str, Value]) -
             for i, name in enumerate(node.input):
                 if name in known and not _may_saturate(graph, node, i, known, results):
                     yield node, name
+        for name in () if inside else sorted(results & known.keys()):
+            yield NodeProto(op_type="Constant", output=[name]), name
     for body in inner:
-        yield from readers_of_constants_beyond(body, known)
+        yield from readers_of_constants_beyond(body, known, inside=True)
 
 
 def _may_be_wide(constant: NodeProto) -> bool:
