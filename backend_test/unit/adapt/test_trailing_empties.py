@@ -97,6 +97,23 @@ OTHERS = {
 }
 
 
+@pytest.mark.parametrize("shape", [(2, 3), ("a", "b")])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_a_pad_as_pytorch_writes_it_stays(preset: type[omb.Preset], mode: str, shape: tuple[int | str, ...]) -> None:
+    """Copying the weights for it would take as long as all else."""
+    model = models.model(
+        [models.node("Pad", ["x", "p", ""], ["y"], mode=mode)],
+        [models.tensor("x", shape)],
+        [models.tensor("y", None)],
+        initializers={"p": np.int64([1, 0, 0, 2])},
+        opsets={"": 17},
+    )
+    prepared = preset.prepare(model, fallback="full")
+    assert not any(change.pass_name == "trailing_empties" for change in prepared.adaptations)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(prepared.run([x])[0], np.pad(x, [(1, 0), (0, 2)], mode=mode))
+
+
 @pytest.mark.parametrize("form", OTHERS)
 def test_other_operators_run(preset: type[omb.Preset], form: str) -> None:
     made, shape, wanted = OTHERS[form]

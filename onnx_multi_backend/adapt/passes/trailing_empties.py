@@ -22,9 +22,9 @@ from onnx_multi_backend.models.inlining import inlined
 #: Operators with as many outputs as a graph of theirs has, or as they are told.
 _PLACED = frozenset({"If", "Loop", "Scan", "Split"})
 
-#: Operators whose trailing empty inputs every engine takes for what they are (measured). PyTorch writes Clip so: the model
+#: Operators whose trailing empty inputs every engine takes for what they are (measured). PyTorch writes these so: the model
 #: goes to the engine as it is.
-_RIGHT = frozenset({"Clip"})
+_RIGHT = frozenset({"Clip", "Pad"})
 
 _OPTIONAL = OpSchema.FormalParameterOption.Optional
 
