@@ -18,6 +18,12 @@ from onnx_multi_backend.models.graph_walk import canonical, subgraphs
 SMALL_BYTES = 4096
 
 
+#: The element types of what Constants hold in other attributes than a tensor.
+_FORMS = {"value_float": TensorProto.FLOAT, "value_int": TensorProto.INT64, "value_string": TensorProto.STRING}
+#: Attributes that name an element type.
+_NAMING = frozenset({"dtype", "output_datatype", "output_dtype", "precision", "softmax_precision", "stash_type", "to"})
+
+
 class Facts:
     """What a model says without inference.
 
@@ -171,9 +177,11 @@ class Facts:
     def _may_hold(self, kind: int) -> bool:
         if self.model.functions or kind in self.contents.tensor_types:
             return True
+        if any(_FORMS.get(form.rstrip("s")) == kind for form in self.contents.constant_forms):
+            return True
         kinds = [v.type for v in self.model.graph.input]
         return any(not t.HasField("tensor_type") or t.tensor_type.elem_type in (0, kind) for t in kinds) or any(
-            canonical(node.domain) or any(a.i == kind or kind in a.ints for a in node.attribute)
+            canonical(node.domain) or any(a.i == kind and a.name in _NAMING for a in node.attribute)
             for node in self.contents.nodes
         )
 

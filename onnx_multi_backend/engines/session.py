@@ -78,9 +78,9 @@ class Session:
         return False
 
     @property
-    def spoiled(self) -> bool:
-        """Whether one has: from then on another session is to run in its place."""
-        return False
+    def failures(self) -> int:
+        """How many have: from the first on another session is to run in its place."""
+        return 0
 
     @property
     def serial(self) -> bool:

@@ -89,14 +89,11 @@ class Contents:
         found = [*((tensor.name, tensor) for tensor in self.tensors), *self.of_constants]
         if self.model.functions or self.holding:  # a name may mean something else in each graph
             return found
-        left = [node for node in self.of("Identity") if node.input and node.output and not canonical(node.domain)]
-        while left:
-            known = dict(found)
-            more = [(node.output[0], known[node.input[0]]) for node in left if node.input[0] in known]
-            if not more:
-                break
-            found += more
-            left = [node for node in left if node.input[0] not in known]
+        known = dict(found) if "Identity" in self.by_operator else {}
+        for node in self.of("Identity"):
+            if node.input and node.output and not canonical(node.domain) and node.input[0] in known:
+                known[node.output[0]] = known[node.input[0]]
+                found.append((node.output[0], known[node.output[0]]))
         return found
 
     @functools.cached_property

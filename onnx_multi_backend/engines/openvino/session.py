@@ -71,7 +71,7 @@ class OpenvinoSession(Session):
     names : PortNames
     """
 
-    spoilable, spoiled = True, False
+    spoilable, failures = True, 0
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class OpenvinoSession(Session):
         try:
             results = request.run(feeds)
         except self._errors as error:
-            self.spoiled = True
+            self.failures += 1
             raise _run_error(error) from error
         self._idle.append(request)
         return results
@@ -155,7 +155,7 @@ class OpenvinoSession(Session):
             try:
                 infer()
             except self._errors as error:
-                self.spoiled = True
+                self.failures += 1
                 raise _run_error(error) from error
             if require_shapes is not None:
                 require_shapes()

@@ -298,6 +298,10 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
         return zero is None or list(zero.dims) not in ([], [1])
     if node.op_type == "Resize":
         return may_be_resized_wrongly(node, facts)
+    if node.op_type in ("ScatterElements", "ScatterND"):
+        return any(a.name == "reduction" and a.s != b"none" for a in node.attribute)
+    if node.op_type == "Mod":
+        return not any(_are_integers(facts, name) for name in node.input)
     if node.op_type == "Gather":
         return facts.may_hold(TensorProto.STRING)
     if node.op_type == "Loop":
@@ -305,6 +309,12 @@ def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "OneHot":
         return applies(_BEFORE_1_31)
     return node.op_type in DEFECTS
+
+
+def _are_integers(facts: Facts, name: str) -> bool:
+    """Whether a value is known before anything runs, and of an integer type."""
+    kinds = facts.kinds.get(name)
+    return kinds is not None and kinds.isdisjoint(_FLOATS)
 
 
 def find(site: Site) -> Defect | None:

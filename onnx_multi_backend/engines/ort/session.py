@@ -44,7 +44,7 @@ class OrtSession(Session):
     native : onnxruntime.InferenceSession
     """
 
-    spoilable, spoiled, serial = False, False, False
+    spoilable, failures, serial = False, 0, False
 
     def __init__(self, native: Any, placement: tuple[NodePlacement, ...] | None = None) -> None:
         self.native = native
@@ -137,7 +137,7 @@ class OrtSession(Session):
     def _note(self, error: Exception) -> None:
         """Note whether an error of a run spoils the session."""
         if any(spoils(error) for spoils in self._spoilers):
-            self.spoiled = True
+            self.failures += 1
 
     def _run_error(self, error: Exception) -> Exception:
         self._note(error)

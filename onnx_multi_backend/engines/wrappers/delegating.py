@@ -28,8 +28,8 @@ class DelegatingSession(Session):
         return self._session.spoilable
 
     @property
-    def spoiled(self) -> bool:
-        return self._session.spoiled
+    def failures(self) -> int:
+        return self._session.failures
 
     @property
     def serial(self) -> bool:

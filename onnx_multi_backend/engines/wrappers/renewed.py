@@ -41,32 +41,39 @@ class RenewedSession(DelegatingSession):
     def __init__(self, session: Session, make: Callable[[], Session]) -> None:
         super().__init__(session)
         self._make = make
-        self._renewing = threading.Lock()
-        self._turn: AbstractContextManager[Any] = threading.Lock() if session.serial else nullcontext()
+        self._renewing = threading.RLock()
+        # A signal handler may run the model within a run of its thread.
+        self._turn: AbstractContextManager[Any] = threading.RLock() if session.serial else nullcontext()
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run on a session that is not spoiled."""
         while True:
-            session = self._session
-            if session.spoiled:
-                session = self._renewed(session)
             with self._turn:
-                if session.spoiled:
-                    continue
-                results = session.run(feeds, run_options)
-            if not session.spoiled:
-                return results
+                session = self._session
+                if session.failures:
+                    session = self._renewed(session)
+                try:
+                    results = session.run(feeds, run_options)
+                except RunError:
+                    if session.failures > 1:  # another thread's failed too, and may be why
+                        continue
+                    raise
+                if not session.failures:
+                    return results
 
     def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
         """As `run`."""
         while True:
-            session = self._renewed(self._session)
             with self._turn:
-                if session.spoiled:
-                    continue
-                results = session.run_to_device(feeds, run_options, device)
-            if not session.spoiled:
-                return results
+                session = self._renewed(self._session)
+                try:
+                    results = session.run_to_device(feeds, run_options, device)
+                except RunError:
+                    if session.failures > 1:
+                        continue
+                    raise
+                if not session.failures:
+                    return results
 
     def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
         """Make a run on fixed buffers; it is bound anew where the session is spoiled meanwhile."""
@@ -76,24 +83,27 @@ class RenewedSession(DelegatingSession):
         def bound() -> None:
             nonlocal session, run
             while True:
-                if session.spoiled:
-                    session = self._renewed(self._session)
-                    run = session.bind(inputs, outputs)
                 with self._turn:
-                    if session.spoiled:
-                        continue
-                    run()
-                if not session.spoiled:
-                    return
+                    if session.failures:
+                        session = self._renewed(self._session)
+                        run = session.bind(inputs, outputs)
+                    try:
+                        run()
+                    except RunError:
+                        if session.failures > 1:
+                            continue
+                        raise
+                    if not session.failures:
+                        return
 
         return bound
 
     def _renewed(self, session: Session) -> Session:
         """The session, or the one in its place where it is spoiled."""
-        if not session.spoiled:
+        if not session.failures:
             return session
         with self._renewing:
-            if self._session.spoiled:  # no other thread was quicker
+            if self._session.failures:  # no other thread was quicker
                 try:
                     self._session = self._make()
                 except OnnxMultiBackendError as error:
