@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import onnx.parser
 import pytest
 
 import onnx_multi_backend as omb
+from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.session import Feeds, Session, Value
+from onnx_multi_backend.engines.wrappers.renewed import RenewedSession
 from onnx_multi_backend.errors import RunError
 
 Array = np.ndarray[Any, Any]
@@ -139,3 +143,54 @@ def test_the_session_that_did_not_fail_stays(preset: type[omb.Preset]) -> None:
     with pytest.raises(omb.InputError):
         prepared.run([numbers(2, 3), YES])
     assert prepared._session.native is before
+
+
+class Failing(Session):
+    """Fails as often as it is told, and others beside it."""
+
+    spoilable, failures, serial = True, 0, True
+
+    def __init__(self, fails: int = 0, others: int = 0) -> None:
+        self.fails, self.others = fails, others
+        self.inside: Callable[[], object] = lambda: None
+
+    def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
+        inside, self.inside = self.inside, lambda: None
+        inside()
+        self.failures += self.others
+        if self.fails:
+            self.fails, self.failures = self.fails - 1, self.failures + 1
+            raise RunError("sizes do not fit")
+        return [self]
+
+    def placement(self) -> tuple[NodePlacement, ...]:
+        return ()
+
+
+def test_a_run_within_a_run_of_its_thread_goes_on() -> None:
+    """As a signal handler does it."""
+    inner = Failing()
+    session = RenewedSession(inner, Failing)
+    inner.inside = lambda: session.run({}, None)
+    assert session.run({}, None) == [inner]
+
+
+def test_a_run_that_failed_beside_another_is_done_again() -> None:
+    fresh = Failing()
+    session = RenewedSession(Failing(fails=1, others=1), lambda: fresh)
+    assert session.run({}, None) == [fresh]
+
+
+def test_a_run_that_fails_by_itself_raises_and_the_next_one_has_a_new_session() -> None:
+    fresh = Failing()
+    session = RenewedSession(Failing(fails=1), lambda: fresh)
+    with pytest.raises(RunError, match="sizes do not fit"):
+        session.run({}, None)
+    assert session.run({}, None) == [fresh]
+    assert session.run({}, None) == [fresh]
+
+
+def test_results_beside_a_failed_run_are_not_returned() -> None:
+    fresh = Failing()
+    session = RenewedSession(Failing(others=1), lambda: fresh)
+    assert session.run({}, None) == [fresh]

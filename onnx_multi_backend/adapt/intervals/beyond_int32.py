@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt.intervals.constant_values import of_constant, of_t
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, subgraphs
-from onnx_multi_backend.models.tensors import WIDE
+from onnx_multi_backend.models.tensors import WIDE, is_whole
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -47,8 +47,12 @@ def readers_of_constants_beyond(
         if t.data_type in WIDE and t.data_location != _T.EXTERNAL  # else it is not read
     }
     inner: list[GraphProto] = []
+    filled: set[str] = set()
     for node in graph.node:
         kind = node.op_type
+        if kind == "ConstantOfShape" and _may_be_wide(node) and (made := _filling(node)) is not None:
+            own[node.output[0]] = made
+            filled.add(node.output[0])
         if kind == "Constant":
             if _may_be_wide(node) and (made := of_constant(node)).elem_type in WIDE:
                 own[node.output[0]] = made
@@ -58,16 +62,39 @@ def readers_of_constants_beyond(
         **{k: v for k, v in outer.items() if k not in given},
         **{k: v for k, v in own.items() if not v.in_int32},
     }
+    for node in graph.node if inner else ():
+        known.update(_given_back(node, known))
     if known:
         results = {v.name for v in graph.output}
         for node in graph.node:
             for i, name in enumerate(node.input):
-                if name in known and not _may_saturate(graph, node, i, known, results):
+                if name not in known:
+                    continue
+                compared = name in filled and node.op_type in _COMPARES  # no rule writes it in another way
+                if compared or not _may_saturate(graph, node, i, known, results):
                     yield node, name
         for name in () if inside else sorted(results & known.keys()):
             yield NodeProto(op_type="Constant", output=[name]), name
     for body in inner:
         yield from readers_of_constants_beyond(body, known, inside=True)
+
+
+def _filling(node: NodeProto) -> Value | None:
+    """What a ConstantOfShape fills a tensor with; None for float32, which it does where nothing is named."""
+    return of_tensor(node.attribute[0].t) if len(node.attribute) == 1 and node.attribute[0].HasField("t") else None
+
+
+def _given_back(node: NodeProto, outer: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """The results of a branch, or of a loop's steps, that are constants beyond int32 of its own or of the graphs around it."""
+    first = 1 if node.op_type == "Loop" else 0  # whether it goes on
+    for body in subgraphs(node):
+        held = {t.name: of_tensor(t) for t in body.initializer if t.data_type in WIDE and is_whole(t)}
+        held |= {n.output[0]: of_constant(n) for n in body.node if n.op_type == "Constant" and _may_be_wide(n)}
+        inside = {*held, *(v.name for v in body.input), *(name for n in body.node for name in n.output)}
+        for result, name in zip(body.output[first:], node.output, strict=False):
+            value = held.get(result.name) or (outer.get(result.name) if result.name not in inside else None)
+            if name and value is not None and value.elem_type in WIDE and not value.in_int32:
+                yield name, value
 
 
 def _may_be_wide(constant: NodeProto) -> bool:

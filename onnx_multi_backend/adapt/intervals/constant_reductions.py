@@ -40,6 +40,8 @@ _COMPUTED: Mapping[str, Callable[..., _Array | None]] = {
 }
 _WIDE = frozenset({_T.INT64, _T.UINT64})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
+_LONG = _WIDE | {_T.UINT32}
+_FLOATS = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16})
 _REDUCED_TYPES = {
     "ReduceL2": _WIDE | {_T.INT32},
     **dict.fromkeys(("ReduceProd", "ReduceSumSquare"), _WIDE | {_T.UINT32}),
@@ -62,7 +64,12 @@ def constants_of(graph: GraphProto) -> dict[str, TensorProto]:
 
 def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
     """Whether `leaves_int32` need be asked, of a node and what is known of what it reads and makes."""
-    if not operands or operands[0].sources or operands[0].elem_type not in LIMITS:
+    if not operands or operands[0].sources:
+        return False
+    if node.op_type in _CASTS and operands[0].elem_type in _FLOATS:
+        known = operands[0].low is not None and not operands[0].in_int32
+        return known and made.values[0].elem_type in _LONG
+    if operands[0].elem_type not in LIMITS:
         return False
     if node.op_type == "Pow":  # nothing is known of floating-point numbers
         operands = operands[:1]
@@ -76,7 +83,7 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
 def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     """Whether a node reduces a constant of 64 bits, or squares one of int32, to what int32 does not hold.
 
-    Sums and products of int32 wrap around in ONNX too. A negative constant that is cast to an unsigned type is large, and so is a
+    Sums and products of int32 wrap around in ONNX too. A constant in floating point may be cast to what int32 does not hold. A negative constant that is cast to an unsigned type is large, and so is a
     negative difference of unsigned constants, or the complement of one: the engine computes them ahead, and limits them to int32, as
     sums and products.
     """
@@ -110,11 +117,14 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
 
 def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     data = constants.get(node.input[0]) if node.input and not canonical(node.domain) else None
-    if (
-        data is None
-        or data.data_type not in LIMITS
-        or any(a.name == "to" and a.i not in _UNSIGNED for a in node.attribute)
-    ):
+    to = next((a.i for a in node.attribute if a.name == "to"), None)
+    if data is None or (to is not None and to not in _LONG):
+        return False
+    if data.data_type in _FLOATS:
+        numbers = numpy_helper.to_array(data).astype(np.float64)
+        low, high = LIMITS[_T.INT32]
+        return bool((np.isfinite(numbers) & ((numbers < low) | (numbers >= high + 1))).any())
+    if data.data_type not in LIMITS or (to is not None and to not in _UNSIGNED):
         return False
     return bool((numpy_helper.to_array(data).astype(object) < 0).any())
 
