@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt.intervals.constant_values import of_constant, of_t
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import canonical, may_hold_graphs, subgraphs
-from onnx_multi_backend.models.tensors import WIDE, is_whole
+from onnx_multi_backend.models.tensors import WIDE
 
 _T = TensorProto
 _INT32 = LIMITS[_T.INT32]
@@ -41,11 +41,7 @@ def readers_of_constants_beyond(
         Whether there are any.
     """
     given = {v.name for v in graph.input}
-    own = {
-        t.name: of_tensor(t)
-        for t in graph.initializer
-        if t.data_type in WIDE and t.data_location != _T.EXTERNAL  # else it is not read
-    }
+    own = _held(graph)
     inner: list[GraphProto] = []
     filled: set[str] = set()
     for node in graph.node:
@@ -53,9 +49,6 @@ def readers_of_constants_beyond(
         if kind == "ConstantOfShape" and _may_be_wide(node) and (made := _filling(node)) is not None:
             own[node.output[0]] = made
             filled.add(node.output[0])
-        if kind == "Constant":
-            if _may_be_wide(node) and (made := of_constant(node)).elem_type in WIDE:
-                own[node.output[0]] = made
         elif node.domain or may_hold_graphs(kind):
             inner += subgraphs(node)
     known = {
@@ -79,6 +72,19 @@ def readers_of_constants_beyond(
         yield from readers_of_constants_beyond(body, known, inside=True)
 
 
+def _held(graph: GraphProto) -> dict[str, Value]:
+    """The wide integers that a graph holds itself."""
+    found = {
+        t.name: of_tensor(t)
+        for t in graph.initializer
+        if t.data_type in WIDE and t.data_location != _T.EXTERNAL  # else it is not read
+    }
+    for node in graph.node:
+        if node.op_type == "Constant" and _may_be_wide(node) and (made := of_constant(node)).elem_type in WIDE:
+            found[node.output[0]] = made
+    return found
+
+
 def _filling(node: NodeProto) -> Value | None:
     """What a ConstantOfShape fills a tensor with; None for float32, which it does where nothing is named."""
     return of_tensor(node.attribute[0].t) if len(node.attribute) == 1 and node.attribute[0].HasField("t") else None
@@ -88,12 +94,11 @@ def _given_back(node: NodeProto, outer: Mapping[str, Value]) -> Iterator[tuple[s
     """The results of a branch, or of a loop's steps, that are constants beyond int32 of its own or of the graphs around it."""
     first = 1 if node.op_type == "Loop" else 0  # whether it goes on
     for body in subgraphs(node):
-        held = {t.name: of_tensor(t) for t in body.initializer if t.data_type in WIDE and is_whole(t)}
-        held |= {n.output[0]: of_constant(n) for n in body.node if n.op_type == "Constant" and _may_be_wide(n)}
+        held = _held(body)
         inside = {*held, *(v.name for v in body.input), *(name for n in body.node for name in n.output)}
         for result, name in zip(body.output[first:], node.output, strict=False):
             value = held.get(result.name) or (outer.get(result.name) if result.name not in inside else None)
-            if name and value is not None and value.elem_type in WIDE and not value.in_int32:
+            if name and value is not None and not value.in_int32:
                 yield name, value
 
 

@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.intervals.constant_products import EXACT
 from onnx_multi_backend.adapt.intervals.values import LIMITS, Value
 from onnx_multi_backend.adapt.operation import Made
 from onnx_multi_backend.models.graph_walk import canonical
-from onnx_multi_backend.models.tensors import constant_tensor, is_whole
+from onnx_multi_backend.models.tensors import WIDE, constant_tensor, is_whole
 
 _T = TensorProto
 _Array = np.ndarray[Any, Any]
@@ -40,7 +40,6 @@ _COMPUTED: Mapping[str, Callable[..., _Array | None]] = {
 }
 _WIDE = frozenset({_T.INT64, _T.UINT64})
 _UNSIGNED = (_T.UINT32, _T.UINT64)
-_LONG = _WIDE | {_T.UINT32}
 _FLOATS = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16})
 _REDUCED_TYPES = {
     "ReduceL2": _WIDE | {_T.INT32},
@@ -68,7 +67,7 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
         return False
     if node.op_type in _CASTS and operands[0].elem_type in _FLOATS:
         known = operands[0].low is not None and not operands[0].in_int32
-        return known and made.values[0].elem_type in _LONG
+        return known and made.values[0].elem_type in WIDE
     if operands[0].elem_type not in LIMITS:
         return False
     if node.op_type == "Pow":  # nothing is known of floating-point numbers
@@ -118,7 +117,7 @@ def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
 def _becomes_large(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     data = constants.get(node.input[0]) if node.input and not canonical(node.domain) else None
     to = next((a.i for a in node.attribute if a.name == "to"), None)
-    if data is None or (to is not None and to not in _LONG):
+    if data is None or (to is not None and to not in WIDE):
         return False
     if data.data_type in _FLOATS:
         numbers = numpy_helper.to_array(data).astype(np.float64)

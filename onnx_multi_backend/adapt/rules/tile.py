@@ -33,14 +33,20 @@ def tile(site: Site) -> Iterator[ModelProto]:
     if rank > _AT_ONCE and GUARDED not in site.node.name and site.shape(repeats) == [rank]:
         yield _a_few_at_a_time(site, rank)
     body = Body(site)
-    zero, one = (body.constant(number, TensorProto.INT64) for number in (0, 1))
-    sizes, result = body("Shape", x), x
+    result = x
     for axis in range(rank):
-        size, times = (body("Gather", v, body.constant(axis, TensorProto.INT64), axis=0) for v in (sizes, repeats))
-        steps = body("Range", zero, body("Mul", size, times), one)
-        # The divisor is never 0; of an empty axis there are no steps.
-        result = body("Gather", result, body("Mod", steps, body("Max", size, one)), axis=axis)
+        times = body("Gather", repeats, body.constant(axis, TensorProto.INT64), axis=0)
+        result = _again(body, result, axis, times)
     yield body.finish(result)
+
+
+def _again(body: Body, value: str, axis: int, times: str) -> str:
+    """The elements of an axis, from the first again after the last."""
+    zero, one, place = (body.constant(number, TensorProto.INT64) for number in (0, 1, axis))
+    size = body("Gather", body("Shape", value), place, axis=0)
+    steps = body("Range", zero, body("Mul", size, times), one)
+    # The divisor is never 0; of an empty axis there are no steps.
+    return str(body("Gather", value, body("Mod", steps, body("Max", size, one)), axis=axis))
 
 
 def repeats_open_axes(site: Site) -> bool:
@@ -60,10 +66,7 @@ def _by_axes(site: Site, rank: int) -> ModelProto:
         if 1 < count <= _FEW:
             result = body("Concat", *[result] * count, axis=axis)
         elif count != 1:
-            zero, one, times, place = (body.constant(number, TensorProto.INT64) for number in (0, 1, count, axis))
-            size = body("Gather", body("Shape", result), place, axis=0)
-            steps = body("Range", zero, body("Mul", size, times), one)
-            result = body("Gather", result, body("Mod", steps, body("Max", size, one)), axis=axis)
+            result = _again(body, result, axis, body.constant(count, TensorProto.INT64))
     return body.finish(result)
 
 

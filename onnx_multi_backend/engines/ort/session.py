@@ -66,12 +66,11 @@ class OrtSession(Session):
         self._untried = not self._aliased
         #: Names of CUDA graphs, where the session captures them.
         self._graphs = itertools.count(1) if cuda_graphs.captures(native) else None
-        known = [record(name) for name in native.get_providers()]
-        self._spoilers = [of.spoiled_by for of in known if of.spoiled_by is not None]
+        known = {name: record(name) for name in native.get_providers()}
+        self._spoilers = [of.spoiled_by for of in known.values() if of.spoiled_by is not None]
         self.spoilable = bool(self._spoilers)
-        self.serial = self.spoilable and any(
-            of.serial is not None and of.serial(native.get_provider_options()[name])
-            for of, name in zip(known, native.get_providers(), strict=True)
+        self.serial = any(
+            of.serial is not None and of.serial(native.get_provider_options()[name]) for name, of in known.items()
         )
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
@@ -81,9 +80,8 @@ class OrtSession(Session):
                 made = buffered.run(feeds)
             except IndexError:  # another thread took the last one
                 made = None
-            except (
-                self._errors
-            ) as error:  # in other memory the same may go well: the shape of an output depends on the data
+            except self._errors as error:
+                # In other memory the same may go well: the shape of an output depends on the data.
                 self._note(error)
                 self._make_buffered = made = None
             else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_multi_backend import option_words
 from onnx_multi_backend.adapt import Adaptation
-from onnx_multi_backend.engines.across_nodes.quantized.distrusted import in_floating_point
+from onnx_multi_backend.engines.across_nodes.quantized.distrusted import SWITCH, in_floating_point
 from onnx_multi_backend.engines.across_nodes.rewritten import BIASES_ADDED
 from onnx_multi_backend.engines.byte_sums.byte_products import may_saturate
 from onnx_multi_backend.engines.byte_sums.unsigned_weights import (
@@ -193,9 +193,10 @@ class OrtTarget(OrtEngine):
             told = in_floating_point(payload.adapted.facts.contents)
         if not told:
             return self.providers, ()
-        from onnx_multi_backend.engines.ort.openvino_ep import floating_point
+        from onnx_multi_backend.engines.ort.openvino_ep.threads import with_properties
 
-        return tuple((n, floating_point.in_floating_point(n, given, self.device)) for n, given in self.providers), told
+        off = {SWITCH: "NO"}
+        return tuple((n, with_properties(n, given, self.device, lambda: off)) for n, given in self.providers), told
 
     @property
     def _fuses_quantized(self) -> bool:

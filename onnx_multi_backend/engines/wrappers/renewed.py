@@ -11,11 +11,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from onnx_multi_backend.engines.session import Built, Feeds, Session, Value
 from onnx_multi_backend.engines.wrappers.delegating import DelegatingSession
 from onnx_multi_backend.errors import OnnxMultiBackendError, RunError
+
+_Made = TypeVar("_Made")
 
 
 def renewed(built: Built, again: Callable[[], Built]) -> Built:
@@ -47,56 +50,40 @@ class RenewedSession(DelegatingSession):
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
         """Run on a session that is not spoiled."""
+        return self._done(lambda session: session.run(feeds, run_options))
+
+    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
+        """As `run`."""
+        return self._done(lambda session: session.run_to_device(feeds, run_options, device))
+
+    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
+        """Make a run on fixed buffers; it is bound anew where the session is spoiled meanwhile."""
+        bound_to = self._renewed(self._session)
+        run = bound_to.bind(inputs, outputs)
+
+        def do(session: Session) -> None:
+            nonlocal bound_to, run
+            if session is not bound_to:
+                bound_to, run = session, session.bind(inputs, outputs)
+            run()
+
+        return partial(self._done, do)
+
+    def _done(self, do: Callable[[Session], _Made]) -> _Made:
+        """What a run makes on a session that it, and others beside it, leave as it was."""
         while True:
             with self._turn:
                 session = self._session
                 if session.failures:
                     session = self._renewed(session)
                 try:
-                    results = session.run(feeds, run_options)
+                    made = do(session)
                 except RunError:
                     if session.failures > 1:  # another thread's failed too, and may be why
                         continue
                     raise
                 if not session.failures:
-                    return results
-
-    def run_to_device(self, feeds: Feeds, run_options: Mapping[str, Any] | None, device: str | None) -> Sequence[Value]:
-        """As `run`."""
-        while True:
-            with self._turn:
-                session = self._renewed(self._session)
-                try:
-                    results = session.run_to_device(feeds, run_options, device)
-                except RunError:
-                    if session.failures > 1:
-                        continue
-                    raise
-                if not session.failures:
-                    return results
-
-    def bind(self, inputs: Feeds, outputs: Sequence[Any]) -> Callable[[], None]:
-        """Make a run on fixed buffers; it is bound anew where the session is spoiled meanwhile."""
-        session = self._renewed(self._session)
-        run = session.bind(inputs, outputs)
-
-        def bound() -> None:
-            nonlocal session, run
-            while True:
-                with self._turn:
-                    if session.failures:
-                        session = self._renewed(self._session)
-                        run = session.bind(inputs, outputs)
-                    try:
-                        run()
-                    except RunError:
-                        if session.failures > 1:
-                            continue
-                        raise
-                    if not session.failures:
-                        return
-
-        return bound
+                    return made
 
     def _renewed(self, session: Session) -> Session:
         """The session, or the one in its place where it is spoiled."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from onnx_multi_backend.engines.openvino import threads
@@ -23,19 +23,26 @@ def with_threads(provider: str, given: Mapping[str, str], device: Device) -> Map
     device : Device
         Where the first provider runs.
     """
+    if any(name in given for name in ("num_of_threads", "num_streams")):
+        return given
+    if any(map(threads.names_threads, (config_of(given) or {}).values())):
+        return given
+    return with_properties(provider, given, device, threads.of_quota)
+
+
+def with_properties(
+    provider: str, given: Mapping[str, str], device: Device, added: Callable[[], Mapping[str, object]]
+) -> Mapping[str, str]:
+    """The options of an execution provider, with properties of the OpenVINO inside for the CPU, where it may compute there; those that are given stay."""
     if plugins.provider_without_meta(provider) != OPENVINO:
         return given
-    if not threads.may_be_on_cpu(Device(given.get("device_type", device.text))):
-        return given
     config = config_of(given)
-    if config is None or any(name in given for name in ("num_of_threads", "num_streams")):
+    if config is None or not threads.may_be_on_cpu(Device(given.get("device_type", device.text))):
         return given
-    if any(map(threads.names_threads, config.values())):
+    words = {name: _word(value) for name, value in added().items()}
+    if not words:
         return given
-    added = {name: _word(value) for name, value in threads.of_quota().items()}
-    if not added:
-        return given
-    return {**given, "load_config": json.dumps({**config, "CPU": {**added, **config.get("CPU", {})}})}
+    return {**given, "load_config": json.dumps({**config, "CPU": {**words, **config.get("CPU", {})}})}
 
 
 def config_of(given: Mapping[str, str]) -> dict[str, dict[str, Any]] | None:
