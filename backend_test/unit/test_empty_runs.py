@@ -537,3 +537,99 @@ def test_what_would_end_the_process_is_refused() -> None:
         with pytest.raises(RunError, match="are refused: GRU would end the engine's process"):
             sessions.get({"x": (0, 3)})
     assert refusing.asked == 1
+
+
+#: What is computed of z, which a Slice of x empties along an axis: the sizes of x, the axis, and the shape of y then.
+SLICED: dict[str, tuple[str, tuple[int, ...], int, tuple[int, ...]]] = {
+    "Einsum": ('y = Einsum <equation = "abcd,abed->abce"> (z, z)', (2, 3, 4, 4), 1, (2, 0, 4, 4)),
+    "Einsum that sums nothing": ('y = Einsum <equation = "abcd,abed"> (z, z)', (2, 3, 4, 4), 3, (4, 4)),
+    "GRU": ("y, h = GRU <hidden_size = 2> (z, wg, rg)", (3, 2, 4), 1, (3, 1, 0, 2)),
+    "GRU of no steps": ("y, h = GRU <hidden_size = 2> (z, wg, rg)", (3, 2, 4), 0, (0, 1, 2, 2)),
+    "InstanceNormalization": ("y = InstanceNormalization (z, s, s)", (2, 3, 4), 2, (2, 3, 0)),
+    "LRN": ("y = LRN <size = 3> (z)", (2, 3, 4, 4), 0, (0, 3, 4, 4)),
+    "LpNormalization": ("y = LpNormalization (z)", (2, 3), 0, (0, 3)),
+    "OneHot": ("u = Cast <to = 7> (z) y = OneHot <axis = 1> (u, k, pair)", (2, 3), 0, (0, 1, 3)),
+    "LSTM": ("y, , c = LSTM <hidden_size = 2> (z, wl, rl)", (3, 2, 4), 1, (3, 1, 0, 2)),
+    "LSTM whose batch comes first": (
+        "y, , c = LSTM <hidden_size = 2, layout = 1> (z, wl, rl)",
+        (2, 3, 4),
+        0,
+        (0, 3, 1, 2),
+    ),
+    "TopK": ("y, i = TopK <axis = 1> (z, k)", (3, 4, 2), 0, (0, 1, 2)),
+    "Unique": ("y, , , c = Unique (z)", (3, 2), 0, (0,)),
+    "Unique along an axis": ("y = Unique <axis = 1> (z)", (3, 2), 1, (3, 0)),
+    "Unique of what has no elements": ("y = Unique <axis = 0> (z)", (3, 2), 1, (1, 0)),
+}
+
+
+def _sliced(form: str) -> ModelProto:
+    nodes, sizes, axis, _ = SLICED[form]
+    letters = ", ".join("abcd"[: len(sizes)])
+    weights = ", ".join(
+        f"float[1, {rows}, {columns}] {name} = {{{', '.join(['0.5'] * rows * columns)}}}"
+        for name, rows, columns in (("wg", 6, 4), ("rg", 6, 2), ("wl", 8, 4), ("rl", 8, 2))
+    )
+    return onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{letters}] x, int64[1] end) => (float[{", ".join("efgh"[: len(SLICED[form][3])])}] y)
+        <{weights}, float[3] s = {{1, 2, 3}}, float[2] pair = {{0, 1}}, int64[1] k = {{1}}, int64[1] zero = {{0}}, int64[1] axis = {{{axis}}}> {{
+        z = Slice (x, zero, end, axis) {nodes} }}"""
+    )
+
+
+@pytest.mark.parametrize("form", SLICED)
+def test_what_a_slice_empties_in_a_run(engine: type[omb.Preset], form: str) -> None:
+    """ONNX Runtime's process ended; OpenVINO's Unique gave the results of the run before."""
+    _, sizes, axis, shape = SLICED[form]
+    prepared = engine.prepare(_sliced(form))
+    x = np.random.default_rng(0).uniform(size=sizes).astype(np.float32)
+    full, nothing = np.array([sizes[axis]]), np.array([0])
+    before = prepared.run([x, full])[0]
+    np.testing.assert_array_equal(prepared.run([x, nothing])[0], np.zeros(shape, np.float32), strict=True)
+    np.testing.assert_array_equal(prepared.run([x, full])[0], before)
+
+
+def test_what_only_inputs_could_empty_is_not_guarded(ort_cpu: type[omb.Preset]) -> None:
+    model = _sliced("GRU")
+    model.graph.node[0].CopyFrom(onnx.helper.make_node("Identity", ["x"], ["z"]))
+    assert not ort_cpu.prepare(model).adaptations
+    model = _sliced("InstanceNormalization")
+    model.graph.initializer[-1].CopyFrom(onnx.numpy_helper.from_array(np.array([0]), "axis"))
+    model.graph.node[0].input[2] = "k"
+    assert not ort_cpu.prepare(model).adaptations  # the batch alone is cut
+
+
+def test_features_of_no_rows(ort_cpu: type[omb.Preset]) -> None:
+    """A FeatureVectorizer ended the process."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (float[n, 3] x, float[n, 1] y) => (float[n, 4] z) {
+        z = ai.onnx.ml.FeatureVectorizer <inputdimensions = [3, 1]> (x, y) }"""
+    )
+    prepared = ort_cpu.prepare(model)
+    for rows in (2, 0):
+        x = np.arange(3.0 * rows, dtype=np.float32).reshape(rows, 3)
+        found = prepared.run([x, -x[:, :1]])[0]
+        np.testing.assert_array_equal(found, np.concatenate([x, -x[:, :1]], axis=1), strict=True)
+
+
+def test_choosing_by_an_empty_condition(preset: type[omb.Preset]) -> None:
+    """A condition that is declared empty ended OpenVINO's process."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[4] x, bool[0] c) => (float[m] y) { v = Abs (x) w = Compress (v, c) y = Neg (w) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    assert prepared.run([np.ones(4, np.float32), np.zeros(0, bool)])[0].shape == (0,)
+
+
+def test_regions_of_no_pixels(openvino: type[omb.Preset]) -> None:
+    """OpenVINO gave memory that was never written."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[1, 3, 8, w] x, float[k, 4] r, int64[k] b) => (float[k, 3, 2, 2] y) {
+        y = RoiAlign <output_height = 2, output_width = 2, sampling_ratio = 2> (x, r, b) }"""
+    )
+    prepared = openvino.prepare(model)
+    boxes, places = np.array([[1, 1, 3, 3]], np.float32), np.zeros(1, np.int64)
+    before = prepared.run([np.ones((1, 3, 8, 8), np.float32), boxes, places])[0]
+    with pytest.raises(RunError, match="without elements"):
+        prepared.run([np.ones((1, 3, 8, 0), np.float32), boxes, places])
+    np.testing.assert_array_equal(prepared.run([np.ones((1, 3, 8, 8), np.float32), boxes, places])[0], before)

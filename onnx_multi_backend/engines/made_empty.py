@@ -16,6 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.intervals.values import LIMITS
+from onnx_multi_backend.adapt.operators.pools import POOLS, TOLD_OF_WINDOWS, may_leave_a_window_out
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.session import Payload
@@ -43,12 +44,15 @@ _LAYER_RANK = 3
 #: What may have results of some elements, or of unknown sizes, though it reads a tensor of none, and which input that is.
 _READING = {
     **dict.fromkeys(("ConvTranspose", "DFT", "GRU", "OneHot", "TopK", "Unique"), slice(1)),
-    **dict.fromkeys(("AveragePool", "Conv", "ConvInteger", "GridSample", "LpPool", "QLinearConv"), slice(1)),
+    **dict.fromkeys(
+        ("AveragePool", "Conv", "ConvInteger", "GridSample", "LpPool", "QLinearConv", "RoiAlign"), slice(1)
+    ),
     **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), slice(1)),
     "Attention": slice(3),
     "STFT": slice(2, 3),
     **dict.fromkeys(("Einsum", "Scan"), slice(None)),
 }
+_SUMS = frozenset({"Add", "Sub", "Sum"})
 #: Of whose results onnx (1.23) infers other sizes: `onesided` is 1 by default.
 _MISJUDGED = frozenset({"STFT"})
 
@@ -84,9 +88,11 @@ def _makes_nothing(typed: GraphProto, outer: Mapping[str, TypeProto], operators:
         for name, kind in types.items()
         if any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
     }
+    # OpenVINO computes sums with convolutions, and gives what the run before gave.
+    summed = _SUMS if "Conv" in operators and any(node.op_type == "Conv" for node in typed.node) else frozenset()
     return any(
         (
-            node.op_type in operators
+            node.op_type in operators | summed
             and not canonical(node.domain)
             and (
                 (node.op_type not in _MISJUDGED and not empty.isdisjoint(node.output))
@@ -190,6 +196,7 @@ def _graph(
         wanted = [name for name in node.output if name]
         own = node.op_type in _MADE or (node.op_type in _MADE_OF and node.input[0].endswith((_SUFFIX, _FLOAT)))
         own = own or not kept.isdisjoint(wanted) or node.op_type in _MISJUDGED
+        own = own or (node.op_type in POOLS and opset < TOLD_OF_WINDOWS and may_leave_a_window_out(node))
         extreme = None if own or not wanted else _extreme_of_nothing(node, types, kinds)
         is_known = extreme is not None or _has_no_steps(node, types, kinds)
         if own or not wanted or not (is_known or all(_is_empty(types.get(name), kinds) for name in wanted)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums with a depthwise convolution: OpenVINO lost the convolution of an image of one place, where sizes are open."""
+"""Sums with a convolution: where sizes are open OpenVINO lost a depthwise one of an image of one place, and kept old results for no elements."""
 
 from __future__ import annotations
 
@@ -54,3 +54,47 @@ def test_where_all_sizes_are_known_nothing_is_changed(openvino: type[omb.Preset]
             f = Conv <group = 2> (x, w) g = Relu (x) s = Add (g, f) y = Relu (s) }}"""
         )
         assert not openvino.prepare(model).adaptations
+
+
+#: What a Slice empties beside a sum with a convolution: its other operand, or the convolution.
+EMPTIED = {
+    "the convolution": "v = Slice (x, one, most, zero) f = Conv (v, w) y = Add (f, x)",
+    "the other": "v = Slice (x, one, most, zero) f = Conv (x, w) y = Add (v, f)",
+    "the other, of several": "v = Slice (x, one, most, zero) f = Conv (x, w) y = Sum (f, v)",
+}
+
+
+@pytest.mark.parametrize("form", EMPTIED)
+def test_where_one_operand_is_emptied(preset: type[omb.Preset], form: str) -> None:
+    """OpenVINO gave the results of the run before, and of the next run wrong ones."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, 2, 3] x) => (float[m, 2, 3] y)
+        <float[2, 2, 1] w = {{1, 2, 3, 4}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] most = {{9}}> {{ {EMPTIED[form]} }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for n in (2, 1, 2, 1):
+        x = np.random.default_rng(n).normal(size=(n, 2, 3)).astype(np.float32)
+        filtered = np.einsum("oi,nil->nol", np.float32([[1, 2], [3, 4]]), x)
+        expected = filtered[1:] + x if form == "the convolution" else filtered + x[1:]
+        np.testing.assert_allclose(prepared.run([x])[0], expected, rtol=1e-5, atol=1e-5, strict=True)
+
+
+def test_where_an_input_is_empty(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n, 2, l] x, float[m, 2, k] z) => (float[p, 2, r] y)
+        <float[2, 2, 1] w = {1, 2, 3, 4}> { f = Conv (x, w) r = Relu (z) y = Add (f, r) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for n, m, k in ((2, 1, 3), (1, 0, 3), (2, 1, 1), (1, 2, 3), (1, 0, 1)):
+        x, z = (np.random.default_rng(n).normal(size=s).astype(np.float32) for s in ((n, 2, 3), (m, 2, k)))
+        expected = np.einsum("oi,nil->nol", np.float32([[1, 2], [3, 4]]), x) + np.maximum(z, 0)
+        np.testing.assert_allclose(prepared.run([x, z])[0], expected, rtol=1e-5, atol=1e-5, strict=True)
+
+
+def test_what_is_emptied_together_stays(openvino: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n, 2, l] x) => (float[m, 2, k] y)
+        <float[2, 2, 1] w = {1, 2, 3, 4}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] most = {9}> {
+        v = Slice (x, one, most, zero) f = Conv (v, w) y = Add (f, v) }"""
+    )
+    assert not openvino.prepare(model).adaptations

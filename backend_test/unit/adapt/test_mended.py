@@ -378,6 +378,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             """(float[3] x) => (float[a] y) <float[2] roi = {0.25, 0.75}, int64[1] s = {3}> {
             y = Resize <mode = "nearest", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, , s) }""",
         ),
+        "AveragePool with a window that is left out": parsed(
+            19,
+            """(float[1, 2, 4] x) => (float[1, 2, k] y, int64[3] s) {
+            y = AveragePool <ceil_mode = 1, kernel_shape = [2], strides = [2], pads = [0, 1]> (x) s = Shape (y) }""",
+        ),
         "rows of strings": parsed(18, "(string[2, 3] x, int64[2] i) => (string[2, 3] y) { y = Gather (x, i) }"),
     },
 }
@@ -390,7 +395,7 @@ DEADLY = {
     "a scan output of strings is copied byte by byte, which ends the process",
     "strings are moved into a scan output: a value that it passes on is empty afterwards",
     "alone, with an empty list of axes, it ends the process",
-    "a constant condition that selects nothing ends the process",
+    "a condition that is known to select nothing ends the process",
     "constant bounds along axes known only at run time end the process",
     "a OneHot of no indices ends the process",
     "an axis counted from the end ends the process",

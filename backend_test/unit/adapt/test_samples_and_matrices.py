@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,6 +95,37 @@ def test_windows_beyond_the_image(size: int, kernel: int, stride: int, pads: int
     for results in (computed(new, x), omb.OpenvinoBackend.prepare(model).run([x])):
         for one, other in zip(results, right, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_shape_does_not_tell_windows_that_are_left_out(preset: type[omb.Preset], operator: str, counted: bool) -> None:
+    """ONNX Runtime computed it from what onnx infers, one more below opset 22."""
+    if counted and operator != "AveragePool":
+        pytest.skip("has no count_include_pad")
+    more = ", count_include_pad = 1" if counted else ""
+    for size, kernel, stride, pads in ((4, 2, 2, (0, 1)), (4, 2, 2, (1, 1)), (5, 1, 3, (0, 0)), (5, 3, 3, (1, 2))):
+        model = onnx.parser.parse_model(
+            f"""<ir_version: 8, opset_import: ["": 19]> g (float[1, 2, {size}] x) => (float[1, 2, k] y, int64[3] s) {{
+            y = {operator} <kernel_shape = [{kernel}], strides = [{stride}], pads = [{pads[0]}, {pads[1]}], ceil_mode = 1{more}> (x) s = Shape (y) }}"""
+        )
+        x = np.random.default_rng(size).normal(size=(1, 2, size)).astype(np.float32)
+        y, s = preset.prepare(model, fallback="full").run([x])
+        np.testing.assert_allclose(y, expected(model, x)[0], rtol=1e-5, atol=1e-6)
+        assert list(s) == list(y.shape)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_batch_of_0_has_no_windows_that_are_left_out(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 21]> g (float[n, 2, 4] x) => (float[n, 2, m] y) {
+        y = AveragePool <kernel_shape = [2], strides = [2], pads = [0, 1], ceil_mode = 1> (x) }"""
+    )
+    try:
+        found = preset.prepare(model, fallback="full").run([np.ones((0, 2, 4), np.float32)])[0]
+    except omb.RunError:
+        return  # OpenVINO has no such pools
+    assert found.shape == (0, 2, 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

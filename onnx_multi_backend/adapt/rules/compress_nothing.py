@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: a Compress whose condition is known and chooses nothing."""
+"""Rule: a Compress whose condition is known to choose nothing, or to be empty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from onnx_multi_backend.adapt.site import Body, Site
 def chooses_nothing(site: Site) -> bool:
     """Whether a Compress is known to choose nothing."""
     condition = site.constant(site.input(1))
-    return condition is not None and not condition.any()
+    none = condition is not None and not condition.any()
+    return none or 0 in (site.shape(site.input(1)) or ())
 
 
 def compress_nothing(site: Site) -> Iterator[ModelProto]:

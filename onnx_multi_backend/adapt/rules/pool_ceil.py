@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: MaxPool and LpPool that round their size up."""
+"""Rule: pools that round their size up."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, in_image, pads_of
+from onnx_multi_backend.adapt.operators.pools import POOLS, WRITTEN_OUT, axes_of, pads_of
+from onnx_multi_backend.adapt.rules.pool_windows import counts_padding, in_image
 from onnx_multi_backend.adapt.site import Body, Site
 
 
 def pool_ceil(site: Site) -> Iterator[ModelProto]:
     """Give the padding that makes as many windows when the size is rounded down; padding is never the greatest, and adds nothing to a norm.
 
-    Source: MaxPool's documentation: a window that would start in the padding at the end is left out.
+    Means are written so where no more padding is counted in them. Source: MaxPool's documentation: a window that would start in the
+    padding at the end is left out.
     """
-    if not site.is_("MaxPool", "LpPool") or not site.attribute("ceil_mode", 0):
+    if not site.is_(*POOLS) or not site.attribute("ceil_mode", 0):
         return
     if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT:
         return
@@ -24,10 +26,12 @@ def pool_ceil(site: Site) -> Iterator[ModelProto]:
         yield from _of_any_size(site)
         return
     body = Body(site)
-    begins = pads_of(site, len(ends))[: len(ends)]
+    begins, before = pads_of(site, len(ends))[: len(ends)], pads_of(site, len(ends))[len(ends) :]
+    if counts_padding(site) and any(end > was for end, was in zip(ends, before, strict=True)):
+        return
     given = site.attributes("ceil_mode", "pads", "auto_pad")
-    if site.is_("LpPool"):
-        yield body.finish(body("LpPool", site.input(0), pads=[*begins, *ends], **given))
+    if not site.is_("MaxPool"):
+        yield body.finish(body(site.op_type, site.input(0), pads=[*begins, *ends], **given))
         return
     results = body("MaxPool", site.input(0), outputs=len(site.node.output), pads=[*begins, *ends], **given)
     yield body.finish(*(result if wanted else "" for result, wanted in zip(results, site.node.output, strict=True)))
@@ -35,16 +39,8 @@ def pool_ceil(site: Site) -> Iterator[ModelProto]:
 
 def _ends(site: Site) -> list[int] | None:
     """The padding behind each axis; None where it depends on a size that is not known."""
-    kernel = site.attribute("kernel_shape", [])
-    count = len(kernel)
-    sizes = (site.shape(site.input(0)) or [None] * (count + 2))[2:]
-    strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
-    pads = pads_of(site, count)
-    if len(pads) != 2 * count or len(sizes) != count or 0 in sizes:
-        return None
     ends = []
-    for i, size in enumerate(sizes):
-        reach, begin, end, stride = dilations[i] * (kernel[i] - 1) + 1, pads[i], pads[count + i], strides[i]
+    for size, reach, begin, end, stride in axes_of(site):
         if size is None:
             if end + stride - 1 >= reach:  # a window may start in the padding
                 return None
@@ -53,10 +49,10 @@ def _ends(site: Site) -> list[int] | None:
         windows = -(-(size + begin + end - reach) // stride) + 1
         if (windows - 1) * stride >= size + begin:
             windows -= 1
-        if windows < 1:
+        if windows < 1 or not size:
             return None
         ends.append(max(0, (windows - 1) * stride + reach - size - begin))
-    return ends
+    return ends or None
 
 
 def _of_any_size(site: Site) -> Iterator[ModelProto]:

@@ -8,16 +8,8 @@ from collections.abc import Iterator
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.operators.pools import WRITTEN_OUT, pads_of
 from onnx_multi_backend.adapt.site import Body, Site
-
-#: Padding that is written out, or none.
-WRITTEN_OUT = ("NOTSET", "VALID")
-
-
-def pads_of(site: Site, count: int) -> list[int]:
-    """The pads of a pool that are written out: those before each of the `count` axes, then those behind."""
-    given: list[int] = site.attribute("pads", []) if site.attribute("auto_pad", "NOTSET") != "VALID" else []
-    return given or [0] * 2 * count
 
 
 def counts_padding(site: Site) -> bool:

@@ -1,61 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO (2025.4, 2026.4) makes of a sum with a depthwise convolution, of an image of one place.
+"""Around what OpenVINO (2025.4, 2026.4) makes of a sum with a convolution.
 
-The sum is computed with the convolution, and so is an operation by channel behind it. Where sizes are open and a run has one image of 1 x 1 places, the convolution is lost: the sum's other operand comes out.
+The sum is computed with the convolution, and so is an operation by channel behind it. Where sizes are open, a depthwise convolution is lost in a
+run of one image of 1 x 1 places: the sum's other operand comes out. Where one operand alone turns out to have no elements, the results of the run
+before come out, and the next run may be wrong too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from onnx import NodeProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
+from onnx_multi_backend.engines.across_nodes.emptied import EMPTYING, emptied
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
-_SUMS = frozenset({"Add", "Sub"})
+_SUMS = frozenset({"Add", "Sub", "Sum"})
 #: What is computed with the convolution too, on the way to the sum.
 _PASSING = frozenset({"Add", "BatchNormalization", "Cast", "Div", "Dropout", "Identity", "Mul", "Sub"})
 #: Of an image: the batch and the channels.
 _BEFORE_PLACES = 2
-_REASON = "OpenVINO would compute the sum with a depthwise convolution and what follows, and lose the convolution of an image of one place"
+_REASON = "OpenVINO would compute the sum with the convolution, and lose that of an image of one place, or give what the run before gave for no elements"
 
 
 def filters_summed_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such sums are kept apart from the convolutions; None where there are none."""
     if not contents.has({"Conv"}) or not contents.has(_SUMS):
         return None
-    if not any(map(_is_depthwise, contents.of("Conv"))) or (flat := flat_for(contents)) is None:
+    empties = contents.has(EMPTYING)
+    if not (empties or any(map(_is_depthwise, contents.of("Conv")))) or (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    found = [dict(_found(nodes, walked)) for nodes in walked.views]
+    nothing = emptied(walked.graphs) if empties else frozenset()
+    found = [dict(_found(nodes, walked, nothing)) for nodes in walked.views]
     return inputs_apart(
-        flat, found, f"{CAST}filtered", "filters_summed_apart", "kept apart from a depthwise convolution", _REASON
+        flat, found, f"{CAST}filtered", "filters_summed_apart", "kept apart from a convolution", _REASON
     )
 
 
-def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int]]:
+def _found(nodes: Sequence[NodeView], walked: Walked, nothing: Set[str]) -> Iterator[tuple[int, int]]:
     """The places of these sums, and of their inputs that come of such a convolution."""
-    filtered: dict[str, str] = {}  # with the convolution's own result
+    filtered: dict[str, NodeView] = {}  # with the convolution
     for place, node in enumerate(nodes):
-        if node.operator == "Conv" and _is_depthwise(node.proto):
-            filtered[node.output[0]] = node.output[0]
+        if node.operator == "Conv" and (nothing or _is_depthwise(node.proto)):
+            filtered[node.output[0]] = node
         read = next((name for name in node.input if name in filtered), None)
         if read is None:
             continue
         computed = [i for i, name in enumerate(node.input) if name and name not in walked.fixed]
         if node.operator in _SUMS and len(computed) > 1:
-            if _may_be_one_place(walked.told(filtered[read])):  # which takes long
-                yield place, node.input.index(read)
+            alone = len({name in nothing for name in node.input}) > 1
+            if alone or _is_depthwise(filtered[read].proto):
+                kinds = [walked.told(name) for name in (filtered[read].output[0], *node.input)]  # which takes long
+                if _may_be_one_place(kinds[0]) or (alone and any(map(_is_open, kinds))):
+                    yield place, node.input.index(read)
         elif node.operator in _PASSING:
             filtered[node.output[0]] = filtered[read]
 
 
 def _is_depthwise(node: NodeProto) -> bool:
     return any(a.name == "group" and a.i > 1 for a in node.attribute)
+
+
+def _is_open(kind: TypeProto.Tensor | None) -> bool:
+    return kind is None or not kind.HasField("shape") or not all(dim.HasField("dim_value") for dim in kind.shape.dim)
 
 
 def _may_be_one_place(kind: TypeProto.Tensor | None) -> bool:

@@ -104,7 +104,7 @@ def _expand(site: Site) -> Defect | None:
 
 def _compress(site: Site) -> Defect | None:
     if chooses_nothing(site):
-        return Defect("a constant condition that selects nothing ends the process", wrong=True, deadly=True)
+        return Defect("a condition that is known to select nothing ends the process", wrong=True, deadly=True)
     return None
 
 
@@ -332,7 +332,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     **dict.fromkeys(("MeanVarianceNormalization", "ReduceMean"), form_defects.channel_mean),
     "ReduceMin": special_values.find,
     "Resize": resized,
-    "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples))),
+    "RoiAlign": Several((_roi_align, Only({"openvino": ">=2026"}, _roi_samples), product_defects.unwritten)),
     "Scan": Several(
         (
             Only({"openvino": "<2026"}, step_defects.captured),

@@ -93,7 +93,7 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "GatherND":
         return _may_gather_beyond(node, facts)
     if node.op_type in _ONLY_WITH_CONSTANT:
-        return facts.may_know(node, _ONLY_WITH_CONSTANT[node.op_type])
+        return facts.may_be_empty or facts.may_know(node, _ONLY_WITH_CONSTANT[node.op_type])
     if node.op_type in MEANS:
         return _may_take_channel_means(node, facts)
     if node.op_type == "LRN":

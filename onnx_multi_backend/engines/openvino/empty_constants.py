@@ -23,11 +23,13 @@ _TYPES = frozenset({*_FLOATS, _T.BOOL, *INTEGER_BITS})
 #: Operators that OpenVINO (2025.4, 2026.4) refuses of a tensor without elements that only a run tells, or gives another shape or value.
 WRONG_IN_EMPTY_RUNS = frozenset(
     {
-        *("Conv", "ConvInteger", "GridSample", "QLinearConv"),
+        *("Conv", "ConvInteger", "GridSample", "QLinearConv", "RoiAlign"),
         *("AveragePool", "DepthToSpace", "Flatten", "LpPool", "MaxPool", "SpaceToDepth"),
         *("Attention", "DFT", "Einsum", "GRU", "LSTM", "RNN", "ReduceMax", "ReduceMin", "Scan"),
     }
 )
+#: Those that then give the results of the run before.
+KEEPING = frozenset({"Unique"})
 #: The same where that is known while it compiles.
 WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
     *(

@@ -8,7 +8,9 @@ from onnx_multi_backend.adapt.operators.products import adds_nothing
 from onnx_multi_backend.adapt.site import Site
 
 #: What makes results of images that have no pixels, of padding alone.
-WINDOWS = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "GridSample", "LpPool", "QLinearConv"})
+WINDOWS = frozenset(
+    {"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "GridSample", "LpPool", "QLinearConv", "RoiAlign"}
+)
 
 
 def unwritten(site: Site) -> Defect | None:

@@ -23,6 +23,7 @@ from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.unneeded import computes_unneeded, without_unneeded
 from onnx_multi_backend.engines import deadly
+from onnx_multi_backend.engines.across_nodes.nothing_guarded import nothing_guarded
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import SWITCH, in_floating_point
 from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import (
@@ -39,7 +40,7 @@ from onnx_multi_backend.engines.openvino import (
     tiny,
 )
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
-from onnx_multi_backend.engines.openvino.empty_constants import WRONG_IN_EMPTY_RUNS, WRONG_WHEN_EMPTY
+from onnx_multi_backend.engines.openvino.empty_constants import KEEPING, WRONG_IN_EMPTY_RUNS, WRONG_WHEN_EMPTY
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
@@ -107,6 +108,11 @@ class OpenvinoTarget(Target):
             payload = payload.changed(model, *changes)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:
             payload, changes = payload.changed(found[0], *found[1]), (*changes, *found[1])
+        if (made := nothing_guarded(payload.adapted.facts.contents, KEEPING, of_inputs=True)) is not None:
+            payload, changes = (
+                payload.changed(made.model, *made.changes, inserted=made.added),
+                (*changes, *made.changes),
+            )
         facts = payload.adapted.facts
         if not any(map(computes_unneeded, facts.contents.of("Loop"))) and not has_computed_steps(facts):
             return payload, changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.operators.pools import gaps_under_auto_pad
+from onnx_multi_backend.adapt.operators.pools import WRITTEN_OUT, gaps_under_auto_pad, pads_of
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME, pads_for_its_output
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt.rules.pad_axes import names_axes
 from onnx_multi_backend.adapt.rules.pad_value import is_padded_at_run_time
 from onnx_multi_backend.adapt.rules.pool_indices import indexes_eight_bits
 from onnx_multi_backend.adapt.rules.pool_order import counts_columns
-from onnx_multi_backend.adapt.rules.pool_windows import WRITTEN_OUT, counts_padding, pads_of
+from onnx_multi_backend.adapt.rules.pool_windows import counts_padding
 from onnx_multi_backend.adapt.rules.strided_points import strides_over_pads
 from onnx_multi_backend.adapt.site import Site
 

@@ -15,7 +15,14 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.operators.masks import one_row
-from onnx_multi_backend.adapt.operators.pools import POOLS, dilates_into_auto_pad, gaps_under_auto_pad
+from onnx_multi_backend.adapt.operators.pools import (
+    POOLS,
+    TOLD_OF_WINDOWS,
+    dilates_into_auto_pad,
+    gaps_under_auto_pad,
+    leaves_a_window_out,
+    may_leave_a_window_out,
+)
 from onnx_multi_backend.adapt.operators.products import PRODUCTS, adds_nothing, makes_nothing
 from onnx_multi_backend.adapt.operators.scales import SCALED
 from onnx_multi_backend.adapt.operators.string_rows import (
@@ -147,6 +154,13 @@ def _pool(site: Site) -> Defect | None:
     return None
 
 
+def _pool_left_out(site: Site) -> Defect | None:
+    """Source: measured: onnx infers another size below opset 22, and ONNX Runtime computes Shape from what it infers."""
+    if site.opset < TOLD_OF_WINDOWS and leaves_a_window_out(site):
+        return Defect("Shape tells a window that is left out", wrong=True)
+    return None
+
+
 def _sums_nothing(site: Site) -> Defect | None:
     """Source: measured with sizes that are known, and others; what is computed of floats is 0, but in 1.24 for ConvTranspose, and for Einsum, which may end the process."""
     if adds_nothing(site) and not makes_nothing(site):
@@ -237,6 +251,12 @@ def _exponential(site: Site) -> Defect | None:
 #: Of pools, on CUDA too.
 WITH_GAPS = Only({"onnxruntime": ">=1.25"}, _pool_with_gaps)
 
+
+def _vectorizer(site: Site) -> Defect | None:
+    rows = [(site.shape(name) or [None])[0] for name in site.node.input]
+    return None if all(rows) else Defect("an empty batch ends the process")
+
+
 DEFECTS: Mapping[str, FindDefect] = {
     **NORMALIZATIONS,
     "Attention": Several(
@@ -247,7 +267,7 @@ DEFECTS: Mapping[str, FindDefect] = {
             _attention,
         )
     ),
-    "AveragePool": Several((_pool, WITH_GAPS)),
+    "AveragePool": Several((_pool, _pool_left_out, WITH_GAPS)),
     "ConvInteger": Several((_conv_integer, _sums_nothing)),
     "DFT": _fourier,
     **dict.fromkeys(("ConvTranspose", "Einsum"), Only(_BEFORE_1_31, _sums_nothing)),
@@ -255,9 +275,9 @@ DEFECTS: Mapping[str, FindDefect] = {
     "GRU": _recurrent,
     "LSTM": _recurrent,
     "Loop": Several((Only(_BEFORE_1_31, _loop_before_1_31), _loop)),
-    "LpPool": _pool,
+    "LpPool": Several((_pool, _pool_left_out)),
     **dict.fromkeys(("MatMulInteger", "QLinearConv", "QLinearMatMul"), _sums_nothing),
-    "MaxPool": Several((_pool, WITH_GAPS)),
+    "MaxPool": Several((_pool, _pool_left_out, WITH_GAPS)),
     "MaxUnpool": _max_unpool,
     "Mod": Several((Only({"onnxruntime": "<1.32"}, _mod), _mod_before_28)),
     "OneHot": Only(_BEFORE_1_31, _one_hot),
@@ -273,12 +293,17 @@ DEFECTS: Mapping[str, FindDefect] = {
 }
 
 
+#: Of ai.onnx.ml.
+_ML: Mapping[str, FindDefect] = {"FeatureVectorizer": _vectorizer}
+
+
 def may_have_defect(node: NodeProto, facts: Facts) -> bool:
     """Whether `find` may know something of a node."""
     if canonical(node.domain):
-        return False
+        return node.op_type in _ML
     if node.op_type in POOLS:
-        return dilates_into_auto_pad(node) or max(gaps_under_auto_pad(node), default=0) == 1
+        left_out = facts.opset < TOLD_OF_WINDOWS and may_leave_a_window_out(node)
+        return left_out or dilates_into_auto_pad(node) or max(gaps_under_auto_pad(node), default=0) == 1
     if node.op_type in ("GRU", "LSTM"):
         return facts.may_hold_doubles
     if node.op_type in ("ReduceLogSumExp", "Softplus"):
@@ -319,7 +344,7 @@ def _are_integers(facts: Facts, name: str) -> bool:
 
 def find(site: Site) -> Defect | None:
     """What is wrong with the CPU provider's form of a node; None where nothing is known."""
-    defect = DEFECTS.get(site.op_type) if not site.domain else None
+    defect = (_ML if site.domain == "ai.onnx.ml" else DEFECTS if not site.domain else {}).get(site.op_type)
     return worse(defect(site) if defect else None, integers.find(site))
 
 
@@ -366,4 +391,6 @@ def _special_of_cpu(site: Site) -> Defect | None:
 
 
 NONE = Table()
-CPU = Table(may_have_defect, frozenset(DEFECTS), find, _special_of_cpu, integers.may_have_defect, integers.OPERATORS)
+CPU = Table(
+    may_have_defect, frozenset({*DEFECTS, *_ML}), find, _special_of_cpu, integers.may_have_defect, integers.OPERATORS
+)

@@ -13,6 +13,9 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt.empty_tensors import holds_empty_data
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.engines.across_nodes.emptied import EMPTYING
+from onnx_multi_backend.engines.across_nodes.nothing_guarded import nothing_guarded
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
@@ -31,6 +34,9 @@ _UNWRITTEN = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearM
 #: Operators that end the process over a tensor without elements (1.24 to 1.32), or leave results unwritten, and one that newer releases refuse of an
 #: empty batch.
 DEADLY = _UNWRITTEN | {"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"}
+#: Those of which that is known though only a run tells that there are none, and which can be kept from computing then.
+_GUARDED = frozenset({"Einsum", "GRU", "InstanceNormalization", "LSTM", "Unique"})
+_GUARDED_BEFORE_1_32 = _GUARDED | {"LRN", "LpNormalization", "OneHot", "TopK"}
 #: Operators whose kernels may refuse such a tensor, though ONNX knows the result.
 WRONG = DEADLY | {
     "AveragePool",
@@ -67,6 +73,13 @@ DEADLY_BEFORE_1_32 = DEADLY | {
     "ReduceSumSquare",
 }
 WRONG_BEFORE_1_32 = WRONG | DEADLY_BEFORE_1_32 | {"MatMul", "Split"}
+
+
+def guarded(contents: Contents) -> Rewritten | None:
+    """A copy of the model in which these are computed only of what has elements; None where there are none."""
+    if not contents.has(_GUARDED_BEFORE_1_32) or not contents.has(EMPTYING):
+        return None
+    return nothing_guarded(contents, _GUARDED_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else _GUARDED)
 
 
 def of_empty_results(contents: Contents) -> list[str]:

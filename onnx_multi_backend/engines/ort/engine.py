@@ -24,7 +24,13 @@ from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
 from onnx_multi_backend.engines.ort.deadly import EVER, flat_indices, folded, short_frames, short_images, too_many_parts
 from onnx_multi_backend.engines.ort.deadly_of_nothing import of_nothing
-from onnx_multi_backend.engines.ort.empty_values import DEADLY, DEADLY_BEFORE_1_32, WRONG, WRONG_BEFORE_1_32
+from onnx_multi_backend.engines.ort.empty_values import (
+    DEADLY,
+    DEADLY_BEFORE_1_32,
+    WRONG,
+    WRONG_BEFORE_1_32,
+    guarded,
+)
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
@@ -203,7 +209,17 @@ class OrtEngine(Target):
         return with_nodes_left(payload, of_these, "nodes computed wrongly", reason, hides_bodies=True)
 
     def disarmed(self, payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
-        """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared."""
+        """The payload with loops that the CPU provider computes, where they would end another one's process, and without sizes that are only declared.
+
+        What dies of tensors without elements is computed only of others where the CPU provider alone computes.
+        """
+        if self.requested == (providers.CPU,):
+            made = guarded(payload.adapted.facts.contents)
+            return (
+                (payload.changed(made.model, *made.changes, inserted=made.added), made.changes)
+                if made
+                else (payload, ())
+            )
         if not any(known.mends_models for known in self.records):
             return payload, ()
         from onnx_multi_backend.engines.ort.openvino_ep.raw_constants import in_raw_data
