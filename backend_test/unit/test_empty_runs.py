@@ -633,3 +633,16 @@ def test_regions_of_no_pixels(openvino: type[omb.Preset]) -> None:
     with pytest.raises(RunError, match="without elements"):
         prepared.run([np.ones((1, 3, 8, 0), np.float32), boxes, places])
     np.testing.assert_array_equal(prepared.run([np.ones((1, 3, 8, 8), np.float32), boxes, places])[0], before)
+
+
+def test_an_empty_input_that_is_passed_on(engine: type[omb.Preset]) -> None:
+    """What has no elements was not known where an input is a result too: the process ended."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n, 5, 2, 3] x) => (float[n, 2, 5, 5] y, float[n, 5, 2, 3] x) {
+        y = Einsum <equation = "bqhd,bkhd->bhqk"> (x, x) }"""
+    )
+    prepared = engine.prepare(model)
+    for n in (2, 0):
+        y, x = prepared.run([np.ones((n, 5, 2, 3), np.float32)])
+        np.testing.assert_array_equal(y, np.full((n, 2, 5, 5), 3, np.float32), strict=True)
+        assert x.shape == (n, 5, 2, 3)

@@ -22,8 +22,12 @@ def without_declared(model: ModelProto, *, steps: bool = False) -> ModelProto:
     """
     copy = ModelProto()
     copy.CopyFrom(model)
+    given = {value.name: value.type for value in copy.graph.input}
     for value in (*copy.graph.value_info, *copy.graph.output):
-        _open(value)
+        if value.name in given:  # an input that is passed on
+            value.type.CopyFrom(given[value.name])
+        else:
+            _open(value)
     _open_inside(copy.graph, steps=steps)
     return copy
 

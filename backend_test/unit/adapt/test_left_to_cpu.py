@@ -378,3 +378,19 @@ def test_the_largest_of_constants_that_all_differ_in_a_branch(openvino_ep: type[
     for which in (True, False, True):
         found = prepared.run([np.float32([2]), floats(4), np.array(which)])[0]
         np.testing.assert_array_equal(found, np.float32([0.25 if which else 2]))
+
+
+def test_a_node_that_reads_what_is_computed_of_constants(openvino_ep: type[omb.Preset]) -> None:
+    """ONNX Runtime computed the size of that ahead, and resolved the branches before it placed them."""
+    numbers = np.random.default_rng(0)
+    stored = {"x": (3, 2, 3), "w": (1, 8, 3), "r": (1, 8, 2), "b": (1, 16), "p": (1, 6)}
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[1, 2, 2] h, float[2, 2] z, float s) => (float[3, 1, 2, 2] y, float[1, 1, 2, 2] u, float[1, 1] t)
+        <int64[2] axes = {0, 1}> { v = Relu (x) y = LSTM <hidden_size = 2> (v, w, r, b, , h, , p) n = Neg (z) u = Unsqueeze (n, axes) t = Unsqueeze (s, axes) }"""
+    )
+    for name, shape in stored.items():
+        held = onnx.numpy_helper.from_array(numbers.normal(size=shape).astype(np.float32), name)
+        model.graph.initializer.append(held)
+    given = [numbers.normal(size=shape).astype(np.float32) for shape in ((1, 2, 2), (2, 2), ())]
+    right = omb.OrtCpuBackend.prepare(model).run(given)[0]
+    np.testing.assert_allclose(openvino_ep.prepare(model).run(given)[0], right, rtol=1e-5, atol=1e-6)

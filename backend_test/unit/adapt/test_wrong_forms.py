@@ -168,6 +168,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "short_rows_apart",
             "filters_apart",
             "filters_summed_apart",
+            "norms_apart",
             "nothing_guarded",
         ),
         *(

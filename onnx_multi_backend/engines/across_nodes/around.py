@@ -27,6 +27,7 @@ from onnx_multi_backend.engines.across_nodes.layer_directions import layers_apar
 from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_counted_apart, means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
+from onnx_multi_backend.engines.across_nodes.norms_apart import norms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
 from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
@@ -114,6 +115,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         axes_given_before,
         scales_of_zeros,
         means_apart,
+        norms_apart,
         insertions_apart,
         gathers_apart,
         functools.partial(columns_apart, stays_open=stays_open),

@@ -23,6 +23,9 @@ DequantizeLinear there, and takes the branch for a node that has the value as an
 Two multiply the weights of a Conv by the factors of a BatchNormalization or Mul behind it, in their type (1.24 to 1.32): inf of float16 where both are large, few digits
 where both are small.
 
+Two make a normalization of what is nearly one (1.24 to 1.32): of means that lose their axis, where rows and columns are as many, of another power than the square, and
+in 1.24 of an epsilon for each row.
+
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
 """
@@ -38,6 +41,7 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.constant_chains import LIMITS, chain_of
 from onnx_multi_backend.engines.ort.chosen_branches import FOLDING, of_branches
 from onnx_multi_backend.engines.ort.empty_values import of_empty_results
+from onnx_multi_backend.engines.written_norms import OPERATORS, ROOTS, WrittenNorm, written_norms
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
@@ -48,6 +52,8 @@ MERGING = "CommonSubexpressionElimination"
 JOINING_BIASES = "ConvAddFusion"
 #: Make one convolution of one and the factors behind it.
 _JOINING_FACTORS = {"BatchNormalization": "ConvBNFusion", "Mul": "ConvMulFusion"}
+#: Make one operator of a normalization that is written out.
+_NORMALIZING = ("LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion")
 #: Makes float32 of constants of float16.
 _WIDENING = "FuseFp16InitializerToFp32NodeTransformer"
 #: What a DequantizeLinear is moved over.
@@ -67,6 +73,7 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_captured(contents),
         *_of_idle_transposes(contents),
         *_of_factors(contents),
+        *_of_norms(contents),
         *of_branches(contents),
         *of_empty_results(contents),
     ]
@@ -191,6 +198,24 @@ def _of_factors(contents: Contents) -> list[str]:
     met = (convolutions[name] for node in nodes for name in node.input if name in convolutions)
     constants = Facts(contents.model, contents).constants_of({name for node in (*nodes, *met) for name in node.input})
     return sorted({_JOINING_FACTORS[node.op_type] for node in nodes if _is_not_held(node, convolutions, constants)})
+
+
+def _of_norms(contents: Contents) -> list[str]:
+    """They make a normalization of one that is written out, whatever axes the means keep, the power is or how many numbers epsilon has."""
+    if not all(contents.has({operator}) for operator in OPERATORS) or not contents.has(ROOTS):
+        return []
+    norms = list(written_norms(contents.nodes))
+    if not norms:
+        return []
+    facts = Facts(contents.model, contents)
+
+    def is_misread(norm: WrittenNorm) -> bool:
+        power = facts.constants.get(norm.square.input[1]) if norm.square.op_type == "Pow" else None
+        other = power is not None and not np.array_equal(numpy_helper.to_array(power).ravel(), [2])
+        many = any(np.prod(facts.constants[name].dims) > 1 for name in norm.sum.input if name in facts.constants)
+        return bool(norm.reductions) or other or many
+
+    return list(_NORMALIZING) if any(map(is_misread, norms)) else []
 
 
 def _is_not_held(node: NodeProto, convolutions: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:

@@ -63,20 +63,21 @@ def _in_branches(
     site: Site, nodes: Sequence[NodeProto], opsets: Mapping[str, int] | None = None
 ) -> Iterator[ModelProto]:
     """An If whose branches hold what makes a node's outputs; the other branch is never chosen."""
-    read = next((v for v in site.model.graph.input if v.type.HasField("tensor_type")), None)
+    read = [v.name for v in site.model.graph.input if v.type.HasField("tensor_type")]
     wanted = [name for name in site.node.output if name]
     types = {name: kind for name in wanted if (kind := site.type(name)) is not None}
-    if read is None or len(types) != len(wanted):
+    if not read or len(types) != len(wanted):
         return
     body = Body(site, opsets or site.opsets)
-    *made, _ = body.add(branched(nodes, types, _always(body, read.name), f"{CAST}_{LEFT}"))
+    *made, _ = body.add(branched(nodes, types, _always(body, read), f"{CAST}_{LEFT}"))
     results = dict(zip(wanted, made, strict=True))
     yield body.finish(*(results.get(name, "") for name in site.node.output))
 
 
-def _always(body: Body, read: str) -> str:
-    """A condition that is true, and known only at run time: a constant one would be resolved before it is placed."""
-    size = body.cast(body("Size", read, name=f"{CAST}_{LEFT}"), TensorProto.FLOAT)
+def _always(body: Body, read: Sequence[str]) -> str:
+    """A condition that is true, and known only at run time where one of these values is: a constant one would be resolved before it is placed."""
+    sizes = [body.cast(body("Size", name, name=f"{CAST}_{LEFT}"), TensorProto.FLOAT) for name in read]
+    size = sizes[0] if len(sizes) == 1 else body("Sum", *sizes, name=f"{CAST}_{LEFT}")
     return str(body("Less", body.constant(-1.0, TensorProto.FLOAT), size, name=f"{CAST}_{LEFT}"))
 
 
