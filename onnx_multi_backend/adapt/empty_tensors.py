@@ -28,8 +28,8 @@ _PARAMETERS = frozenset(
     }
 )
 
-#: Operators that a 0 in their second input, or in this attribute, leaves without elements, or a part of their results.
-_SIZED = {"Expand": "", "Split": "split", "Tile": "", "TopK": ""}
+#: Operators that a 0 in this input, or in this attribute, leaves without elements, or a part of their results.
+_SIZED = {"ConstantOfShape": (0, ""), "Expand": (1, ""), "Split": (1, "split"), "Tile": (1, ""), "TopK": (1, "")}
 
 
 def is_list(node: NodeProto, index: int) -> bool:
@@ -99,10 +99,10 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
         Gives the small tensors of these names.
     """
     cuts = [node for node in contents.of("Slice", *_SIZED) if not canonical(node.domain)]
-    constants = constants_of({name for node in cuts for name in node.input[1:] if name})
+    constants = constants_of({name for node in cuts for name in (*_sizes(node), *node.input[1:]) if name})
 
     def numbers(node: NodeProto, place: int, attribute: str) -> list[int] | None:
-        if len(node.input) > 1:
+        if len(node.input) > min(place, 1):
             tensor = constants.get(node.input[place]) if place < len(node.input) else None
             # It may be a text: a function's own value of that name.
             if tensor is None or not is_whole(tensor) or tensor.data_type == TensorProto.STRING:
@@ -112,7 +112,7 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
 
     def is_cut(node: NodeProto) -> bool:
         if node.op_type in _SIZED:
-            return 0 in (numbers(node, 1, _SIZED[node.op_type]) or ())
+            return 0 in (numbers(node, *_SIZED[node.op_type]) or ())
         bounds = zip(numbers(node, 1, "starts") or (), numbers(node, 2, "ends") or (), strict=False)
         steps = numbers(node, 4, "steps") or []
         return any(
@@ -123,9 +123,19 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
     return _counts(contents, [node for node in cuts if is_cut(node)])
 
 
+def _sizes(node: NodeProto) -> list[str]:
+    """The first input, where that tells sizes."""
+    return list(node.input[:1]) if node.op_type == "ConstantOfShape" else []
+
+
 def _counts(contents: Contents, cut: list[NodeProto]) -> bool:
     """Whether one of the nodes that leave nothing makes more than a list of no sizes."""
     lists = {name for node in contents.of("Shape") if not canonical(node.domain) for name in node.output}
-    if not all(node.op_type == "Slice" and not lists.isdisjoint(node.input[:1]) for node in cut):
+
+    def may_be_a_list(node: NodeProto) -> bool:
+        """Of sizes, or of no pads as PyTorch writes them."""
+        return node.op_type == "ConstantOfShape" or (node.op_type == "Slice" and not lists.isdisjoint(node.input[:1]))
+
+    if not all(map(may_be_a_list, cut)):
         return True
     return bool(cut) and not _read_as_data(contents).isdisjoint(name for node in cut for name in node.output)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
@@ -28,7 +28,7 @@ from onnx_multi_backend.models.tensors import numpy_dtype
 from onnx_multi_backend.models.undeclared import without_declared
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
-_MADE_OF = frozenset({"Cast", "Slice"})
+_MADE_OF = frozenset({"Cast", "Reshape", "Slice"})
 #: What gives the results of each step: one that every step makes alike comes out wrong, or ends the process.
 _STEPPING = frozenset({"Loop", "Scan"})
 _SUFFIX = "/omb_dims"
@@ -36,6 +36,10 @@ _FLOAT = "/omb_float"
 _T = TensorProto
 #: What ConstantOfShape makes in every opset that has it, and what is cast from that.
 _PLAIN = frozenset({_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.BOOL, *INTEGER_BITS})
+#: Since this opset Reshape has its shape as an input.
+_SHAPE_INPUT = 5
+#: Since this opset Reshape takes a 0 for a size.
+_ALLOWS_ZERO = 14
 #: The first opset with ConstantOfShape.
 _OLDEST = 9
 #: Which limit of an integer type the extreme of nothing is. Of floating-point numbers it is an infinity, as the engines have it.
@@ -67,7 +71,7 @@ def with_empty_results(target: Target, payload: Payload) -> tuple[Payload, tuple
     model = ModelProto()
     model.CopyFrom(payload.adapted.proto)
     reason = "what it makes, or reads, has no elements, and the engine may compute such wrongly"
-    names = without_computing(model, _PLAIN, facts.opset)
+    names = without_computing(model, _PLAIN, facts.opset, of_input=target.dies_of_empty_constants)
     changes = tuple(Adaptation("empty_results", name, "left out", reason) for name in names)
     return (payload.changed(model, *changes), changes) if changes else (payload, ())
 
@@ -159,7 +163,26 @@ def nothing(name: str, dims: Sequence[int], kind: int, opset: int, each: int = 0
     ]
 
 
-def without_computing(model: ModelProto, kinds: frozenset[int], opset: int, *, believes: bool = False) -> list[str]:
+def _reshapes(source: ValueInfoProto, dims: Sequence[int], opset: int) -> bool:
+    """Whether a tensor without elements can be given these sizes: in older opsets a 0 is the size that the tensor has there."""
+    own = [d.dim_value for d in source.type.tensor_type.shape.dim]
+    return opset >= _ALLOWS_ZERO or all(own[axis : axis + 1] == [0] for axis, size in enumerate(dims) if not size)
+
+
+def _reshaped(source: ValueInfoProto, name: str, dims: Sequence[int], kind: int, opset: int) -> list[NodeProto]:
+    """The nodes that make a tensor without elements of another."""
+    cast, sizes = name + _FLOAT, name + _SUFFIX
+    same = source.type.tensor_type.elem_type == kind
+    allows = {"allowzero": 1} if opset >= _ALLOWS_ZERO else {}
+    reshaped = helper.make_node("Reshape", [source.name, sizes], [name if same else cast], **allows)
+    shape = numpy_helper.from_array(np.array(list(dims), np.int64))
+    made = [helper.make_node("Constant", [], [sizes], value=shape), reshaped]
+    return made if same else [*made, helper.make_node("Cast", [cast], [name], to=kind)]
+
+
+def without_computing(
+    model: ModelProto, kinds: frozenset[int], opset: int, *, believes: bool = False, of_input: bool = False
+) -> list[str]:
     """Put `nothing` in the place of the nodes that make such results, and of extremes of nothing; these nodes.
 
     Parameters
@@ -168,6 +191,9 @@ def without_computing(model: ModelProto, kinds: frozenset[int], opset: int, *, b
         The element types that it can make.
     believes : bool
         Whether what the model declares of its results counts where onnx knows nothing of them.
+    of_input : bool
+        Whether they are made of an input that has no elements, where there is one, instead of a constant: an engine that computes
+        constants ahead may die of those.
     """
     light = skeleton_of(Contents(model))
     if len(light.graph.node) != len(model.graph.node):
@@ -178,7 +204,14 @@ def without_computing(model: ModelProto, kinds: frozenset[int], opset: int, *, b
             told.type.CopyFrom(value.type)
         elif believes and not value.type.tensor_type.HasField("shape") and _is_empty(told.type, kinds):
             value.type.CopyFrom(told.type)
-    return list(_graph(model.graph, typed, {}, kinds, opset))
+    source = _empty_input(model.graph) if of_input and opset >= _SHAPE_INPUT else None
+    return list(_graph(model.graph, typed, {}, kinds, opset, source=source))
+
+
+def _empty_input(graph: GraphProto) -> ValueInfoProto | None:
+    """An input of a model that is known to have no elements, and may be cast to any type."""
+    stored = {tensor.name for tensor in graph.initializer}
+    return next((v for v in graph.input if v.name not in stored and _is_empty(v.type, _PLAIN)), None)
 
 
 def _graph(
@@ -188,13 +221,16 @@ def _graph(
     kinds: frozenset[int],
     opset: int,
     kept: frozenset[str] = frozenset(),
+    source: ValueInfoProto | None = None,
 ) -> Iterator[str]:
     types = {**outer, **{v.name: v.type for v in (*typed.value_info, *typed.input, *typed.output)}}
     nodes: list[NodeProto] = []
     count = 0
     for node, known in zip(graph.node, typed.node, strict=True):
         wanted = [name for name in node.output if name]
-        own = node.op_type in _MADE or (node.op_type in _MADE_OF and node.input[0].endswith((_SUFFIX, _FLOAT)))
+        own = node.op_type in _MADE or (
+            node.op_type in _MADE_OF and any(name.endswith((_SUFFIX, _FLOAT)) for name in node.input)
+        )
         own = own or not kept.isdisjoint(wanted) or node.op_type in _MISJUDGED
         own = own or (node.op_type in POOLS and opset < TOLD_OF_WINDOWS and may_leave_a_window_out(node))
         extreme = None if own or not wanted else _extreme_of_nothing(node, types, kinds)
@@ -202,13 +238,17 @@ def _graph(
         if own or not wanted or not (is_known or all(_is_empty(types.get(name), kinds) for name in wanted)):
             for inner, inner_typed in zip(subgraphs(node), subgraphs(known), strict=True):
                 results = frozenset(v.name for v in inner.output) if node.op_type in _STEPPING else frozenset()
-                yield from _graph(inner, inner_typed, types, kinds, opset, results)
+                yield from _graph(inner, inner_typed, types, kinds, opset, results, source)
             nodes.append(node)
             continue
         count += 1
         for name in wanted:
             kind = types[name].tensor_type
-            nodes += nothing(name, [d.dim_value for d in kind.shape.dim], kind.elem_type, opset, extreme or 0)
+            dims = [d.dim_value for d in kind.shape.dim]
+            if source is not None and 0 in dims and _reshapes(source, dims, opset):
+                nodes += _reshaped(source, name, dims, kind.elem_type, opset)
+            else:
+                nodes += nothing(name, dims, kind.elem_type, opset, extreme or 0)
         yield f"{node.op_type} {node.name or wanted[0]!r}"
     if count:
         put_back(graph, nodes)

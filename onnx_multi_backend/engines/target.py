@@ -223,6 +223,11 @@ class Target(Engine):
         return frozenset()
 
     @property
+    def dies_of_empty_constants(self) -> bool:
+        """Whether its process may end while it computes something of constants without elements."""
+        return False
+
+    @property
     def leaves_empty(self) -> bool:
         """Whether it leaves nodes to another provider where a tensor is known to have no elements, whatever their operators."""
         return False

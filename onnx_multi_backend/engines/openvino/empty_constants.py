@@ -35,10 +35,13 @@ WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
     *(
         "BatchNormalization",
         "ConvTranspose",
+        "Expand",
         "GlobalMaxPool",
         "InstanceNormalization",
         "MatMul",
         "PRelu",
+        "Tile",
+        "Trilu",
     )
 }
 
@@ -75,7 +78,7 @@ def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:
     made += [
         Adaptation("empty_constants", name, "left out", reason)
         for name in (
-            without_computing(copy, _TYPES, opset, believes=True)
+            without_computing(copy, _TYPES, opset, believes=True, of_input=True)
             if changes or _reshapes_nothing(Contents(model))
             else ()
         )

@@ -103,7 +103,9 @@ def find(site: Site, *, written: bool = False) -> Defect | None:
     """
     if site.domain or GUARDED in site.node.name or not site.node.output:
         return None
-    if 0 in (site.shape(site.node.output[0]) or ()):  # there is nothing to compute
+    sums = site.op_type.startswith("Reduce") and site.op_type not in ("ReduceMax", "ReduceMin")
+    known = (site.node.output[0], *([site.input(0)] if sums else []))
+    if any(0 in (site.shape(name) or ()) for name in known):  # there is nothing to compute, or to add up
         return None
     kind = site.elem_type(site.input(1 if site.op_type == "Where" else 0))
     ends = {site.input(i) for i in SATURATES.get(site.op_type, ())}

@@ -258,6 +258,11 @@ class OpenvinoTarget(Target):
         return special_values.LOST
 
     @property
+    def dies_of_empty_constants(self) -> bool:
+        """OpenVINO does, of Expand, Tile, Trilu and others."""
+        return True
+
+    @property
     def wrong_when_empty(self) -> frozenset[str]:
         """Operators that it gets wrong of tensors without elements."""
         return WRONG_WHEN_EMPTY
