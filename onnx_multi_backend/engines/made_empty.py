@@ -9,6 +9,7 @@ so are the states of a recurrent layer without steps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
@@ -173,7 +174,7 @@ def _reshaped(source: ValueInfoProto, name: str, dims: Sequence[int], kind: int,
     """The nodes that make a tensor without elements of another."""
     cast, sizes = name + _FLOAT, name + _SUFFIX
     same = source.type.tensor_type.elem_type == kind
-    allows = {"allowzero": 1} if opset >= _ALLOWS_ZERO else {}
+    allows: dict[str, Any] = {"allowzero": 1} if opset >= _ALLOWS_ZERO else {}
     reshaped = helper.make_node("Reshape", [source.name, sizes], [name if same else cast], **allows)
     shape = numpy_helper.from_array(np.array(list(dims), np.int64))
     made = [helper.make_node("Constant", [], [sizes], value=shape), reshaped]

@@ -168,7 +168,9 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "short_rows_apart",
             "filters_apart",
             "filters_summed_apart",
+            "lookalikes_apart",
             "norms_apart",
+            "weights_cast_apart",
             "nothing_guarded",
         ),
         *(

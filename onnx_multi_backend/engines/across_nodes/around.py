@@ -24,6 +24,7 @@ from onnx_multi_backend.engines.across_nodes.joined_constants import constants_a
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.layer_directions import layers_apart
+from onnx_multi_backend.engines.across_nodes.lookalikes import lookalikes_apart
 from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_counted_apart, means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
@@ -52,6 +53,7 @@ from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
+from onnx_multi_backend.engines.across_nodes.weights_in_place import weights_cast_apart
 from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -116,12 +118,14 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         scales_of_zeros,
         means_apart,
         norms_apart,
+        lookalikes_apart,
         insertions_apart,
         gathers_apart,
         functools.partial(columns_apart, stays_open=stays_open),
         functools.partial(channels_apart, stays_open=stays_open),
         factors_apart,
         constants_apart,
+        weights_cast_apart,
         half_divisors,
         growth_apart,
         filters_summed_apart,

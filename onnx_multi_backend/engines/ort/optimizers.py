@@ -23,8 +23,12 @@ DequantizeLinear there, and takes the branch for a node that has the value as an
 Two multiply the weights of a Conv by the factors of a BatchNormalization or Mul behind it, in their type (1.24 to 1.32): inf of float16 where both are large, few digits
 where both are small.
 
-Two make a normalization of what is nearly one (1.24 to 1.32): of means that lose their axis, where rows and columns are as many, of another power than the square, and
+Two make a normalization of what is nearly one (1.24 to 1.32): of means that lose their axis, where rows and columns are as many, of another power than the square, of a number with more axes than what is normalized, and
 in 1.24 of an epsilon for each row.
+
+One takes a matrix that is turned before its product with a vector for one that is not (1.24 to 1.32).
+
+Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it.
 
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
@@ -52,6 +56,10 @@ MERGING = "CommonSubexpressionElimination"
 JOINING_BIASES = "ConvAddFusion"
 #: Make one convolution of one and the factors behind it.
 _JOINING_FACTORS = {"BatchNormalization": "ConvBNFusion", "Mul": "ConvMulFusion"}
+#: Makes one node of a product and the transposition before it.
+_TURNING = "MatmulTransposeFusion"
+#: Make one node of a product of quantized integers and its scales.
+_SCALING = ("DynamicQuantizeMatMulFusion", "MatMulIntegerToFloatFusion")
 #: Make one operator of a normalization that is written out.
 _NORMALIZING = ("LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion")
 #: Makes float32 of constants of float16.
@@ -74,6 +82,8 @@ def harmful_optimizers(contents: Contents) -> list[str]:
         *_of_idle_transposes(contents),
         *_of_factors(contents),
         *_of_norms(contents),
+        *_of_turned_matrices(contents),
+        *_of_scaled_products(contents),
         *of_branches(contents),
         *of_empty_results(contents),
     ]
@@ -201,7 +211,7 @@ def _of_factors(contents: Contents) -> list[str]:
 
 
 def _of_norms(contents: Contents) -> list[str]:
-    """They make a normalization of one that is written out, whatever axes the means keep, the power is or how many numbers epsilon has."""
+    """They make a normalization of one that is written out, whatever axes the means keep, the power is and the shape of epsilon."""
     if not all(contents.has({operator}) for operator in OPERATORS) or not contents.has(ROOTS):
         return []
     norms = list(written_norms(contents.nodes))
@@ -212,10 +222,52 @@ def _of_norms(contents: Contents) -> list[str]:
     def is_misread(norm: WrittenNorm) -> bool:
         power = facts.constants.get(norm.square.input[1]) if norm.square.op_type == "Pow" else None
         other = power is not None and not np.array_equal(numpy_helper.to_array(power).ravel(), [2])
-        many = any(np.prod(facts.constants[name].dims) > 1 for name in norm.sum.input if name in facts.constants)
-        return bool(norm.reductions) or other or many
+        read = (*norm.sum.input, *norm.square.input[1:])
+        shaped = any(list(facts.constants[name].dims) not in ([], [1]) for name in read if name in facts.constants)
+        return bool(norm.reductions) or other or shaped
 
     return list(_NORMALIZING) if any(map(is_misread, norms)) else []
+
+
+def _of_turned_matrices(contents: Contents) -> list[str]:
+    """One leaves out that a matrix is turned before its product with a vector."""
+    if not contents.has({"Transpose"}) or not contents.has({"MatMul"}):
+        return []
+    turned = {node.output[0] for node in contents.of("Transpose") if _turns(node)}
+    turned.update(node.output[0] for node in contents.of("Cast") if not turned.isdisjoint(node.input))
+    others = [node.input[1] for node in contents.of("MatMul") if len(node.input) > 1 and node.input[0] in turned]
+    if not others:
+        return []
+    facts = Facts(contents.model, contents)
+
+    def may_be_a_vector(name: str) -> bool:
+        if (held := contents.constants.get(name)) is not None:
+            return len(held.dims) == 1
+        if (shape := facts.shape(name)) is not None:
+            return len(shape) == 1
+        from onnx_multi_backend.adapt.walked import walked_of
+
+        return walked_of(contents).rank(name) in (None, 1)
+
+    return [_TURNING] if any(map(may_be_a_vector, others)) else []
+
+
+def _turns(node: NodeProto) -> bool:
+    """Whether a Transpose exchanges the last two axes."""
+    perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
+    return perm is None or [*range(len(perm) - 2), len(perm) - 1, len(perm) - 2] == perm
+
+
+def _of_scaled_products(contents: Contents) -> list[str]:
+    """They put scales into a product of quantized integers, whatever their shape is."""
+    if not contents.has({"DynamicQuantizeLinear"}) or not contents.has({"MatMulInteger"}):
+        return []
+    facts = Facts(contents.model, contents)
+    scales = {node.output[1] for node in contents.of("DynamicQuantizeLinear") if len(node.output) > 1}
+    behind = [node for node in contents.of("Mul") if not scales.isdisjoint(node.input)]
+    behind += [n for n in contents.of("Mul") if not {node.output[0] for node in behind}.isdisjoint(n.input)]
+    read = facts.constants_of({name for node in behind for name in node.input})
+    return list(_SCALING) if any(len(tensor.dims) > 1 for tensor in read.values()) else []
 
 
 def _is_not_held(node: NodeProto, convolutions: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:
@@ -239,7 +291,7 @@ def _of_halves(contents: Contents) -> list[str]:
     if any(tensor.data_type == half for tensor in contents.tensors) or any(
         attribute.name == "to" and attribute.i == half for node in contents.of("Cast") for attribute in node.attribute
     ):
-        return ["MatmulTransposeFusion"]
+        return [_TURNING]
     return []
 
 

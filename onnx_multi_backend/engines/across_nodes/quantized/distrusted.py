@@ -4,6 +4,7 @@
 No node kept apart helps, or the process ends, where
 
 - a convolution's first operand are quantized constants;
+- a recurrent layer has dequantized weights: DynamicQuantizeLSTM, which OpenVINO's frontend writes so, among them;
 - Pad is behind quantized values that were concatenated;
 - Split takes dequantized constants apart whose zero points are not 0: the parts are all 0, or shifted. So are those that Gather or Slice takes for
   the weights of a ConvTranspose.
@@ -19,6 +20,7 @@ import numpy as np
 from onnx import NodeProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
@@ -31,14 +33,15 @@ _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 #: What computes sums: what comes out has another scale, which no transformation moves on.
 _ENDS = _CONVOLUTIONS | {"Gemm", "MatMul", "Shape", "Size"}
 _TAKING = frozenset({"Gather", "Slice", "Split"})
-_OPERATORS = _CONVOLUTIONS | {"Pad", "Split"}
+_DYNAMIC = "DynamicQuantizeLSTM"
+_OPERATORS = _CONVOLUTIONS | LAYERS | {"Pad", "Split"}
 _CHANGE = "Q/DQ nodes are computed in floating point"
 _REASON = "OpenVINO's low-precision transformations compute this form wrongly"
 
 
 def in_floating_point(contents: Contents) -> tuple[Adaptation, ...]:
     """What is told where OpenVINO must not compute a model in 8 bits; nothing for another model."""
-    if not contents.has({"DequantizeLinear"}) or not contents.has(_OPERATORS):
+    if not contents.has({"DequantizeLinear"}) or not contents.has({*_OPERATORS, _DYNAMIC}):
         return ()
     where = next(_Search(walked_of(contents)).distrusted(), None)
     return () if where is None else (Adaptation("low_precision", where, _CHANGE, _REASON),)
@@ -52,10 +55,12 @@ class _Search:
         """The nodes for which."""
         for nodes in self._walked.views:
             for node in nodes:
-                if node.operator in _OPERATORS and self._is_wrong(node):
-                    yield f"{node.operator} {node.proto.name or node.output[0]!r}"
+                if (node.operator in _OPERATORS and self._is_wrong(node)) or node.proto.op_type == _DYNAMIC:
+                    yield f"{node.proto.op_type} {node.proto.name or node.output[0]!r}"
 
     def _is_wrong(self, node: NodeView) -> bool:
+        if node.operator in LAYERS:
+            return any(self._is_constant(name) and self._is_quantized(name) for name in node.input[1:3])
         if node.operator == "Split":
             return self._is_constant(node.input[0]) and any(map(self._is_shifted, self._before(node.input[0])))
         if node.operator == "Pad":
