@@ -163,3 +163,42 @@ def test_recurrent_layers_with_dequantized_weights(preset: type[omb.Preset], ope
     right = preset.prepare(plain, fallback="full").run([x])[0]
     found = preset.prepare(quantized, fallback="full").run([x, _floats(2, 3)])[0]
     np.testing.assert_allclose(found, right, atol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", ["n, 3", "n, c, h, w"])
+@pytest.mark.parametrize("operator", ["Sigmoid", "Neg", "Identity"])
+@pytest.mark.parametrize("slopes", ["alike", "broadcast"])
+def test_slopes_that_another_node_makes(preset: type[omb.Preset], sizes: str, operator: str, slopes: str) -> None:
+    """In open sizes OpenVINO gave the slopes."""
+    given = sizes if slopes == "alike" else {"n, 3": "1, 3", "n, c, h, w": "c, 1, 1"}[sizes]
+    model = _parsed(
+        f"(float[{sizes}] x, float[{given}] k) => (float[{sizes}] y) {{ s = {operator} (k) y = PRelu (x, s) }}"
+    )
+    numbers = {"n": 2, "c": 3, "h": 4, "w": 5}
+    x, k = (_floats(*(numbers.get(d) or int(d) for d in text.split(", "))) for text in (sizes, given))
+    s = {"Sigmoid": 1 / (1 + np.exp(-k)), "Neg": -k, "Identity": k}[operator]
+    found = preset.prepare(model, fallback="full").run([x, k])[0]
+    np.testing.assert_allclose(found, np.where(x < 0, s * x, x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("between", ["m = Identity (b)", "m = Mul (b, two)"])
+def test_casts_before_a_quantization_truncate(preset: type[omb.Preset], kind: str, between: str) -> None:
+    """OpenVINO left both casts out."""
+    model = _parsed(
+        f"""(float[n, 6] x) => (float[n, 6] y) <float s = {{0.05}}, uint8 z = {{10}}, float two = {{2}}> {{
+        a = Cast <to = {3 if kind == "int8" else 2}> (x) b = Cast <to = 1> (a) {between} q = QuantizeLinear (m, s, z) y = DequantizeLinear (q, s, z) }}"""
+    )
+    x = np.float32([[0.3, 0.95, 1.35, 1.1, 0.4, 2.7]])
+    expected = np.trunc(x) * (2 if "two" in between else 1)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, atol=1e-6)
+
+
+def test_a_scale_with_more_axes_than_weights(preset: type[omb.Preset]) -> None:
+    model = _parsed(
+        """(float[n, 4] x) => (float[1, n, 3] y) <uint8[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[1, 1, 3] k = {1, 2, 3}> {
+        a = Cast <to = 1> (w) c = Mul (a, k) y = MatMul (x, c) }"""
+    )
+    x, w = _floats(2, 4), np.arange(1, 13, dtype=np.float32).reshape(4, 3)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, (x @ (w * np.float32([1, 2, 3])))[None], rtol=1e-5, atol=1e-5, strict=True)

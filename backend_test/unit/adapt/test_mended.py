@@ -238,6 +238,9 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = If (d) <then_branch = t () => (float[n, 4] p) { p = Exp (x) },
                         else_branch = e () => (float[n, 4] q) { q = Neg (x) }> }""",
         ),
+        "PRelu of slopes that another node makes": parsed(
+            17, "(float[n, 3] x, float[n, 3] k) => (float[a, b] y) { s = Sigmoid (k) y = PRelu (x, s) }"
+        ),
         "Pad of the axes in another order": parsed(
             18,
             "(float[2, 3] x) => (float[a, b] y) <int64[2] i = {1, 0}, int64[4] p = {1, 0, 0, 0}> { y = Pad (x, p, , i) }",

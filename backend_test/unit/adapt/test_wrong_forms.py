@@ -169,6 +169,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "filters_apart",
             "filters_summed_apart",
             "lookalikes_apart",
+            "casts_kept",
             "norms_apart",
             "weights_cast_apart",
             "nothing_guarded",

@@ -44,6 +44,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.scaled_filters import fil
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_rows import rows_apart
 from onnx_multi_backend.engines.across_nodes.quantized.shared_results import results_apart
 from onnx_multi_backend.engines.across_nodes.quantized.three_axes import reductions_apart
+from onnx_multi_backend.engines.across_nodes.quantized.truncating_casts import casts_kept
 from onnx_multi_backend.engines.across_nodes.quantized.unit_scales import sums_kept
 from onnx_multi_backend.engines.across_nodes.quantized.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
@@ -77,6 +78,7 @@ _ON_QUANTIZED = (
     pointwise_apart,
     maxima_apart,
     results_apart,
+    casts_kept,
 )
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.

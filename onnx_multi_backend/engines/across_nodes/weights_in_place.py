@@ -3,7 +3,7 @@
 
 Integers that are cast to floating point, with a zero point taken off and multiplied by a scale, are compressed weights to it, which it does not
 compute ahead. Where the zero point or the scale is known only at run time, each run goes on with the result of the one before, or a zero
-point of several elements is taken wrongly. With the larger of a value and itself behind the Cast they are computed ahead.
+point of several elements is taken wrongly. Where a constant scale has more axes than the weights, their product lacks them. With the larger of a value and itself behind the Cast they are computed ahead.
 """
 
 from __future__ import annotations
@@ -40,29 +40,37 @@ def weights_cast_apart(contents: Contents) -> Rewritten | None:
 
 
 class _Cast(NamedTuple):
-    """A Cast of such weights, or what comes of it: the place of the first arithmetic on it, with that of its result there, and whether something of a run is in it."""
+    """A Cast of such weights, or what comes of it: the place of the first arithmetic on it, with that of its result there, whether something of a run is in it, and how many axes the weights have."""
 
     first: tuple[int, int] | None = None
     of_run: bool = False
+    axes: int = 0
 
 
 def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int]]:
-    """The places of the first arithmetic on casts of constants that are multiplied, with that of the Cast's result, where something of a run is in the product."""
+    """The places of the first arithmetic on casts of constants that are multiplied, with that of the Cast's result, where something of a run is in the product, or a scale with more axes."""
     cast: dict[str, _Cast] = {}
     for place, node in enumerate(nodes):
         if node.operator == "Cast" and _is_compressed(node.input[0], walked):
-            cast[node.output[0]] = _Cast()
+            cast[node.output[0]] = _Cast(axes=_axes(node.input[0], walked))
         elif node.operator in _ARITHMETIC:
             at = next((i for i, name in enumerate(node.input) if name in cast), None)
             if at is None:
                 continue
             before = cast[node.input[at]]
             of_run = before.of_run or not all(name in walked.stored or name in cast for name in node.input)
-            now = _Cast(before.first or (place, at), of_run)
-            if node.operator == "Mul" and now.of_run and now.first is not None:
+            now = _Cast(before.first or (place, at), of_run, before.axes)
+            wider = any(name in walked.stored and _axes(name, walked) > before.axes for name in node.input)
+            if node.operator == "Mul" and (now.of_run or wider) and now.first is not None:
                 yield now.first
             else:
                 cast[node.output[0]] = now
+
+
+def _axes(name: str, walked: Walked) -> int:
+    """How many axes a constant has; 0 where that is not known."""
+    tensor = walked.stored[name]
+    return 0 if tensor is None else len(tensor.dims)
 
 
 def _is_compressed(name: str, walked: Walked) -> bool:

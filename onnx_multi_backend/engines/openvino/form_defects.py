@@ -166,6 +166,9 @@ def top_k(site: Site) -> Defect | None:
 def prelu(site: Site) -> Defect | None:
     """Source: measured for one to four axes; 2026.4 is wrong for three alone."""
     shape, slopes = site.shape(site.input(0)), site.shape(site.input(1))
+    may_be_alike = slopes is None or None in slopes or shape is None or (None in shape and len(shape) == len(slopes))
+    if may_be_alike and not site.is_known(site.input(1)):
+        return Defect("in open sizes it is computed with the slope that another node makes, and lost", wrong=True)
     if not along_last_axis(site) or (shape is not None and len(shape) < 3):
         return None
     sizes = {shape[1] if shape else None, slopes[0] if slopes else None}
