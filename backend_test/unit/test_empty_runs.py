@@ -708,3 +708,42 @@ def test_constants_that_are_computed_without_elements(engine: type[omb.Preset], 
     axes = ", ".join("abc"[: len(shape)])
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g () => (float[{axes}] y) {text}')
     assert engine.prepare(model).run([])[0].shape == shape
+
+
+def test_gathering_by_no_indices(preset: type[omb.Preset]) -> None:
+    """OpenVINO wrote beyond its memory."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (int64[0, 3] x) => (float[0, 3, 2] y)
+        <float[3, 2] w = {1, 2, 3, 4, 5, 6}, float[2] k = {1, 2}> { v = Gather (w, x) y = Mul (v, k) }"""
+    )
+    assert preset.prepare(model, fallback="full").run([np.zeros((0, 3), np.int64)])[0].shape == (0, 3, 2)
+
+
+#: Operators of com.microsoft, and the sizes of their inputs.
+CONTRIB = {
+    "no batch": ("MultiHeadAttention <num_heads = 2>", [(0, 2, 4), (0, 3, 4), (0, 3, 4)]),
+    "no queries": ("MultiHeadAttention <num_heads = 2>", [(1, 0, 4), (1, 3, 4), (1, 3, 4)]),
+    "no features": ("MultiHeadAttention <num_heads = 2>", [(1, 2, 0), (1, 3, 0), (1, 3, 0)]),
+    "no columns": ("BiasGelu", [(1, 2, 0), (0,)]),
+}
+
+
+@pytest.mark.parametrize("form", CONTRIB)
+def test_onnx_runtimes_operators_of_nothing(ort_cpu: type[omb.Preset], form: str) -> None:
+    """They ended the process."""
+    operator, sizes = CONTRIB[form]
+    inputs = ", ".join(
+        f"float[{', '.join(f'{name}{axis}' for axis in range(len(shape)))}] {name}"
+        for name, shape in zip("abc", sizes, strict=False)
+    )
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g ({inputs}) => (float[p, q, r] y) {{
+        y = com.microsoft.{operator} ({", ".join("abc"[: len(sizes)])}) }}"""
+    )
+    prepared = ort_cpu.prepare(model)
+    given = [np.ones(shape, np.float32) for shape in sizes]
+    if form == "no features":
+        with pytest.raises(RunError, match="without elements"):
+            prepared.run(given)
+    else:
+        assert prepared.run(given)[0].shape == sizes[0]

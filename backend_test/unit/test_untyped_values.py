@@ -86,3 +86,12 @@ def test_such_a_body_of_a_loop_ends_no_process(
         "except omb.OnnxMultiBackendError as error: print(type(error).__name__)"
     )
     assert told in ("", "InvalidModelError", "UnsupportedModelError")
+
+
+def test_one_behind_another_that_is_not_valid(engine: type[omb.Preset]) -> None:
+    model = parser.parse_model(
+        f"""{_OPSETS} g (int64[n] x) => (int64[n] y) {{ a = ai.onnx.ml.LabelEncoder <values_int64s = [0, 1]> (x)
+        y = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_int64s = [1, 2]> (a) }}"""
+    )
+    with pytest.raises(omb.OnnxMultiBackendError):
+        engine.prepare(model)

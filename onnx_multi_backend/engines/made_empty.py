@@ -17,6 +17,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, Valu
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.inferring.inference import infer
 from onnx_multi_backend.adapt.intervals.values import LIMITS
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.operators.pools import POOLS, TOLD_OF_WINDOWS, may_leave_a_window_out
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.site import INTEGER_BITS
@@ -55,6 +56,7 @@ _READING = {
     **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), slice(1)),
     "Attention": slice(3),
     "STFT": slice(2, 3),
+    **dict.fromkeys(("BiasGelu", "GroupQueryAttention", "MultiHeadAttention", "SkipLayerNormalization"), slice(1)),
     **dict.fromkeys(("Einsum", "Scan"), slice(None)),
 }
 _SUMS = frozenset({"Add", "Sub", "Sum"})
@@ -98,7 +100,7 @@ def _makes_nothing(typed: GraphProto, outer: Mapping[str, TypeProto], operators:
     return any(
         (
             node.op_type in operators | summed
-            and not canonical(node.domain)
+            and (not canonical(node.domain) or node.domain == DOMAIN)
             and (
                 (node.op_type not in _MISJUDGED and not empty.isdisjoint(node.output))
                 or _extreme_of_nothing(node, types, _PLAIN) is not None

@@ -37,6 +37,9 @@ def may_crash(model: ModelProto) -> bool:
         return False
     if model.functions:  # what their bodies read is known for each call only
         return True
+    behind = {name for node in nodes for name in node.output}
+    if any(name in behind for node in nodes for name in node.input[:1]):  # the first has no type where it is not valid
+        return True
     try:
         typed = onnx.shape_inference.infer_shapes(without(model))
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):

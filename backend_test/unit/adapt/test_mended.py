@@ -238,6 +238,11 @@ FORMS: dict[str, dict[str, ModelProto]] = {
             y = If (d) <then_branch = t () => (float[n, 4] p) { p = Exp (x) },
                         else_branch = e () => (float[n, 4] q) { q = Neg (x) }> }""",
         ),
+        "If with a scalar in one branch and a list in the other": parsed(
+            17,
+            """(bool c, float z, float[2] v) => (float[n] y) { y = If (c) <then_branch = t () => (float a) { a = Neg (z) },
+            else_branch = e () => (float[2] b) { b = Neg (v) }> }""",
+        ),
         "PRelu of slopes that another node makes": parsed(
             17, "(float[n, 3] x, float[n, 3] k) => (float[a, b] y) { s = Sigmoid (k) y = PRelu (x, s) }"
         ),
@@ -430,6 +435,7 @@ NOT_EVALUATED = {
 
 #: What is given to a form, run after run, where random numbers will not do.
 FEEDS: dict[str, list[list[Any]]] = {
+    "If with a scalar in one branch and a list in the other": [[np.array(True), np.float32(1), floats(2)]],
     "DequantizeLinear of a scalar by a scale with an axis": [[np.array(6, np.int8)]],
     "ReduceL2 of no axes": [[np.float32([[1, -2, 3], [-4, 5, -6]])]],
     "rows of strings": [[np.array([list("abc"), list("def")], object), np.array([1, 0])]],

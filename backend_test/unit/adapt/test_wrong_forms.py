@@ -171,6 +171,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "lookalikes_apart",
             "casts_kept",
             "norms_apart",
+            "plain_forms",
             "weights_cast_apart",
             "nothing_guarded",
         ),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Body, Site
 
 

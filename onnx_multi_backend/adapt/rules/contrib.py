@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Body, Site
 
-DOMAIN = "com.microsoft"
 #: ONNX Runtime's default. Source: its ``skip_layer_norm_helper`` and ContribOperators.md.
 _EPSILON = 1e-12
 

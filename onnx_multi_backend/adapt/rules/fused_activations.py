@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: The attributes of each activation, by the names that ONNX has for them.

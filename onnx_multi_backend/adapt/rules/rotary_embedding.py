@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto
 
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Body, Site
 
 _LAST = 2**63 - 1

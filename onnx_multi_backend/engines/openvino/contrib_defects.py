@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from onnx_multi_backend.adapt.engine import Defect
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.rules.attention_scale import has_usual_scale
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.openvino import quantized_operators
 from onnx_multi_backend.host.applies import When

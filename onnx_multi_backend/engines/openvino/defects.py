@@ -11,9 +11,9 @@ from onnx import NodeProto, TensorProto
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.passes import broadcast_axes
 from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.layer_scales import broadcast_scales
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
@@ -271,7 +271,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Gemm": Several((form_defects.gemm, product_defects.unwritten)),
     "GridSample": product_defects.unwritten,
     "HardSigmoid": form_defects.zeros,
-    "If": Only({"openvino": "<2026"}, step_defects.branches),
+    "If": Several((step_defects.scalars, Only({"openvino": "<2026"}, step_defects.branches))),
     "IsInf": form_defects.infinite,
     "LRN": Several((form_defects.lrn, form_defects.normalized_channels)),
     "LSTM": step_defects.lstm,

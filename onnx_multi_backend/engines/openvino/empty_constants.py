@@ -36,6 +36,7 @@ WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
         "BatchNormalization",
         "ConvTranspose",
         "Expand",
+        "Gather",
         "GlobalMaxPool",
         "InstanceNormalization",
         "MatMul",

@@ -57,7 +57,8 @@ def without_clips_of_one_bound(facts: Facts, *, dies: bool = True) -> tuple[Mode
         return None
     reason = _LOSES_AXES
     clips = [node for node in all_clips if _is_of_a_constant(node, facts)]
-    if dies and not contents.by_operator.keys() <= CONVERTED:
+    crops = any(a.s == b"tf_crop_and_resize" for node in contents.of("Resize") for a in node.attribute)
+    if dies and (crops or not contents.by_operator.keys() <= CONVERTED):
         ending = [node for node in all_clips if len(list(filter(None, node.input))) < 3]
         clips, reason = [*clips, *ending], _ENDS if ending else reason
     if not clips:

@@ -16,7 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProt
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.engines.openvino.quantized_windows import with_whole_windows
 from onnx_multi_backend.models.contents import Contents

@@ -11,7 +11,7 @@ from onnx_multi_backend.adapt.rules.loop_states import unread_states
 from onnx_multi_backend.adapt.rules.recurrent_directions import has_other_activations
 from onnx_multi_backend.adapt.rules.scan_slices import passes_slices_on
 from onnx_multi_backend.adapt.rules.scan_steps import blind_results
-from onnx_multi_backend.adapt.single_node import captures, needed_in, reads
+from onnx_multi_backend.adapt.single_node import captures, infer, needed_in, reads
 from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.models.graph_walk import subgraphs
 
@@ -42,6 +42,16 @@ def branches(site: Site) -> Defect | None:
         return Defect(
             "where shapes are known only at run time, a branch that changes from run to run is not followed", wrong=True
         )
+    return None
+
+
+def scalars(site: Site) -> Defect | None:
+    """Source: measured."""
+    for results in zip(*(graph.output for graph in subgraphs(infer(site.model).graph.node[0])), strict=False):
+        kinds = [value.type.tensor_type for value in results]
+        ranks = {len(kind.shape.dim) for kind in kinds if kind.HasField("shape")}
+        if 0 in ranks and len(ranks) > 1:
+            return Defect("a scalar that one branch makes, and the other with axes, gets an axis", wrong=True)
     return None
 
 

@@ -24,6 +24,7 @@ from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.unneeded import computes_unneeded, without_unneeded
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.across_nodes.nothing_guarded import nothing_guarded
+from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import SWITCH, in_floating_point
 from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.openvino import (
@@ -106,6 +107,8 @@ class OpenvinoTarget(Target):
         model, changes = written_out(payload.adapted.facts.contents)
         if changes:
             payload = payload.changed(model, *changes)
+        if (plain := plain_forms(payload.adapted.facts.contents)) is not None:
+            payload, changes = payload.changed(plain.model, *plain.changes), (*changes, *plain.changes)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:
             payload, changes = payload.changed(found[0], *found[1]), (*changes, *found[1])
         if (made := nothing_guarded(payload.adapted.facts.contents, KEEPING, of_inputs=True)) is not None:

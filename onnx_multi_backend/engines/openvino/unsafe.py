@@ -12,8 +12,8 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto
 
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.passes.string_flow import has_string_constants
-from onnx_multi_backend.adapt.rules.contrib import DOMAIN
 from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end, scattered_number
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.contents import Contents

@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 from onnx import NodeProto
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.walked import tensor_types, walked_of
+from onnx_multi_backend.engines.ort.empty_values import CONTRIB
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
 _EVER = ("ConvTranspose", "Einsum", "GRU", "LSTM", "STFT", "Unique")
 _BEFORE_1_32 = ("Attention", "DFT", "LRN", "LpNormalization", "MaxPool", "OneHot", "TensorScatter", "TopK")
-_KNOWN = frozenset({*_EVER, *_BEFORE_1_32})
+_KNOWN = frozenset({*_EVER, *_BEFORE_1_32, *CONTRIB})
 _OLDER: When = {"onnxruntime": "<1.32"}
 #: The axes of a tensor of heads, a batch of images and one of volumes.
 _HEADS, _IMAGES, _VOLUMES = 4, 4, 5
@@ -34,7 +36,8 @@ def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
     }
     empty = {name: shape for name, shape in shapes.items() if 0 in shape}
     # A branch may be there for the case that something is empty.
-    nodes = [node for node in contents.model.graph.node if node.op_type in _KNOWN and not canonical(node.domain)]
+    domains = ("", DOMAIN)
+    nodes = [n for n in contents.model.graph.node if n.op_type in _KNOWN and canonical(n.domain) in domains]
     return [(node, "its input has no elements") for node in nodes if _dies(node, empty)]
 
 
@@ -49,6 +52,8 @@ def _dies(node: NodeProto, empty: Mapping[str, Sequence[int]]) -> bool:
     if not given or (node.op_type in _BEFORE_1_32 and not applies(_OLDER)):
         return False
     sizes = empty.get(node.input[0])
+    if node.op_type in CONTRIB:
+        return sizes is not None and (applies(_OLDER) or not sizes[-1])
     if node.op_type == "Einsum":
         return applies(_OLDER) or any(len(shape) >= _HEADS for shape in given)
     if node.op_type == "Attention":

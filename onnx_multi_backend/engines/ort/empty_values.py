@@ -31,9 +31,15 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 
 #: Operators of integers whose sums of nothing are memory that was never written (1.24 to 1.32).
 _UNWRITTEN = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+#: Of com.microsoft: they divide by sizes.
+CONTRIB = frozenset({"BiasGelu", "GroupQueryAttention", "MultiHeadAttention", "SkipLayerNormalization"})
 #: Operators that end the process over a tensor without elements (1.24 to 1.32), or leave results unwritten, and one that newer releases refuse of an
 #: empty batch.
-DEADLY = _UNWRITTEN | {"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"}
+DEADLY = (
+    _UNWRITTEN
+    | CONTRIB
+    | {"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"}
+)
 #: Those of which that is known though only a run tells that there are none, and which can be kept from computing then.
 _GUARDED = frozenset({"Einsum", "GRU", "InstanceNormalization", "LSTM", "Unique"})
 _GUARDED_BEFORE_1_32 = _GUARDED | {"LRN", "LpNormalization", "OneHot", "TopK"}

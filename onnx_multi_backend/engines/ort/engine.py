@@ -222,9 +222,12 @@ class OrtEngine(Target):
             )
         if not any(known.mends_models for known in self.records):
             return payload, ()
+        from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
         from onnx_multi_backend.engines.ort.openvino_ep.raw_constants import in_raw_data
 
         payload, changes = in_raw_data(payload)  # single nodes are asked about with their constants
+        if (plain := plain_forms(payload.adapted.facts.contents)) is not None:
+            payload, changes = payload.changed(plain.model, *plain.changes), (*changes, *plain.changes)
         if not any(known.forgets_ranks for known in self.records):
             return payload, changes
         from onnx_multi_backend.engines.ort.openvino_ep.confirmed_sizes import with_confirmed_sizes
