@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from onnx import ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
@@ -46,6 +46,8 @@ def nothing_guarded(contents: Contents, operators: Collection[str], *, of_inputs
     """
     if not contents.has(operators) or not (of_inputs or contents.has(EMPTYING)):
         return None
+    if not contents.model.functions and not of_inputs and not _may_be_meant(contents.model.graph, operators):
+        return None
     flat = flat_for(contents)
     if flat is None or opset_versions(flat).get("", 1) < OLDEST:
         return None
@@ -79,6 +81,13 @@ def nothing_guarded(contents: Contents, operators: Collection[str], *, of_inputs
         if places:
             put_back(graph, nodes)
     return Rewritten(copy, tuple(changes), frozenset(added))
+
+
+def _may_be_meant(graph: GraphProto, operators: Collection[str]) -> bool:
+    """Whether such a node reads what may be emptied, where no inference is needed to tell."""
+    graphs = inner_first(graph)
+    meant = _Meant(operators, emptied(graphs), frozenset())
+    return any(meant.reads(node) for inner in graphs for node in inner.node)
 
 
 class _Meant:
