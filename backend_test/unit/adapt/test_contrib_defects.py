@@ -242,3 +242,15 @@ def test_too_few_inputs(preset: type[omb.Preset], operator: str, count: int) -> 
     model = contrib(operator, ["x"][:count], ["y"], [models.tensor("x", [2, 3])], {})
     with pytest.raises(omb.UnsupportedModelError):
         preset.prepare(model)
+
+
+@pytest.mark.parametrize("keys", [3, 5])
+def test_a_unidirectional_attention_of_more_keys_than_queries_is_refused(openvino: type[omb.Preset], keys: int) -> None:
+    """The first keys counted, not the last ones."""
+    given = [models.tensor("q", [2, 3, 8]), *(models.tensor(name, [2, keys, 8]) for name in "kv")]
+    model = contrib("MultiHeadAttention", ["q", "k", "v"], ["y"], given, {}, num_heads=2, unidirectional=1)
+    if keys == 3:
+        openvino.prepare(model)
+        return
+    with pytest.raises(omb.UnsupportedModelError, match="unidirectional counts the first keys"):
+        openvino.prepare(model)

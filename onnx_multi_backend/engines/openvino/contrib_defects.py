@@ -47,6 +47,12 @@ def _multi_head_attention(site: Site) -> Defect | None:
     masked = site.has_input(_PADDING) or site.attribute("unidirectional", 0)
     if masked and site.attribute("mask_filter_value", _FILTERED) > _FILTERED:
         return Defect("mask_filter_value is ignored", wrong=True)
+    queries, keys = site.shape(site.input(0)), site.shape(site.input(1)) if site.has_input(1) else None
+    lengths = {queries[1] if queries and len(queries) > 1 else None, keys[-2] if keys and len(keys) > 1 else None}
+    if site.attribute("unidirectional", 0) and len(lengths) == 2 and None not in lengths:
+        return Defect(
+            "unidirectional counts the first keys, not the last ones, where there are more than queries", wrong=True
+        )
     return None
 
 
