@@ -32,6 +32,10 @@ _PARAMETERS = frozenset(
 _SIZED = {"ConstantOfShape": (0, ""), "Expand": (1, ""), "Split": (1, "split"), "Tile": (1, ""), "TopK": (1, "")}
 
 
+#: A bound from which on it is the end of an axis, whatever its size.
+_END = 2**31 - 1
+
+
 def is_list(node: NodeProto, index: int) -> bool:
     """Whether a node takes an empty input at this place for a list of nothing, or for one that is left out."""
     if canonical(node.domain):
@@ -116,7 +120,8 @@ def cut_to_nothing(contents: Contents, constants_of: Callable[[Collection[str]],
         bounds = zip(numbers(node, 1, "starts") or (), numbers(node, 2, "ends") or (), strict=False)
         steps = numbers(node, 4, "steps") or []
         return any(
-            (start < 0) == (end < 0) and (start <= end if i < len(steps) and steps[i] < 0 else start >= end)
+            (start < 0 <= end < _END)
+            or ((start < 0) == (end < 0) and (start <= end if i < len(steps) and steps[i] < 0 else start >= end))
             for i, (start, end) in enumerate(bounds)
         )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Normalizations that a model writes out, which engines put one operator in the place of, though some differ from it.
 
-``d = x - mean(x)``, or x itself, is divided by ``sqrt(mean(d * d) + epsilon)``. ONNX Runtime (1.24 to 1.32) and OpenVINO (2025.4, 2026.4) do not see
+``d = x - mean(x)``, or x itself, is divided by ``sqrt(mean(d * d) + epsilon)``, or ``sqrt(mean(d * d)) + epsilon``. ONNX Runtime (1.24 to 1.32) and OpenVINO (2025.4, 2026.4) do not see
 that means without their axis are broadcast to columns, where rows and columns are as many.
 """
 
@@ -15,7 +15,7 @@ from onnx import NodeProto
 from onnx_multi_backend.models.graph_walk import canonical
 
 #: What stands in such a pattern.
-OPERATORS = frozenset({"ReduceMean", "Add"})
+OPERATORS = frozenset({"ReduceMean", "Add", "Div"})
 ROOTS = frozenset({"Pow", "Sqrt"})
 _SQUARES = frozenset({"Mul", "Pow"})
 
@@ -30,14 +30,14 @@ class WrittenNorm(NamedTuple):
     square : onnx.NodeProto
     spread : onnx.NodeProto
         The mean of the squares.
-    sum : onnx.NodeProto
-        Of that and epsilon.
+    sum : onnx.NodeProto or None
+        Of that and epsilon; None where the root is taken before.
     """
 
     mean: NodeProto | None
     square: NodeProto
     spread: NodeProto
-    sum: NodeProto
+    sum: NodeProto | None
 
     @property
     def reductions(self) -> list[NodeProto]:
@@ -50,9 +50,10 @@ def written_norms(nodes: Iterable[NodeProto]) -> Iterator[WrittenNorm]:
     nodes = [node for node in nodes if not canonical(node.domain) and node.input and node.output]
     makers = {node.output[0]: node for node in nodes}
     for root in nodes:
-        if root.op_type not in ROOTS or (sum_ := _maker(root.input[0], makers, {"Add"})) is None:
+        if root.op_type not in ROOTS:
             continue
-        for name in sum_.input:
+        sum_ = _maker(root.input[0], makers, {"Add"})
+        for name in root.input[:1] if sum_ is None else sum_.input:
             spread = _maker(name, makers, {"ReduceMean"})
             square = _maker(spread.input[0], makers, _SQUARES) if spread is not None else None
             if spread is None or square is None:

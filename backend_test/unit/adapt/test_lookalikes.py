@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,36 @@ def test_a_rotary_embedding_stays(openvino: type[omb.Preset]) -> None:
     assert not openvino.prepare(_rotary(2, "4", "b, n, 3, 4")).adaptations
 
 
-def test_a_swish_with_more_axes(preset: type[omb.Preset]) -> None:
-    model = _parsed(
-        "(float[2, 3] x) => (float[1, 2, 3] y) <float[1, 1, 1] k = {1.5}> { a = Mul (x, k) b = Sigmoid (a) y = Mul (x, b) }"
-    )
-    x = _floats(2, 3)
-    expected = (x / (1 + np.exp(-1.5 * x)))[None]
-    found = preset.prepare(model, fallback="full").run([x])[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, strict=True)
+#: Functions of x that are written with a constant k which has more axes.
+FUNCTIONS = {
+    "Swish": (
+        "float[1, 1, 1] k = {1.5}",
+        "a = Mul (x, k) b = Sigmoid (a) y = Mul (x, b)",
+        lambda x: x / (1 + np.exp(-1.5 * x)),
+    ),
+    "HardSwish": (
+        "float[1, 1, 1] k = {3}, float zero = {0}, float six = {6}",
+        "a = Add (x, k) b = Max (a, zero) c = Min (b, six) d = Div (c, six) y = Mul (x, d)",
+        lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    ),
+    "GELU": (
+        "float root = {1.4142135}, float one = {1}, float[1, 1, 1] k = {0.5}",
+        "a = Div (x, root) b = Erf (a) c = Add (b, one) d = Mul (k, x) y = Mul (d, c)",
+        lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+    ),
+}
+
+
+@pytest.mark.parametrize("sizes", ["2, 2", "n, m"])
+@pytest.mark.parametrize("form", FUNCTIONS)
+def test_a_function_with_more_axes(preset: type[omb.Preset], form: str, sizes: str) -> None:
+    constants, nodes, function = FUNCTIONS[form]
+    x = _floats(2, 2)
+    found = preset.prepare(
+        _parsed(f"(float[{sizes}] x) => (float[1, {sizes}] y) <{constants}> {{ {nodes} }}"), fallback="full"
+    ).run([x])[0]
+    np.testing.assert_allclose(found, function(x)[None], rtol=1e-4, atol=1e-5)
+    assert found.shape == (1, 2, 2)
 
 
 @pytest.mark.parametrize("kept", [0, 1])
@@ -202,3 +225,66 @@ def test_a_scale_with_more_axes_than_weights(preset: type[omb.Preset]) -> None:
     x, w = _floats(2, 4), np.arange(1, 13, dtype=np.float32).reshape(4, 3)
     found = preset.prepare(model, fallback="full").run([x])[0]
     np.testing.assert_allclose(found, (x @ (w * np.float32([1, 2, 3])))[None], rtol=1e-5, atol=1e-5, strict=True)
+
+
+def test_a_mean_that_is_computed_twice(preset: type[omb.Preset]) -> None:
+    model = _parsed(
+        """(float[3, 3] x) => (float[3, 3] y) <float eps = {0.1}> { m = ReduceMean <axes = [1]> (x) c = Sub (x, m) n = ReduceMean <axes = [1]> (x)
+        d = Sub (x, n) q = Mul (d, d) v = ReduceMean <axes = [1], keepdims = 0> (q) s = Sqrt (v) t = Add (s, eps) y = Div (c, t) }"""
+    )
+    x = _floats(3, 3)
+    c = x - x.mean(1, keepdims=True)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, c / (np.sqrt((c * c).mean(1)) + np.float32(0.1)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", ["a, b, c", "1, 1, 3"])
+@pytest.mark.parametrize("shape", ["0, 0, 0", "-1, 1, 3"])
+def test_an_expand_that_gives_axes_alone(preset: type[omb.Preset], shape: str, sizes: str) -> None:
+    """Behind a Reshape OpenVINO left it out."""
+    model = _parsed(
+        f"""(float[{sizes}] x) => (float[1, d, e, f] y) <int64[3] z = {{{shape}}}, int64[4] o = {{1, 1, 1, 1}}> {{
+        r = Reshape (x, z) t = Expand (r, o) y = Identity (t) }}"""
+    )
+    x = _floats(1, 1, 3)
+    np.testing.assert_array_equal(preset.prepare(model, fallback="full").run([x])[0], x[None], strict=True)
+
+
+@pytest.mark.parametrize("sizes", ["1, 2, 4, 4", "n, 2, h, w"])
+def test_a_pad_before_a_transposed_convolution(preset: type[omb.Preset], sizes: str) -> None:
+    """OpenVINO took it for padding of the result."""
+    model = _parsed(
+        f"""(float[{sizes}] x) => (float[n, c, h, w] y) <int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, float[2, 1, 2, 2] w = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{
+        t = Pad (x, p) y = ConvTranspose <kernel_shape = [2, 2], pads = [1, 1, 1, 1], strides = [2, 2]> (t, w) }}"""
+    )
+    x = _floats(1, 2, 4, 4)
+    padded, w = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), np.arange(1, 9, dtype=np.float32).reshape(2, 2, 2)
+    expected = np.zeros((12, 12), np.float32)
+    for i in range(6):
+        for j in range(6):
+            expected[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] += np.einsum("c,chw->hw", padded[0, :, i, j], w)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found[0, 0], expected[1:-1, 1:-1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("sizes", ["1, 2, 2, 2", "n, c, h, w"])
+def test_convolutions_of_parts_that_are_put_together(preset: type[omb.Preset], sizes: str, axis: int) -> None:
+    """OpenVINO made one of groups of them, whatever the axis."""
+    model = _parsed(
+        f"""(float[{sizes}] x) => (float[p, q, r, s] y) <int64[2] t = {{1, 1}}, float[1, 1, 1, 1] v = {{2}}, float[1, 1, 1, 1] w = {{3}}> {{
+        a, b = Split <axis = 1> (x, t) c = Conv (a, v) d = Conv (b, w) y = Concat <axis = {axis}> (c, d) }}"""
+    )
+    x = _floats(1, 2, 2, 2)
+    expected = np.concatenate([2 * x[:, :1], 3 * x[:, 1:]], axis=axis)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, rtol=1e-5)
+
+
+def test_parts_of_a_slice_of_no_rows(openvino: type[omb.Preset]) -> None:
+    """The process ended while OpenVINO compiled it."""
+    model = _parsed(
+        """(float[4, 4, 4, 4] x) => (float[a, b, c, d] y) <int64[1] s = {-1}, int64[1] e = {3}, int64[1] axis = {0}, int64[2] two = {2, 2}, float zero = {0},
+        float[1] one = {1}> { t = Transpose <perm = [1, 2, 3, 0]> (x) u = Slice (t, s, e, axis) p, q = Split <axis = 2> (u, two) v = Concat <axis = 2> (q, p)
+        g = Greater (v, zero) h = Where (g, v, one) y = Transpose <perm = [3, 0, 1, 2]> (h) }"""
+    )
+    assert openvino.prepare(model).run([_floats(4, 4, 4, 4)])[0].shape == (4, 0, 4, 4)

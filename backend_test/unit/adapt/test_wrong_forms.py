@@ -170,6 +170,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "filters_summed_apart",
             "lookalikes_apart",
             "casts_kept",
+            "convolutions_apart",
             "norms_apart",
             "plain_forms",
             "weights_cast_apart",

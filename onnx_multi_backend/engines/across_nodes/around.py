@@ -12,6 +12,7 @@ from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
+from onnx_multi_backend.engines.across_nodes.convolutions_apart import convolutions_apart
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.engines.across_nodes.extremes_of_many import run_first
 from onnx_multi_backend.engines.across_nodes.filtered_sums import filters_summed_apart
@@ -131,6 +132,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         half_divisors,
         growth_apart,
         filters_summed_apart,
+        convolutions_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         half_attentions,

@@ -3,7 +3,6 @@
 
 - A rotary embedding: ``x * cos + concat(-x[half:], x[:half]) * sin``. It looks neither at the bounds nor at whether cos and sin have as many columns
   as x, and reads other elements.
-- Swish: ``x * sigmoid(x * k)``. Where k is one number with more axes than x, the result lacks them.
 - Softmax: ``e = exp(x - max(x)); e / sum(e)``. It does not see that a sum without its axis is broadcast to columns, where rows and columns are as many.
 
 The larger of a value and itself inside, which is that value, keeps them from being recognized.
@@ -24,7 +23,6 @@ _REASON = "OpenVINO would compute it as another function, which it nearly is"
 #: What the functions are written in, each in all operators of a set.
 _WRITTEN = (
     frozenset({"Slice", "Neg", "Concat", "Mul", "Add"}),
-    frozenset({"Sigmoid", "Mul"}),
     frozenset({"Exp", "ReduceSum", "Div"}),
 )
 
@@ -57,8 +55,6 @@ class _Search:
                     continue
                 if node.operator == "Mul" and maker.operator == "Concat":
                     meant = self._is_odd_rotation(node.input[1 - at], maker, makers)
-                elif node.operator == "Sigmoid" and maker.operator == "Mul":
-                    meant = self._has_more_axes(maker)
                 else:
                     meant = node.operator == "ReduceSum" and maker.operator == "Exp" and _loses_axis(node)
                 if meant:
@@ -97,15 +93,6 @@ class _Search:
         kind = self.walked.told(name)
         dims = kind.shape.dim if kind is not None and kind.HasField("shape") else ()
         return dims[-1].dim_value if dims and dims[-1].HasField("dim_value") else None
-
-    def _has_more_axes(self, product: NodeView) -> bool:
-        """Whether a product has a number with several axes, and more than its other factor may have."""
-        for at, name in enumerate(product.input):
-            tensor = self.walked.stored.get(name)
-            if tensor is not None and len(tensor.dims) > 1 and set(tensor.dims) == {1}:
-                rank = self.walked.rank(product.input[1 - at])
-                return rank is None or rank < len(tensor.dims)
-        return False
 
 
 def _loses_axis(node: NodeView) -> bool:

@@ -2,7 +2,8 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant that has more axes than what it is computed with.
 
 Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, a constant of one element is taken for a number, and the result lacks its
-axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in. The value is given these axes beforehand. Sizes that only move
+axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in, and where a function is recognized (Swish, GELU, HardSwish). The value is given these axes beforehand. An Expand that
+gives a value axes alone is left out behind a Reshape. Sizes that only move
 are right behind the constant; exporters compute places of a padding mask so.
 """
 
@@ -29,9 +30,11 @@ from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.plausible import MOST_AXES
 from onnx_multi_backend.models.undeclared import without_declared
 
-_COMPUTING = frozenset({"Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
+_COMPUTING = frozenset({"Add", "Div", "Expand", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"})
 #: What moves elements of what it reads first, and changes none.
 _MOVING = frozenset({"Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
+#: What stands in the functions that are recognized.
+_FUNCTIONS = frozenset({"Clip", "Erf", "Exp", "HardSigmoid", "Max", "Min", "Sigmoid", "Softplus", "Tanh"})
 _SIZES = frozenset({"Shape", "Size"})
 _PASS, _CHANGE = "axes_given_before", "what it reads is given the axes of its constant"
 _REASON = "OpenVINO would leave the axes out that its constant has more than the value before it"
@@ -45,7 +48,7 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
     if not contents.has(_COMPUTING):
         return None
     walked = walked_of(contents)
-    search = _Search(walked, sizes_of(contents))
+    search = _Search(walked, sizes_of(contents), functions=contents.has(_FUNCTIONS))
     if not any(map(search.places, walked.views)):
         return None
     search.believes = False
@@ -67,7 +70,7 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
 
 
 class _Search:
-    """Looks for such arithmetic.
+    """Looks for such arithmetic, also on the inputs of a model where there may be functions.
 
     Attributes
     ----------
@@ -75,8 +78,9 @@ class _Search:
         Whether what the model declares of other values than its own inputs is believed, where the nodes alone do not tell: a first look, which costs less.
     """
 
-    def __init__(self, walked: Walked, sizes: Mapping[str, Sizes]) -> None:
+    def __init__(self, walked: Walked, sizes: Mapping[str, Sizes], *, functions: bool) -> None:
         self.believes = True
+        self._functions = functions
         self._walked = walked
         self._with_axes: set[str] = set()
         self._ahead = walked.fixed if has_fixed_inputs(walked.flat) else walked.stored
@@ -89,6 +93,8 @@ class _Search:
 
     def _lacking(self, node: NodeView) -> dict[int, int]:
         """How many axes the inputs of a node lack that are computed in a run, as far as is known."""
+        if node.operator == "Expand":
+            return self._lacking_before(node)
         constants = [name for name in node.input if name in self._walked.ahead]
         most = max((rank for name in constants if (rank := self._rank_of_constant(name)) is not None), default=0)
         if not most:
@@ -99,8 +105,16 @@ class _Search:
         ranks = {i: self._rank(name) for i, name in computed.items() if most > 1 or self._may_be_a_number(name)}
         return {i: most - rank for i, rank in ranks.items() if rank is not None and rank < most}
 
+    def _lacking_before(self, node: NodeView) -> dict[int, int]:
+        """How many axes the first input of an Expand lacks that gives it axes alone."""
+        sizes = self._walked.array(node.input[1]) if len(node.input) > 1 else None
+        if sizes is None or sizes.size == 0 or (sizes != 1).any() or not self._is_computed(node.input[0]):
+            return {}
+        rank = self._rank(node.input[0])
+        return {0: sizes.size - rank} if rank is not None and rank < sizes.size else {}
+
     def _is_computed(self, name: str) -> bool:
-        return name in self._walked.makers and name not in self._ahead
+        return (name in self._walked.makers or (self._functions and bool(name))) and name not in self._ahead
 
     def _is_size(self, name: str) -> bool:
         """Whether a value holds sizes of a shape that were moved at most."""

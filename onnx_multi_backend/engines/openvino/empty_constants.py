@@ -41,6 +41,7 @@ WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
         "InstanceNormalization",
         "MatMul",
         "PRelu",
+        "Split",
         "Tile",
         "Trilu",
     )

@@ -222,7 +222,7 @@ def _of_norms(contents: Contents) -> list[str]:
     def is_misread(norm: WrittenNorm) -> bool:
         power = facts.constants.get(norm.square.input[1]) if norm.square.op_type == "Pow" else None
         other = power is not None and not np.array_equal(numpy_helper.to_array(power).ravel(), [2])
-        read = (*norm.sum.input, *norm.square.input[1:])
+        read = (*(norm.sum.input if norm.sum is not None else ()), *norm.square.input[1:])
         shaped = any(list(facts.constants[name].dims) not in ([], [1]) for name in read if name in facts.constants)
         return bool(norm.reductions) or other or shaped
 
