@@ -589,6 +589,54 @@ def test_what_a_slice_empties_in_a_run(engine: type[omb.Preset], form: str) -> N
     np.testing.assert_array_equal(prepared.run([x, full])[0], before)
 
 
+#: An LSTM of what a Slice empties: in an older opset, in and behind a loop, behind a branch, and of what has the sizes of x.
+LAYERS = {
+    "an older opset": (11, "s = Slice (x, zero, end, one) y, h, c = LSTM <hidden_size = 2> (s, w, r)"),
+    "the state of a loop": (
+        17,
+        """n = Unsqueeze (x, one) v, y = Loop <body = b (int64 i, bool g, float[a, e, d] z, float[q, s, t, u] o) => (bool f, float[p, k, l] m, float[h, j, c, r] y) {
+        f = Identity (g) y, h, c = LSTM <hidden_size = 2> (z, w, r) m = Slice (z, zero, end, one) }> (two, , x, n)""",
+    ),
+    "behind a branch": (
+        17,
+        """t = Greater (end, zero) s = If (t) <then_branch = b () => (float[p, q, d] u) { u = Identity (x) }, else_branch = e () => (float[j, k, l] v) {
+        v = Slice (x, zero, end, one) }> y, h, c = LSTM <hidden_size = 2> (s, w, r)""",
+    ),
+    "zeros of its sizes": (
+        17,
+        """n = Shape (x) o = ConstantOfShape (n) s = Slice (o, zero, end, one) y, h, c = LSTM <hidden_size = 2> (s, w, r)""",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LAYERS)
+def test_layers_of_what_a_slice_empties_elsewhere(ort_cpu: type[omb.Preset], form: str) -> None:
+    opset, nodes = LAYERS[form]
+    numbers = {columns: ", ".join(["0.5"] * 8 * columns) for columns in (4, 2)}
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[a, b, 4] x, int64[1] end) => (float[e, f, g, h] y)
+        <float[1, 8, 4] w = {{{numbers[4]}}}, float[1, 8, 2] r = {{{numbers[2]}}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64 two = {{2}}, int64 last = {{-1}}> {{
+        {nodes} }}"""
+    )
+    prepared = ort_cpu.prepare(model)
+    x = np.random.default_rng(0).uniform(size=(3, 2, 4)).astype(np.float32)
+    before = prepared.run([x, np.array([2])])[0]
+    assert prepared.run([x, np.array([0])])[0].shape == (3, 1, 0, 2)
+    np.testing.assert_array_equal(prepared.run([x, np.array([2])])[0], before)
+
+
+def test_more_candidates_than_there_are_are_refused(ort_cpu: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n] x, int64[1] end) => (float[m] y) <int64[1] zero = {0}, int64[1] two = {2}> {
+        s = Slice (x, zero, end) y, i = TopK (s, two) }"""
+    )
+    prepared = ort_cpu.prepare(model)
+    x = np.arange(4, dtype=np.float32)
+    assert prepared.run([x, np.array([3])])[0].tolist() == [2, 1]
+    with pytest.raises(RunError):
+        prepared.run([x, np.array([0])])
+
+
 def test_what_only_inputs_could_empty_is_not_guarded(ort_cpu: type[omb.Preset]) -> None:
     model = _sliced("GRU")
     model.graph.node[0].CopyFrom(onnx.helper.make_node("Identity", ["x"], ["z"]))

@@ -17,6 +17,11 @@ from onnx_multi_backend.models.graph_walk import canonical
 #: What stands in such a pattern.
 OPERATORS = frozenset({"ReduceMean", "Add", "Div"})
 ROOTS = frozenset({"Pow", "Sqrt"})
+#: What is left out before patterns are looked for, and a Cast that may be.
+PASSED_OVER = frozenset({"Dropout", "Identity"})
+_LEFT_OUT = PASSED_OVER | {"Cast"}
+#: What reads the root of a normalization.
+_DIVIDING = frozenset({"Add", "Div", "Mul", "Reciprocal"})
 _SQUARES = frozenset({"Mul", "Pow"})
 
 
@@ -49,8 +54,9 @@ def written_norms(nodes: Iterable[NodeProto]) -> Iterator[WrittenNorm]:
     """The normalizations among the nodes of a graph."""
     nodes = [node for node in nodes if not canonical(node.domain) and node.input and node.output]
     makers = {node.output[0]: node for node in nodes}
+    divided = {name for node in nodes if node.op_type in _DIVIDING | _LEFT_OUT for name in node.input}
     for root in nodes:
-        if root.op_type not in ROOTS:
+        if root.op_type not in ROOTS or root.output[0] not in divided:
             continue
         sum_ = _maker(root.input[0], makers, {"Add"})
         for name in root.input[:1] if sum_ is None else sum_.input:
@@ -64,9 +70,9 @@ def written_norms(nodes: Iterable[NodeProto]) -> Iterator[WrittenNorm]:
 
 
 def _maker(name: str, makers: Mapping[str, NodeProto], operators: Iterable[str]) -> NodeProto | None:
-    """The node of one of these operators that makes a value, perhaps before casts."""
+    """The node of one of these operators that makes a value, perhaps before what engines leave out."""
     seen: set[str] = set()
-    while (node := makers.get(name)) is not None and node.op_type == "Cast" and name not in seen:
+    while (node := makers.get(name)) is not None and node.op_type in _LEFT_OUT and name not in seen:
         seen.add(name)  # an invalid model may go round in a circle
         name = node.input[0]
     return node if node is not None and node.op_type in operators else None

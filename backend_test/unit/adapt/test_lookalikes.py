@@ -217,6 +217,22 @@ def test_casts_before_a_quantization_truncate(preset: type[omb.Preset], kind: st
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["bool", "int64"])
+def test_casts_to_other_types_stay(preset: type[omb.Preset], kind: str) -> None:
+    to = {"bool": 9, "int64": 7}[kind]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 11]> g (float[4] x) => ({kind}[4] y, {kind}[4] v, uint8[4] z) <float s = {{0.5}}, uint8 o = {{0}}, int8[4] w = {{1, 2, 3, 4}}> {{
+        a = Cast <to = 2> (x) y = Cast <to = {to}> (a) b = Cast <to = {to}> (w) v = {"And (b, y)" if kind == "bool" else "Mul (b, y)"}
+        z = QuantizeLinear (x, s, o) }}"""
+    )
+    x = np.float32([0.3, 1, 3, 2])
+    whole = np.array([0, 1, 3, 2])
+    y, v, z = preset.prepare(model, fallback="full").run([x])
+    assert y.tolist() == whole.astype(kind).tolist()
+    assert v.tolist() == (whole.astype(bool).tolist() if kind == "bool" else [0, 2, 9, 8])
+    assert z.tolist() == [1, 2, 6, 4]
+
+
 def test_a_scale_with_more_axes_than_weights(preset: type[omb.Preset]) -> None:
     model = _parsed(
         """(float[n, 4] x) => (float[1, n, 3] y) <uint8[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[1, 1, 3] k = {1, 2, 3}> {

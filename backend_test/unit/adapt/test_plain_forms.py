@@ -60,6 +60,8 @@ UNIQUES = {
         [[0, -1], [0, 2], [3, 1]],
     ),
     "values": ("(int64[4] x) => (int64[q] a) { a, b, k, n = Unique <sorted = 0> (x) }", [[0, -1]]),
+    "places alone": ("(int64[4] x) => (int64[r] k) { a, b, k, n = Unique (x) }", [[1, 1, 0, 1]]),
+    "counts alone": ("(int64[4] x) => (int64[r] n) { a, b, k, n = Unique (x) }", [[1, 3]]),
     "places that are read": (
         "(int64[4] x) => (int64[q] a, int64[r] m) { a, b, k, n = Unique <sorted = 0> (x) m = Neg (k) }",
         [[0, -1], [0, 0, -1, 0]],
@@ -68,9 +70,14 @@ UNIQUES = {
 
 
 @pytest.mark.parametrize("form", UNIQUES)
-def test_results_of_unique_that_nothing_reads(engine: type[omb.Preset], form: str) -> None:
+def test_results_of_unique_that_nothing_reads(preset: type[omb.Preset], form: str) -> None:
     text, expected = UNIQUES[form]
-    found = engine.prepare(_parsed(text)).run([np.array([0, 0, -1, 0])])
+    model = _parsed(
+        text.replace("{", "{ v = Abs (z)", 1)
+        .replace(") =>", ", float[n] z) =>", 1)
+        .replace(") {", ", float[n] v) {", 1)
+    )
+    *found, _ = preset.prepare(model, fallback="full").run([np.array([0, 0, -1, 0]), np.ones(2, np.float32)])
     assert [value.tolist() for value in found] == expected
 
 

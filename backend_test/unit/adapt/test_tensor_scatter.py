@@ -30,6 +30,18 @@ def test_an_update_of_another_batch(preset: type[omb.Preset], mode: str) -> None
             np.testing.assert_array_equal(prepared.run([update, z])[0], expected)
 
 
+def test_an_update_whose_sizes_change_places(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 11, opset_import: ["": 24]> g (float[a, b, c, d] k, float[e, f, g, h] u, float[n] z) => (float[p, q, r, s] o, float[n] m) {
+        o = TensorScatter (k, u) m = Neg (z) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    k, z = np.zeros((2, 4, 3, 4), np.float32), np.ones(1, np.float32)
+    assert prepared.run([k, np.ones((2, 4, 1, 4), np.float32), z])[0].sum() == 32
+    with pytest.raises(omb.RunError):
+        prepared.run([k, np.ones((4, 2, 1, 4), np.float32), z])
+
+
 def test_places_beyond_the_cache(preset: type[omb.Preset]) -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 11, opset_import: ["": 24]> g (float[b, s, 4] c, float[b, h, 4] u, int64[b] w) => (float[x, y, z] o) {

@@ -66,3 +66,25 @@ def test_normalizations_are_left_to_the_engines(preset: type[omb.Preset]) -> Non
         assert not preset.prepare(_model(form, 32), fallback="full").adaptations
         assert not harmful_optimizers(Contents(_model(form)))
     assert harmful_optimizers(Contents(_model("a cube")))
+
+
+@pytest.mark.parametrize("between", ["Identity", "Dropout"])
+def test_what_engines_leave_out_hides_nothing(preset: type[omb.Preset], between: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, 4] x) => (float[n, 4] y) <float two = {{2}}, float eps = {{0.1}}, float[4] g = {{1, 2, 3, 4}}> {{
+        m = ReduceMean <axes = [-1]> (x) c = Sub (x, m) p = Pow (c, two) v = ReduceMean <axes = [-1], keepdims = 0> (p) w = {between} (v) a = Add (w, eps)
+        s = Sqrt (a) d = Div (c, s) k = Mul (d, g) y = Add (k, g) }}"""
+    )
+    x = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, _expected("a second mean without its axis", x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_deviation_is_no_normalization() -> None:
+    from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
+
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n, 4] x) => (float[m] y) <float two = {2}, float eps = {0.1}> { m = ReduceMean <axes = [-1]> (x)
+        c = Sub (x, m) p = Pow (c, two) v = ReduceMean <axes = [-1], keepdims = 0> (p) a = Add (v, eps) s = Sqrt (a) y = Concat <axis = 0> (s, s) }"""
+    )
+    assert not harmful_optimizers(Contents(model))

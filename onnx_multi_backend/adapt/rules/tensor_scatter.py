@@ -32,11 +32,10 @@ def tensor_scatter(site: Site) -> Iterator[ModelProto]:
         index = body("Mod", index, size(cache))
     elif starts:  # below 0 OpenVINO writes before the cache, where it refuses what lies behind it
         index = body("Where", body("Less", index, zero), size(cache), index)
-    sizes = [body("Shape", cache, start=0, end=axis)] if axis else []
-    sizes += [body("Shape", update, start=axis, end=axis + 1)]
-    sizes += [body("Shape", cache, start=axis + 1)] if axis + 1 < rank else []
-    shape_of_update = body("Concat", *sizes, axis=0)
-    # OpenVINO writes beyond the cache where the other sizes differ, which is not valid: a Reshape refuses them.
-    update = body("Reshape", update, shape_of_update)
-    indices = body("Expand", index, shape_of_update)
+    # OpenVINO writes beyond the cache where the other sizes differ, which is not valid: put together they are refused.
+    last = body.constant(2**31 - 1, TensorProto.INT64)
+    first_row = body("Slice", cache, body.ints(0), body.ints(1), body.ints(axis))
+    rows = body("Concat", first_row, update, axis=axis)
+    update = body("Slice", rows, body.ints(1), body("Reshape", last, body.ints(1)), body.ints(axis))
+    indices = body("Expand", index, body("Shape", update))
     yield body.finish(body("ScatterElements", cache, indices, update, axis=axis))

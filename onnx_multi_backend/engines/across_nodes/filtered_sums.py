@@ -37,9 +37,13 @@ def filters_summed_apart(contents: Contents) -> Rewritten | None:
     walked = walked_of(contents)
     nothing = emptied(walked.graphs) if empties else frozenset()
     found = [dict(_found(nodes, walked, nothing)) for nodes in walked.views]
-    return inputs_apart(
+    made = inputs_apart(
         flat, found, f"{CAST}filtered", "filters_summed_apart", "kept apart from a convolution", _REASON
     )
+    again = filters_summed_apart(Contents(made.model)) if made is not None else None  # both operands may be such
+    if made is None or again is None:
+        return made
+    return Rewritten(again.model, (*made.changes, *again.changes), made.added | again.added)
 
 
 def _found(nodes: Sequence[NodeView], walked: Walked, nothing: Set[str]) -> Iterator[tuple[int, int]]:

@@ -17,8 +17,10 @@ from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.written_norms import PASSED_OVER
 from onnx_multi_backend.models.contents import Contents
 
+_OVER = PASSED_OVER | {"Cast"}
 _REASON = "OpenVINO would compute it as another function, which it nearly is"
 #: What the functions are written in, each in all operators of a set.
 _WRITTEN = (
@@ -56,7 +58,7 @@ class _Search:
                 if node.operator == "Mul" and maker.operator == "Concat":
                     meant = self._is_odd_rotation(node.input[1 - at], maker, makers)
                 else:
-                    meant = node.operator == "ReduceSum" and maker.operator == "Exp" and _loses_axis(node)
+                    meant = node.operator == "ReduceSum" and _loses_axis(node) and _is_made_by(name, "Exp", makers)
                 if meant:
                     yield place, at
                     break
@@ -93,6 +95,15 @@ class _Search:
         kind = self.walked.told(name)
         dims = kind.shape.dim if kind is not None and kind.HasField("shape") else ()
         return dims[-1].dim_value if dims and dims[-1].HasField("dim_value") else None
+
+
+def _is_made_by(name: str, operator: str, makers: Mapping[str, NodeView]) -> bool:
+    """Whether an operator makes a value, perhaps before what is left out."""
+    seen: set[str] = set()
+    while (node := makers.get(name)) is not None and node.operator in _OVER and name not in seen:
+        seen.add(name)
+        name = node.input[0]
+    return node is not None and node.operator == operator
 
 
 def _loses_axis(node: NodeView) -> bool:

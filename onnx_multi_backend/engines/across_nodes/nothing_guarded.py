@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, helper, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
@@ -134,7 +135,8 @@ def _guarded(
     made = [name for name in node.output if name]
     inner.output[:] = [f"{prefix}/{name}" if name else "" for name in node.output]
     plain = helper.make_graph([inner], f"{prefix}/branch", [], [untold(name) for name in inner.output if name])
-    written = [helper.make_node("Constant", [], [f"{prefix}/zero"], name=f"{prefix}/zero", value_int=0)]
+    zero = numpy_helper.from_array(np.array(0, np.int64))
+    written = [helper.make_node("Constant", [], [f"{prefix}/zero"], name=f"{prefix}/zero", value=zero)]
     tests: list[str] = []
     for i, name in enumerate(names):
         count, test = f"{prefix}/count{i}", f"{prefix}/test{i}"

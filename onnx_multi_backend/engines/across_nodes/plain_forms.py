@@ -72,8 +72,11 @@ def _without_unread(model: ModelProto) -> Iterator[Adaptation]:
     for node in all_nodes(model):
         if node.op_type != "Unique" or canonical(node.domain):
             continue
-        kept = [name if name in read else "" for name in node.output]
-        if any(kept) and kept != list(node.output):
+        kept = [
+            *node.output[:1],
+            *(name if name in read else "" for name in node.output[1:]),
+        ]  # the first is not optional
+        if kept != list(node.output):
             where = _where(node)
             node.output[:] = kept
             yield Adaptation(

@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.models.tensors import numpy_dtype
 
 #: Since this opset there is everything that is written here, but for Identity.
-OLDEST = 12
+OLDEST = 9
 
 
 class Branch:
@@ -44,7 +44,7 @@ class Branch:
 
     def ints(self, *values: int) -> str:
         """A list of integers."""
-        return self("Constant", value_ints=list(values))
+        return self("Constant", value=numpy_helper.from_array(np.array(values, np.int64)))
 
     def sizes(self, name: str, *axes: int) -> str:
         """The sizes of some axes of a value, as a list."""
@@ -96,8 +96,8 @@ def unique(branch: Branch) -> list[str]:
     if axis is None:
         none = branch.zeros(branch.ints(0), TensorProto.INT64)
         return [branch("Reshape", x, branch.ints(-1)), none, none, none]
-    all_, one = branch.sizes(x, axis), branch.ints(1)
-    kept = branch("Min", all_, one)
+    all_ = branch.sizes(x, axis)
+    kept = branch("Cast", branch("Greater", all_, branch.ints(0)), to=TensorProto.INT64)
     first = branch("Slice", x, branch.ints(0), kept, branch.ints(axis))
     zeros = branch.zeros(kept, TensorProto.INT64)
     return [first, zeros, branch.zeros(all_, TensorProto.INT64), branch("Expand", all_, kept)]
@@ -109,7 +109,9 @@ def top_k(branch: Branch) -> list[str]:
     axis = branch.attributes.get("axis", -1) % branch.rank
     count = branch("Reshape", count, branch.ints(1))
     sizes = branch("Concat", *branch.around(x, range(axis), count, range(axis + 1, branch.rank)), axis=0)
-    return [branch.zeros(sizes, branch.kind), branch.zeros(sizes, TensorProto.INT64)]
+    # More than there are is refused, as TopK does.
+    first = branch("Slice", x, branch.ints(0), count, branch.ints(axis))
+    return [branch("Reshape", first, sizes), branch.zeros(sizes, TensorProto.INT64)]
 
 
 def one_hot(branch: Branch) -> list[str]:

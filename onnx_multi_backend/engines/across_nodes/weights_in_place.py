@@ -16,7 +16,7 @@ from onnx import TensorProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import FLOATS, flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -51,7 +51,7 @@ def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int
     """The places of the first arithmetic on casts of constants that are multiplied, with that of the Cast's result, where something of a run is in the product, or a scale with more axes."""
     cast: dict[str, _Cast] = {}
     for place, node in enumerate(nodes):
-        if node.operator == "Cast" and _is_compressed(node.input[0], walked):
+        if node.operator == "Cast" and _to_floats(node) and _is_compressed(node.input[0], walked):
             cast[node.output[0]] = _Cast(axes=_axes(node.input[0], walked))
         elif node.operator in _ARITHMETIC:
             at = next((i for i, name in enumerate(node.input) if name in cast), None)
@@ -65,6 +65,10 @@ def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int
                 yield now.first
             else:
                 cast[node.output[0]] = now
+
+
+def _to_floats(node: NodeView) -> bool:
+    return any(a.name == "to" and a.i in FLOATS for a in node.proto.attribute)
 
 
 def _axes(name: str, walked: Walked) -> int:

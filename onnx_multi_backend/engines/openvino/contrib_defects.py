@@ -12,6 +12,8 @@ from onnx_multi_backend.adapt.site import Site
 from onnx_multi_backend.engines.openvino import quantized_operators
 from onnx_multi_backend.host.applies import When
 
+#: The axis of the keys' length by their rank: of keys, of those with heads, of keys and values in one.
+_LENGTHS = {3: 1, 4: 2, 5: 1}
 _RIGHT = ("", "Relu", "LeakyRelu")
 #: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either, whatever the scores of the others are in practice.
 _FILTERED = -1000.0
@@ -48,11 +50,10 @@ def _multi_head_attention(site: Site) -> Defect | None:
     if masked and site.attribute("mask_filter_value", _FILTERED) > _FILTERED:
         return Defect("mask_filter_value is ignored", wrong=True)
     queries, keys = site.shape(site.input(0)), site.shape(site.input(1)) if site.has_input(1) else None
-    lengths = {queries[1] if queries and len(queries) > 1 else None, keys[-2] if keys and len(keys) > 1 else None}
+    length = keys[_LENGTHS[len(keys)]] if keys and len(keys) in _LENGTHS else None
+    lengths = {length, queries[1] if queries and len(queries) > 1 else None}
     if site.attribute("unidirectional", 0) and len(lengths) == 2 and None not in lengths:
-        return Defect(
-            "unidirectional counts the first keys, not the last ones, where there are more than queries", wrong=True
-        )
+        return Defect("unidirectional counts the first keys alone where there are more than queries", wrong=True)
     return None
 
 

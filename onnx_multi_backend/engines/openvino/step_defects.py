@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from onnx import GraphProto, ValueInfoProto
+
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import runs_never, runs_once
@@ -45,9 +47,15 @@ def branches(site: Site) -> Defect | None:
     return None
 
 
+def _results(graph: GraphProto) -> list[ValueInfoProto]:
+    """The results of a branch with their types, which it need not declare."""
+    told = {value.name: value for value in graph.value_info}
+    return [value if value.HasField("type") else told.get(value.name, value) for value in graph.output]
+
+
 def scalars(site: Site) -> Defect | None:
     """Source: measured."""
-    for results in zip(*(graph.output for graph in subgraphs(infer(site.model).graph.node[0])), strict=False):
+    for results in zip(*map(_results, subgraphs(infer(site.model).graph.node[0])), strict=False):
         kinds = [value.type.tensor_type for value in results]
         ranks = {len(kind.shape.dim) for kind in kinds if kind.HasField("shape")}
         if 0 in ranks and len(ranks) > 1:

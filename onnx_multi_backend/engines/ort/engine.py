@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.names import LEFT
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.engines import deadly
+from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
@@ -39,6 +40,7 @@ from onnx_multi_backend.engines.ort.optimizers import MERGING
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
+from onnx_multi_backend.engines.ort.truncated_flags import flags_apart
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
 from onnx_multi_backend.engines.placement import Fallback
 from onnx_multi_backend.engines.session import Payload
@@ -213,21 +215,18 @@ class OrtEngine(Target):
 
         What dies of tensors without elements is computed only of others where the CPU provider alone computes.
         """
+        payload, changes = self._rewritten(payload, flags_apart)
         if self.requested == (providers.CPU,):
-            made = guarded(payload.adapted.facts.contents)
-            return (
-                (payload.changed(made.model, *made.changes, inserted=made.added), made.changes)
-                if made
-                else (payload, ())
-            )
+            payload, more = self._rewritten(payload, guarded)
+            return payload, (*changes, *more)
         if not any(known.mends_models for known in self.records):
-            return payload, ()
+            return payload, changes
         from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
         from onnx_multi_backend.engines.ort.openvino_ep.raw_constants import in_raw_data
 
-        payload, changes = in_raw_data(payload)  # single nodes are asked about with their constants
-        if (plain := plain_forms(payload.adapted.facts.contents)) is not None:
-            payload, changes = payload.changed(plain.model, *plain.changes), (*changes, *plain.changes)
+        payload, raw = in_raw_data(payload)  # single nodes are asked about with their constants
+        payload, plain = self._rewritten(payload, plain_forms)
+        changes = (*changes, *raw, *plain)
         if not any(known.forgets_ranks for known in self.records):
             return payload, changes
         from onnx_multi_backend.engines.ort.openvino_ep.confirmed_sizes import with_confirmed_sizes
@@ -240,6 +239,16 @@ class OrtEngine(Target):
 
         payload, loops = loops_left(payload)
         return payload, (*changes, *loops)
+
+    @staticmethod
+    def _rewritten(
+        payload: Payload, mend: Callable[[Contents], Rewritten | None]
+    ) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The payload after a pass, and what that changed."""
+        made = mend(payload.adapted.facts.contents)
+        if made is None:
+            return payload, ()
+        return payload.changed(made.model, *made.changes, inserted=made.added), made.changes
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may find a defect of a node."""

@@ -43,24 +43,29 @@ def in_floating_point(contents: Contents) -> tuple[Adaptation, ...]:
     """What is told where OpenVINO must not compute a model in 8 bits; nothing for another model."""
     if not contents.has({"DequantizeLinear"}) or not contents.has({*_OPERATORS, _DYNAMIC}):
         return ()
-    where = next(_Search(walked_of(contents)).distrusted(), None)
+    where = next(_Search(walked_of(contents), quantizes=contents.has({"QuantizeLinear"})).distrusted(), None)
     return () if where is None else (Adaptation("low_precision", where, _CHANGE, _REASON),)
 
 
 class _Search:
-    def __init__(self, walked: Walked) -> None:
+    def __init__(self, walked: Walked, *, quantizes: bool) -> None:
         self._walked = walked
+        self._quantizes = quantizes
 
     def distrusted(self) -> Iterator[str]:
         """The nodes for which."""
         for nodes in self._walked.views:
             for node in nodes:
-                if (node.operator in _OPERATORS and self._is_wrong(node)) or node.proto.op_type == _DYNAMIC:
+                if (node.operator in _OPERATORS and self._is_wrong(node)) or (
+                    self._quantizes and node.proto.op_type == _DYNAMIC
+                ):
                     yield f"{node.proto.op_type} {node.proto.name or node.output[0]!r}"
 
     def _is_wrong(self, node: NodeView) -> bool:
         if node.operator in LAYERS:
-            return any(self._is_constant(name) and self._is_quantized(name) for name in node.input[1:3])
+            return self._quantizes and any(
+                self._is_constant(name) and self._is_quantized(name) for name in node.input[1:3]
+            )
         if node.operator == "Split":
             return self._is_constant(node.input[0]) and any(map(self._is_shifted, self._before(node.input[0])))
         if node.operator == "Pad":

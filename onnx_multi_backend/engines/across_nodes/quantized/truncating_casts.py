@@ -12,8 +12,9 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import FLOATS, flat_for, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.written_norms import PASSED_OVER
 from onnx_multi_backend.models.contents import Contents
 
 _EIGHT = frozenset({TensorProto.INT8, TensorProto.UINT8})
@@ -29,15 +30,16 @@ def casts_kept(contents: Contents) -> Rewritten | None:
 
 
 def _found(nodes: Sequence[NodeView]) -> Iterator[tuple[int, list[int]]]:
-    """The places of casts from 8 bits that another Cast makes, with the place of their output."""
+    """The places of casts from 8 bits that another Cast makes to floating point, with the place of their output."""
     truncated = set()
     for place, node in enumerate(nodes):
-        if node.operator != "Cast":
-            continue
-        if _kind(node.proto) in _EIGHT:
+        if node.operator in PASSED_OVER and node.input[0] in truncated:
             truncated.add(node.output[0])
-        elif node.input[0] in truncated:
-            yield place, [0]
+        elif node.operator == "Cast":
+            if _kind(node.proto) in _EIGHT:
+                truncated.add(node.output[0])
+            elif node.input[0] in truncated and _kind(node.proto) in FLOATS:
+                yield place, [0]
 
 
 def _kind(node: NodeProto) -> int:
