@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import ModelProto, helper
 from onnx.numpy_helper import from_array
@@ -252,3 +253,29 @@ def test_a_node_of_another_domain_without_inputs(openvino: type[omb.Preset], ope
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("cust", 1)]
     with pytest.raises(omb.UnsupportedModelError, match=operator):
         openvino.prepare(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+
+
+@pytest.mark.parametrize("maker", ["Mul (q, c)", "Relu (q)", "Identity (q)"])
+@pytest.mark.parametrize("flat", [False, True])
+def test_queries_that_another_node_makes(preset: type[omb.Preset], maker: str, *, flat: bool) -> None:
+    """OpenVINO wrote the result over them, where there are as many heads as queries."""
+    behind = (
+        "r = Transpose <perm = [0, 2, 1, 3]> (o) y = Reshape (r, n)"
+        if flat
+        else "y = Transpose <perm = [0, 2, 1, 3]> (o)"
+    )
+    shape = "a, b, c" if flat else "a, b, c, d"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2, 4, 4, 4] q, float[2, 4, 4, 4] k, float[2, 4, 4, 4] v) => (float[{shape}] y)
+        <float c = {{1.5}}, int64[3] n = {{2, 4, 16}}> {{ s = {maker} t = Transpose <perm = [0, 1, 3, 2]> (k) m = MatMul (s, t) p = Softmax <axis = -1> (m)
+        o = MatMul (p, v) {behind} }}"""
+    )
+    q, k, v = np.random.default_rng(0).normal(size=(3, 2, 4, 4, 4)).astype(np.float32)
+    queries = {"Mul": 1.5 * q, "Relu": np.maximum(q, 0), "Identity": q}[maker.split()[0]]
+    shares = np.exp(queries @ k.transpose(0, 1, 3, 2))
+    right = (
+        ((shares / shares.sum(-1, keepdims=True)) @ v)
+        .transpose(0, 2, 1, 3)
+        .reshape((2, 4, 16) if flat else (2, 4, 4, 4))
+    )
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([q, k, v])[0], right, rtol=1e-4, atol=1e-5)

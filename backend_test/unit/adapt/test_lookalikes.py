@@ -43,6 +43,46 @@ def test_what_is_nearly_a_rotary_embedding(preset: type[omb.Preset], cut: int, c
     np.testing.assert_allclose(found, x * c + turned * s, rtol=1e-5, atol=1e-6)
 
 
+#: What turns x into r, and numpy's form of that.
+TURNINGS = {
+    "parts of a Split that stay": (
+        "p, q = Split <axis = 3> (x, half) n = Neg (p) r = Concat <axis = -1> (n, q)",
+        lambda p, q: (-p, q),
+    ),
+    "unequal parts of a Split": ("q, p = Split <axis = 3> (x, odd) n = Neg (p) r = Concat <axis = -1> (n, q)", None),
+    "slices that stay": (
+        "p = Slice (x, zero, two, axis) q = Slice (x, two, end, axis) n = Neg (p) r = Concat <axis = -1> (n, q)",
+        lambda p, q: (-p, q),
+    ),
+    "a product with -1, of other bounds": (
+        "q = Slice (x, zero, one, axis) p = Slice (x, one, end, axis) n = Mul (p, minus) r = Concat <axis = -1> (n, q)",
+        None,
+    ),
+    "a rotary embedding": (
+        "p = Slice (x, zero, two, axis) q = Slice (x, two, end, axis) n = Neg (q) r = Concat <axis = -1> (n, p)",
+        lambda p, q: (-q, p),
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", ["3", "1", "m"])
+@pytest.mark.parametrize("form", TURNINGS)
+def test_parts_that_change_places_otherwise(preset: type[omb.Preset], form: str, rows: str) -> None:
+    nodes, turned = TURNINGS[form]
+    model = _parsed(
+        f"""(float[1, 2, {rows}, 4] x, float[1, 1, 3, 4] c, float[1, 1, 3, 4] s) => (float[e, f, g, h] y) <int64[2] half = {{2, 2}}, int64[2] odd = {{1, 3}},
+        int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] end = {{99}}, int64[1] axis = {{3}}, float minus = {{-1}}> {{
+        {nodes} a = Mul (x, c) b = Mul (r, s) y = Add (a, b) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    c, s = _floats(1, 1, 3, 4), _floats(1, 1, 3, 4) + 1
+    for count in [3] if rows == "m" else [int(rows)]:
+        x = _floats(1, 2, count, 4)
+        parts = turned(x[..., :2], x[..., 2:]) if turned else (-x[..., 1:], x[..., :1])
+        expected = x * c + np.concatenate(parts, axis=-1) * s
+        np.testing.assert_allclose(prepared.run([x, c, s])[0], expected, rtol=1e-5, atol=1e-6, strict=True)
+
+
 def test_a_rotary_embedding_stays(openvino: type[omb.Preset]) -> None:
     assert not openvino.prepare(_rotary(2, "4")).adaptations
     assert not openvino.prepare(_rotary(2, "4", "b, n, 3, 4")).adaptations
@@ -283,16 +323,20 @@ def test_a_pad_before_a_transposed_convolution(preset: type[omb.Preset], sizes: 
     np.testing.assert_allclose(found[0, 0], expected[1:-1, 1:-1], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("order", ["c, d", "d, c", "c, c"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("sizes", ["1, 2, 2, 2", "n, c, h, w"])
-def test_convolutions_of_parts_that_are_put_together(preset: type[omb.Preset], sizes: str, axis: int) -> None:
-    """OpenVINO made one of groups of them, whatever the axis."""
+def test_convolutions_of_parts_that_are_put_together(
+    preset: type[omb.Preset], sizes: str, axis: int, order: str
+) -> None:
+    """OpenVINO made one of groups of them, whatever the axis and the order."""
     model = _parsed(
         f"""(float[{sizes}] x) => (float[p, q, r, s] y) <int64[2] t = {{1, 1}}, float[1, 1, 1, 1] v = {{2}}, float[1, 1, 1, 1] w = {{3}}> {{
-        a, b = Split <axis = 1> (x, t) c = Conv (a, v) d = Conv (b, w) y = Concat <axis = {axis}> (c, d) }}"""
+        a, b = Split <axis = 1> (x, t) c = Conv (a, v) d = Conv (b, w) y = Concat <axis = {axis}> ({order}) }}"""
     )
     x = _floats(1, 2, 2, 2)
-    expected = np.concatenate([2 * x[:, :1], 3 * x[:, 1:]], axis=axis)
+    convolved = {"c": 2 * x[:, :1], "d": 3 * x[:, 1:]}
+    expected = np.concatenate([convolved[name] for name in order.split(", ")], axis=axis)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, rtol=1e-5)
 
 

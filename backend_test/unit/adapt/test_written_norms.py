@@ -88,3 +88,14 @@ def test_a_deviation_is_no_normalization() -> None:
         c = Sub (x, m) p = Pow (c, two) v = ReduceMean <axes = [-1], keepdims = 0> (p) a = Add (v, eps) s = Sqrt (a) y = Concat <axis = 0> (s, s) }"""
     )
     assert not harmful_optimizers(Contents(model))
+
+
+def test_an_epsilon_that_stands_first(preset: type[omb.Preset]) -> None:
+    """ONNX Runtime 1.24 took its default for it."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[n, 4] x) => (float[n, 4] y) <float two = {2}, float eps = {0.1}, int64[1] axis = {1},
+        float[4] g = {1, 2, 3, 4}> { p = Pow (x, two) v = ReduceMean <keepdims = 1> (p, axis) a = Add (eps, v) s = Sqrt (a) d = Div (x, s) y = Mul (d, g) }"""
+    )
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, _expected("a normalization of squares", x), rtol=1e-4, atol=1e-5)

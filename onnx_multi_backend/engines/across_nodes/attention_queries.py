@@ -56,6 +56,8 @@ class _Search:
     def finds(self, node: NodeProto) -> bool:
         """Whether an attention that ends with a node is such a one."""
         moved = [name for name in self._queries(node) for name in self._moved(name)]
+        if not moved and self._is_put_behind(node.output[0]):
+            return self._has_as_many_heads(node.output[0])
         if not moved or self._is_moved_back(node.output[0]):
             return False
         names = (node.output[0], *moved)
@@ -74,6 +76,11 @@ class _Search:
         """What a Transpose or an Einsum reads on the way to a value."""
         makers = before([name], self._walked.makers)
         return (m.input[0] for m in makers if m.op_type in ("Einsum", "Transpose") and not canonical(m.domain))
+
+    def _is_put_behind(self, name: str) -> bool:
+        """Whether a Transpose of heads reads the result of an attention: it shares the memory of queries that another node makes then."""
+        readers = (reader for readers in self._walked.readers for reader in readers.get(name, ()))
+        return name not in self._walked.several and any(map(_puts_heads, readers))
 
     def _is_moved_back(self, name: str) -> bool:
         """Whether a Transpose of heads alone reads the result of an attention, and products alone what it makes."""

@@ -2,7 +2,7 @@
 """Around what OpenVINO (2025.4, 2026.4) joins convolutions with.
 
 A Pad before a ConvTranspose becomes the padding of that, though one element more before it is a stride behind it. Convolutions of the parts of a
-Split become one of groups where a Concat puts their results together, along whatever axis. The larger of a value and itself between them, which
+Split become one of groups where a Concat puts their results together, along whatever axis and in whatever order. The larger of a value and itself between them, which
 is that value, keeps them apart.
 """
 
@@ -40,9 +40,10 @@ def _found(nodes: Sequence[NodeView]) -> Iterator[tuple[int, int]]:
     for place, node in enumerate(nodes):
         if node.operator == "ConvTranspose" and is_made_by(node.input[0], "Pad"):
             yield place, 0
-        elif node.operator == "Concat" and _axis(node) != _CHANNELS:
+        elif node.operator == "Concat":
             convolved = [name for name in node.input if is_made_by(name, "Conv")]
-            if any(is_made_by(makers[name].input[0], "Split") for name in convolved):
+            parts = [name for name in (makers[name].input[0] for name in convolved) if is_made_by(name, "Split")]
+            if parts and (_axis(node) != _CHANNELS or len(parts) < len(node.input) or parts != makers[parts[0]].output):
                 yield place, node.input.index(convolved[0])
 
 

@@ -224,7 +224,9 @@ def _of_norms(contents: Contents) -> list[str]:
         other = power is not None and not np.array_equal(numpy_helper.to_array(power).ravel(), [2])
         read = (*(norm.sum.input if norm.sum is not None else ()), *norm.square.input[1:])
         shaped = any(list(facts.constants[name].dims) not in ([], [1]) for name in read if name in facts.constants)
-        return bool(norm.reductions) or other or shaped
+        # Before 1.32 the default takes the place of an epsilon that stands first.
+        first = norm.sum is not None and norm.sum.input[0] in facts.constants and applies({"onnxruntime": "<1.32"})
+        return bool(norm.reductions) or other or shaped or first
 
     return list(_NORMALIZING) if any(map(is_misread, norms)) else []
 
