@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from onnx import NodeProto
+
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.rotations import OPERATORS, PARTING, Rotations
 from onnx_multi_backend.engines.written_norms import PASSED_OVER
@@ -29,31 +31,25 @@ def lookalikes_apart(contents: Contents) -> Rewritten | None:
     rotary = contents.has(PARTING) and all(contents.has({operator}) for operator in OPERATORS)
     if not (rotary or all(contents.has({operator}) for operator in _SOFTMAX)) or (flat := flat_for(contents)) is None:
         return None
-    rotations = Rotations(contents)
-    found = [dict(_found(nodes, rotations)) for nodes in walked_of(contents).views]
+    rotations, walked = Rotations(contents), walked_of(contents)
+    found = [dict(_found(nodes, walked.makers, rotations)) for nodes in walked.views]
     return inputs_apart(flat, found, f"{CAST}written", "lookalikes_apart", "kept from being recognized", _REASON)
 
 
-def _found(nodes: Sequence[NodeView], rotations: Rotations) -> Iterator[tuple[int, int]]:
+def _found(
+    nodes: Sequence[NodeView], makers: Mapping[str, NodeProto], rotations: Rotations
+) -> Iterator[tuple[int, int]]:
     """The places of nodes of one graph, and of the inputs to be kept apart."""
-    makers = {name: node for node in nodes if node.operator for name in node.output if name}
     for place, node in enumerate(nodes):
-        if node.operator == "ReduceSum" and _loses_axis(node) and _is_made_by(node.input[0], "Exp", makers):
-            yield place, 0
+        if node.operator == "ReduceSum" and _loses_axis(node):
+            maker = maker_before(node.input[0], makers, _OVER)
+            if maker is not None and maker.op_type == "Exp":
+                yield place, 0
         elif node.operator == "Mul":
-            turned = (i for i, name in enumerate(node.input) if name in makers and makers[name].operator == "Concat")
+            turned = (i for i, name in enumerate(node.input) if name in makers and makers[name].op_type == "Concat")
             odd = (i for i in turned if rotations.is_odd(node.input[1 - i], makers[node.input[i]], makers))
             if (at := next(odd, None)) is not None:
                 yield place, at
-
-
-def _is_made_by(name: str, operator: str, makers: Mapping[str, NodeView]) -> bool:
-    """Whether an operator makes a value, perhaps before what is left out."""
-    seen: set[str] = set()
-    while (node := makers.get(name)) is not None and node.operator in _OVER and name not in seen:
-        seen.add(name)
-        name = node.input[0]
-    return node is not None and node.operator == operator
 
 
 def _loses_axis(node: NodeView) -> bool:

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from onnx import NodeProto
+
 from onnx_multi_backend.adapt.sizes.size import OPEN, Size, Sizes
 from onnx_multi_backend.adapt.sizes.told import sizes_of
-from onnx_multi_backend.adapt.walked import NodeView, walked_of
+from onnx_multi_backend.adapt.walked import walked_of
+from onnx_multi_backend.engines.across_nodes.apart import maker_before
 from onnx_multi_backend.engines.written_norms import PASSED_OVER
 from onnx_multi_backend.models.contents import Contents
 
@@ -35,7 +38,7 @@ class Rotations:
         self._walked = walked_of(contents)
         self._sizes = sizes_of(contents)
 
-    def is_odd(self, table: str, concat: NodeView, makers: Mapping[str, NodeView]) -> bool:
+    def is_odd(self, table: str, concat: NodeProto, makers: Mapping[str, NodeProto]) -> bool:
         """Whether a Concat of parts, multiplied by a table, may be taken for a rotary embedding, and is not known to be one."""
         if len(concat.input) != 2:
             return False
@@ -47,37 +50,44 @@ class Rotations:
         if first is None or second is None or first.whole != second.whole:
             return False
         right = negated[1] is None and first.second is True and second.second is False
-        tables = {table, *_factors(first.whole, makers)}
+        tables = {table, *self._factors(first.whole)}
         return not right or not all(self._fits(self._sizes.get(first.whole), name) for name in tables)
 
-    def _negated(self, name: str, makers: Mapping[str, NodeView]) -> str | None:
+    def _negated(self, name: str, makers: Mapping[str, NodeProto]) -> str | None:
         """What a value is the negative of, or the product with a constant; None for another value."""
-        maker = _maker(name, makers)
-        if maker is None or maker.operator not in ("Mul", "Neg"):
+        maker = maker_before(name, makers, PASSED_OVER)
+        if maker is None or maker.op_type not in ("Mul", "Neg"):
             return None
         read = [other for other in maker.input if other not in self._walked.fixed]
         return read[0] if len(read) == 1 else None
 
-    def _part(self, name: str, makers: Mapping[str, NodeView]) -> _Part | None:
+    def _part(self, name: str, makers: Mapping[str, NodeProto]) -> _Part | None:
         """The value that a Slice or a Split takes a part of, along its last axis."""
-        maker = _maker(name, makers)
-        if maker is None or maker.operator not in PARTING:
+        maker = maker_before(name, makers, PASSED_OVER)
+        if maker is None or maker.op_type not in PARTING:
             return None
         whole = maker.input[0]
         own, part = self._columns(whole), self._columns(name)
         if own is None or part is None or own != 2 * part:
             return _Part(whole, None)
-        if maker.operator == "Split":
-            return _Part(whole, maker.output.index(name) == 1 if name in maker.output else None)
+        if maker.op_type == "Split":
+            return _Part(whole, list(maker.output).index(name) == 1 if name in maker.output else None)
         start, end = (self._number(maker, place) for place in (1, 2))
         if end is not None and end >= own:  # the half is often computed of a shape
             return _Part(whole, second=True)
         return _Part(whole, None if start not in (0, part, -part) else start != 0)
 
-    def _number(self, node: NodeView, place: int) -> int | None:
+    def _number(self, node: NodeProto, place: int) -> int | None:
         """The single number that a node reads, where it is a constant."""
         held = self._walked.array(node.input[place]) if place < len(node.input) else None
         return int(held.ravel()[0]) if held is not None and held.size == 1 else None
+
+    def _factors(self, name: str) -> Iterator[str]:
+        """What a value is multiplied by."""
+        for readers in self._walked.readers:
+            for node in readers.get(name, ()):
+                if node.op_type == "Mul":
+                    yield node.input[1 - list(node.input).index(name)]
 
     def _fits(self, own: Sizes | None, table: str) -> bool:
         """Whether a table has as many columns as a value of these sizes, and no other size that would add to its own."""
@@ -101,19 +111,3 @@ class Rotations:
 
 def _adds_nothing(own: Size, other: Size) -> bool:
     return other in (1, own) or (other in (OPEN, None) and own in (OPEN, None))
-
-
-def _maker(name: str, makers: Mapping[str, NodeView]) -> NodeView | None:
-    """The node that makes a value, perhaps before what is left out."""
-    seen: set[str] = set()
-    while (node := makers.get(name)) is not None and node.operator in PASSED_OVER and name not in seen:
-        seen.add(name)
-        name = node.input[0]
-    return node
-
-
-def _factors(name: str, makers: Mapping[str, NodeView]) -> Iterator[str]:
-    """What a value is multiplied by."""
-    for node in makers.values():
-        if node.operator == "Mul" and name in node.input:
-            yield node.input[1 - node.input.index(name)]
