@@ -34,6 +34,7 @@ KEEPING = frozenset({"Unique"})
 WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
     *(
         "BatchNormalization",
+        "Concat",
         "ConvTranspose",
         "Expand",
         "Gather",
@@ -44,6 +45,7 @@ WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
         "Split",
         "Tile",
         "Trilu",
+        "Where",
     )
 }
 
