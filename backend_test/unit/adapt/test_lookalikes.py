@@ -348,3 +348,36 @@ def test_parts_of_a_slice_of_no_rows(openvino: type[omb.Preset]) -> None:
         g = Greater (v, zero) h = Where (g, v, one) y = Transpose <perm = [3, 0, 1, 2]> (h) }"""
     )
     assert openvino.prepare(model).run([_floats(4, 4, 4, 4)])[0].shape == (4, 0, 4, 4)
+
+
+@pytest.mark.parametrize("sizes", ["n, 3, 4, 2", "2, 3, 4, 2"])
+@pytest.mark.parametrize("between", ["c = Neg (b)", "c = Mul (b, k)", "c = Identity (b)", "c = Add (b, k)"])
+@pytest.mark.parametrize("given", ["int8", "float"])
+def test_scales_of_channels_before_a_factor(preset: type[omb.Preset], between: str, sizes: str, given: str) -> None:
+    """OpenVINO quantized by the first scale for all."""
+    quantized = "a = Identity (x)" if given == "int8" else "a = QuantizeLinear <axis = 1> (x, s, z)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g ({given}[{sizes}] x) => (int8[d, e, f, g] y) <float[3] s = {{0.05, 0.07, 0.09}}, int8[3] z = {{0, 0, 0}},
+        float t = {{0.0752609}}, int8 o = {{0}}, float k = {{-1.5}}> {{ {quantized} b = DequantizeLinear <axis = 1> (a, s, z) {between}
+        y = QuantizeLinear (c, t, o) }}"""
+    )
+    whole = np.random.default_rng(0).integers(-20, 20, (2, 3, 4, 2))
+    scaled = whole * np.array([0.05, 0.07, 0.09]).reshape(3, 1, 1)
+    made = {"Neg (b)": -scaled, "Mul (b, k)": -1.5 * scaled, "Identity (b)": scaled, "Add (b, k)": scaled - 1.5}
+    x = (whole if given == "int8" else scaled).astype({"int8": np.int8, "float": np.float32}[given])
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    assert np.abs(found - np.round(made[between[4:]] / 0.0752609)).max() <= 1
+
+
+@pytest.mark.parametrize("between", ["Neg (d)", "Mul (d, k)", "Div (d, k)"])
+def test_rows_of_weights_behind_a_factor(preset: type[omb.Preset], between: str) -> None:
+    """OpenVINO took the scales of the rows for those of the columns."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[n, 4] x) => (float[n, 2] y) <float s = {{0.02}}, uint8 z = {{128}}, float k = {{-1.5}},
+        int8[4, 2] w = {{100, -50, 30, 20, -90, 80, 5, 60}}, float[4] r = {{0.01, 0.1, 0.02, 0.05}}> {{ a = QuantizeLinear (x, s, z)
+        b = DequantizeLinear (a, s, z) d = DequantizeLinear <axis = 0> (w, r) e = {between} y = MatMul (b, e) }}"""
+    )
+    w = np.float32([[100, -50], [30, 20], [-90, 80], [5, 60]]) * np.float32([[0.01], [0.1], [0.02], [0.05]])
+    factor = {"N": -1, "M": -1.5, "D": -1 / 1.5}[between[0]]
+    x = np.float32([[1, 2, -1, 0.5]])
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w * factor, rtol=1e-2, atol=0.05)

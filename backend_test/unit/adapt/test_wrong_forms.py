@@ -172,6 +172,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "casts_kept",
             "convolutions_apart",
             "norms_apart",
+            "scales_kept",
             "plain_forms",
             "weights_cast_apart",
             "nothing_guarded",

@@ -30,6 +30,7 @@ from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_count
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.norms_apart import norms_apart
+from onnx_multi_backend.engines.across_nodes.quantized.channel_scales import scales_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
 from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
@@ -80,6 +81,7 @@ _ON_QUANTIZED = (
     maxima_apart,
     results_apart,
     casts_kept,
+    scales_kept,
 )
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.

@@ -22,7 +22,8 @@ from onnx_multi_backend.models.graph_walk import canonical
 
 _PRODUCTS = frozenset({"FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
 _DOMAINS = ("", "com.microsoft")
-_PASSING = frozenset({"Cast", "Flatten", "Identity"})
+_PASSING = frozenset({"Cast", "Flatten", "Identity", "Neg"})
+_BY_NUMBERS = frozenset({"Div", "Mul"})
 _T = TensorProto
 #: The axes of a matrix, which are the last ones of its tensor.
 _MATRIX = 2
@@ -93,9 +94,24 @@ class Weights:
                 before = len(order) - _MATRIX
                 if sorted(order[before:]) == [before, before + 1]:  # the axes of the matrix stay the last ones
                     axis = order[before + axis] - before
+            elif maker.op_type in _BY_NUMBERS:
+                name = self._by_a_number(maker)
+                continue
             elif maker.op_type not in _PASSING:
                 return
             name = maker.input[0]
+
+    def _by_a_number(self, maker: NodeProto) -> str:
+        """What a node multiplies or divides by a constant of one element; nothing otherwise."""
+        for data, number in ((maker.input[0], maker.input[1]), (maker.input[1], maker.input[0])):
+            tensor = self._constants.get(number)
+            if (
+                tensor is not None
+                and math.prod(tensor.dims) == 1
+                and (maker.op_type == "Mul" or number == maker.input[1])
+            ):
+                return data
+        return ""
 
     def _scales(self, maker: NodeProto, axis: int) -> bool:
         if maker.op_type == "Mul":
