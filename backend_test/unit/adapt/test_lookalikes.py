@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that engines recognize in what is nearly one, and arithmetic that they do in the memory of weights."""
+"""Functions that engines recognize in what is nearly one, and forms of which they lose an axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from onnx import ModelProto
 
 import onnx_multi_backend as omb
-from onnx_multi_backend.models.contents import Contents
 
 pytestmark = pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
 
@@ -132,102 +131,6 @@ def test_a_softmax_whose_sum_loses_its_axis(preset: type[omb.Preset], kept: int)
     np.testing.assert_allclose(found, e / e.sum(1), rtol=1e-5, atol=1e-6)
 
 
-#: What is computed of integers w as float a, with a zero point z and a scale k that are inputs.
-SCALED = {
-    "a scale": ("c = Mul (a, k)", lambda w, z, k: w * k),
-    "a constant zero point and a scale": ("b = Sub (a, one) c = Mul (b, k)", lambda w, z, k: (w - 1) * k),
-    "a zero point and a scale": ("b = Sub (a, z) c = Mul (b, k)", lambda w, z, k: (w - z) * k),
-    "a zero point and a constant scale": ("b = Sub (a, z) c = Mul (b, two)", lambda w, z, k: (w - z) * 2),
-}
-
-
-@pytest.mark.parametrize("kind", ["uint8", "int8"])
-@pytest.mark.parametrize("form", SCALED)
-def test_weights_are_scaled_in_each_run(preset: type[omb.Preset], form: str, kind: str) -> None:
-    """OpenVINO went on with the result of the run before."""
-    nodes, scaled = SCALED[form]
-    model = _parsed(
-        f"""(float[n, 2] x, float[1, 2] k, float[1, 2] z) => (float[n, 2] y, float[1, 2] t) <{kind}[2, 2] w = {{1, 2, 3, 4}}, float one = {{1}}, float two = {{2}}> {{
-        a = Cast <to = 1> (w) {nodes} y = MatMul (x, c) t = Add (z, k) }}"""
-    )
-    prepared = preset.prepare(model, fallback="full")
-    x, k, z, w = np.ones((1, 2), np.float32), np.float32([[10, 20]]), np.float32([[1, 2]]), np.float32([[1, 2], [3, 4]])
-    for factor in (1, 1, 2, 1):
-        found = prepared.run([x, factor * k, z])[0]
-        np.testing.assert_allclose(found, x @ scaled(w, z, factor * k), rtol=1e-5)
-
-
-#: A matrix that is turned before its product with a vector, and the sizes of x.
-TURNED = {
-    "a matrix": ("t = Transpose (x) y = MatMul (t, v)", (3, 3)),
-    "matrices": ("t = Transpose <perm = [0, 2, 1]> (x) y = MatMul (t, v)", (2, 3, 3)),
-    "a matrix that is cast": ("t = Transpose (x) c = Cast <to = 1> (t) y = MatMul (c, v)", (3, 3)),
-}
-
-
-@pytest.mark.parametrize("vector", ["input", "constant", "computed"])
-@pytest.mark.parametrize("form", TURNED)
-def test_a_turned_matrix_by_a_vector(preset: type[omb.Preset], form: str, vector: str) -> None:
-    """ONNX Runtime left out that it is turned."""
-    nodes, sizes = TURNED[form]
-    nodes = nodes.replace("v)", {"input": "u)", "constant": "k)", "computed": "v)"}[vector])
-    model = _parsed(
-        f"""(float[{", ".join("abc"[: len(sizes)])}] x, float[3] u) => (float[{", ".join("efg"[: len(sizes) - 1])}] y, float[3] v)
-        <float[3] k = {{1, 10, 100}}> {{ v = Abs (u) {nodes} }}"""
-    )
-    x = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
-    found = preset.prepare(model, fallback="full").run([x, np.float32([1, 10, 100])])[0]
-    np.testing.assert_allclose(found, np.swapaxes(x, -1, -2) @ np.float32([1, 10, 100]), rtol=1e-6)
-
-
-@pytest.mark.parametrize("axes", [1, 2, 3])
-@pytest.mark.parametrize("biased", [False, True])
-def test_scales_of_several_axes(preset: type[omb.Preset], axes: int, biased: bool) -> None:
-    """ONNX Runtime lost an axis, or multiplied the bias by the scale."""
-    ones = ", ".join("1" * axes)
-    model = _parsed(
-        f"""(float[n, 2] x) => (float[{", ".join("abc"[: max(axes, 2)])}] y) <uint8[2, 2] w = {{114, 92, 181, 171}}, uint8 zero = {{120}},
-        float[{ones}] s = {{0.02}}, float[2] b = {{10, 20}}> {{ q, t, z = DynamicQuantizeLinear (x) i = MatMulInteger (q, w, z, zero) c = Cast <to = 1> (i)
-        k = Mul (t, s) e = Mul (c, k) y = {"Add (e, b)" if biased else "Identity (e)"} }}"""
-    )
-    x, w = np.float32([[1, 2], [3, -1]]), (np.float32([[114, 92], [181, 171]]) - 120) * np.float32(0.02)
-    expected = x @ w + (np.float32([10, 20]) if biased else 0)
-    found = preset.prepare(model, fallback="full").run([x])[0]
-    np.testing.assert_allclose(found, expected.reshape(*[1] * (axes - 2), 2, 2), atol=0.05, strict=True)
-
-
-def test_optimizers_see_what_they_get_right() -> None:
-    from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
-
-    for text in (
-        "(float[a, 3] x, float[3, b] u) => (float[c, d] y) { t = Transpose <perm = [1, 0]> (x) y = MatMul (t, u) }",
-        "(float[3, b] x, float[3] u) => (float[c] y) { t = Transpose <perm = [0, 1]> (x) y = MatMul (u, t) }",
-    ):
-        assert not harmful_optimizers(Contents(_parsed(text)))
-
-
-@pytest.mark.parametrize("kind", ["uint8", "int8"])
-@pytest.mark.parametrize("operator", ["LSTM", "RNN"])
-def test_recurrent_layers_with_dequantized_weights(preset: type[omb.Preset], operator: str, kind: str) -> None:
-    """OpenVINO's low-precision transformations lost their zero points."""
-    rows, zero = {"LSTM": 8, "RNN": 2}[operator], 128 if kind == "uint8" else 0
-    layer = f'y = {operator} <hidden_size = 2, direction = "bidirectional"> (x, w, r)'
-    quantized = _parsed(
-        f"""(float[3, 1, 2] x, float[2, 3] u) => (float[a, b, c, d] y, float[2, 3] v) <float s = {{0.02}}, {kind} z = {{{zero}}}, float t = {{0.1}}, uint8 o = {{128}}> {{
-        w = DequantizeLinear (p, s, z) r = DequantizeLinear (q, s, z) {layer} k = QuantizeLinear (u, t, o) v = DequantizeLinear (k, t, o) }}"""
-    )
-    plain = _parsed(f"(float[3, 1, 2] x) => (float[a, b, c, d] y) {{ {layer} }}")
-    numbers = np.random.default_rng(0)
-    for name, read in (("p", "w"), ("q", "r")):
-        held = numbers.integers(-100, 100, size=(2, rows, 2))
-        quantized.graph.initializer.append(onnx.numpy_helper.from_array((held + zero).astype(kind), name))
-        plain.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(0.02) * held.astype(np.float32), read))
-    x = _floats(3, 1, 2)
-    right = preset.prepare(plain, fallback="full").run([x])[0]
-    found = preset.prepare(quantized, fallback="full").run([x, _floats(2, 3)])[0]
-    np.testing.assert_allclose(found, right, atol=1e-4)
-
-
 @pytest.mark.parametrize("sizes", ["n, 3", "n, c, h, w"])
 @pytest.mark.parametrize("operator", ["Sigmoid", "Neg", "Identity"])
 @pytest.mark.parametrize("slopes", ["alike", "broadcast"])
@@ -242,45 +145,6 @@ def test_slopes_that_another_node_makes(preset: type[omb.Preset], sizes: str, op
     s = {"Sigmoid": 1 / (1 + np.exp(-k)), "Neg": -k, "Identity": k}[operator]
     found = preset.prepare(model, fallback="full").run([x, k])[0]
     np.testing.assert_allclose(found, np.where(x < 0, s * x, x), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["int8", "uint8"])
-@pytest.mark.parametrize("between", ["m = Identity (b)", "m = Mul (b, two)"])
-def test_casts_before_a_quantization_truncate(preset: type[omb.Preset], kind: str, between: str) -> None:
-    """OpenVINO left both casts out."""
-    model = _parsed(
-        f"""(float[n, 6] x) => (float[n, 6] y) <float s = {{0.05}}, uint8 z = {{10}}, float two = {{2}}> {{
-        a = Cast <to = {3 if kind == "int8" else 2}> (x) b = Cast <to = 1> (a) {between} q = QuantizeLinear (m, s, z) y = DequantizeLinear (q, s, z) }}"""
-    )
-    x = np.float32([[0.3, 0.95, 1.35, 1.1, 0.4, 2.7]])
-    expected = np.trunc(x) * (2 if "two" in between else 1)
-    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["bool", "int64"])
-def test_casts_to_other_types_stay(preset: type[omb.Preset], kind: str) -> None:
-    to = {"bool": 9, "int64": 7}[kind]
-    model = onnx.parser.parse_model(
-        f"""<ir_version: 8, opset_import: ["": 11]> g (float[4] x) => ({kind}[4] y, {kind}[4] v, uint8[4] z) <float s = {{0.5}}, uint8 o = {{0}}, int8[4] w = {{1, 2, 3, 4}}> {{
-        a = Cast <to = 2> (x) y = Cast <to = {to}> (a) b = Cast <to = {to}> (w) v = {"And (b, y)" if kind == "bool" else "Mul (b, y)"}
-        z = QuantizeLinear (x, s, o) }}"""
-    )
-    x = np.float32([0.3, 1, 3, 2])
-    whole = np.array([0, 1, 3, 2])
-    y, v, z = preset.prepare(model, fallback="full").run([x])
-    assert y.tolist() == whole.astype(kind).tolist()
-    assert v.tolist() == (whole.astype(bool).tolist() if kind == "bool" else [0, 2, 9, 8])
-    assert z.tolist() == [1, 2, 6, 4]
-
-
-def test_a_scale_with_more_axes_than_weights(preset: type[omb.Preset]) -> None:
-    model = _parsed(
-        """(float[n, 4] x) => (float[1, n, 3] y) <uint8[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[1, 1, 3] k = {1, 2, 3}> {
-        a = Cast <to = 1> (w) c = Mul (a, k) y = MatMul (x, c) }"""
-    )
-    x, w = _floats(2, 4), np.arange(1, 13, dtype=np.float32).reshape(4, 3)
-    found = preset.prepare(model, fallback="full").run([x])[0]
-    np.testing.assert_allclose(found, (x @ (w * np.float32([1, 2, 3])))[None], rtol=1e-5, atol=1e-5, strict=True)
 
 
 def test_a_mean_that_is_computed_twice(preset: type[omb.Preset]) -> None:
@@ -306,40 +170,6 @@ def test_an_expand_that_gives_axes_alone(preset: type[omb.Preset], shape: str, s
     np.testing.assert_array_equal(preset.prepare(model, fallback="full").run([x])[0], x[None], strict=True)
 
 
-@pytest.mark.parametrize("sizes", ["1, 2, 4, 4", "n, 2, h, w"])
-def test_a_pad_before_a_transposed_convolution(preset: type[omb.Preset], sizes: str) -> None:
-    """OpenVINO took it for padding of the result."""
-    model = _parsed(
-        f"""(float[{sizes}] x) => (float[n, c, h, w] y) <int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, float[2, 1, 2, 2] w = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{
-        t = Pad (x, p) y = ConvTranspose <kernel_shape = [2, 2], pads = [1, 1, 1, 1], strides = [2, 2]> (t, w) }}"""
-    )
-    x = _floats(1, 2, 4, 4)
-    padded, w = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), np.arange(1, 9, dtype=np.float32).reshape(2, 2, 2)
-    expected = np.zeros((12, 12), np.float32)
-    for i in range(6):
-        for j in range(6):
-            expected[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] += np.einsum("c,chw->hw", padded[0, :, i, j], w)
-    found = preset.prepare(model, fallback="full").run([x])[0]
-    np.testing.assert_allclose(found[0, 0], expected[1:-1, 1:-1], rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("order", ["c, d", "d, c", "c, c"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("sizes", ["1, 2, 2, 2", "n, c, h, w"])
-def test_convolutions_of_parts_that_are_put_together(
-    preset: type[omb.Preset], sizes: str, axis: int, order: str
-) -> None:
-    """OpenVINO made one of groups of them, whatever the axis and the order."""
-    model = _parsed(
-        f"""(float[{sizes}] x) => (float[p, q, r, s] y) <int64[2] t = {{1, 1}}, float[1, 1, 1, 1] v = {{2}}, float[1, 1, 1, 1] w = {{3}}> {{
-        a, b = Split <axis = 1> (x, t) c = Conv (a, v) d = Conv (b, w) y = Concat <axis = {axis}> ({order}) }}"""
-    )
-    x = _floats(1, 2, 2, 2)
-    convolved = {"c": 2 * x[:, :1], "d": 3 * x[:, 1:]}
-    expected = np.concatenate([convolved[name] for name in order.split(", ")], axis=axis)
-    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, rtol=1e-5)
-
-
 def test_parts_of_a_slice_of_no_rows(openvino: type[omb.Preset]) -> None:
     """The process ended while OpenVINO compiled it."""
     model = _parsed(
@@ -348,36 +178,3 @@ def test_parts_of_a_slice_of_no_rows(openvino: type[omb.Preset]) -> None:
         g = Greater (v, zero) h = Where (g, v, one) y = Transpose <perm = [3, 0, 1, 2]> (h) }"""
     )
     assert openvino.prepare(model).run([_floats(4, 4, 4, 4)])[0].shape == (4, 0, 4, 4)
-
-
-@pytest.mark.parametrize("sizes", ["n, 3, 4, 2", "2, 3, 4, 2"])
-@pytest.mark.parametrize("between", ["c = Neg (b)", "c = Mul (b, k)", "c = Identity (b)", "c = Add (b, k)"])
-@pytest.mark.parametrize("given", ["int8", "float"])
-def test_scales_of_channels_before_a_factor(preset: type[omb.Preset], between: str, sizes: str, given: str) -> None:
-    """OpenVINO quantized by the first scale for all."""
-    quantized = "a = Identity (x)" if given == "int8" else "a = QuantizeLinear <axis = 1> (x, s, z)"
-    model = onnx.parser.parse_model(
-        f"""<ir_version: 10, opset_import: ["": 21]> g ({given}[{sizes}] x) => (int8[d, e, f, g] y) <float[3] s = {{0.05, 0.07, 0.09}}, int8[3] z = {{0, 0, 0}},
-        float t = {{0.0752609}}, int8 o = {{0}}, float k = {{-1.5}}> {{ {quantized} b = DequantizeLinear <axis = 1> (a, s, z) {between}
-        y = QuantizeLinear (c, t, o) }}"""
-    )
-    whole = np.random.default_rng(0).integers(-20, 20, (2, 3, 4, 2))
-    scaled = whole * np.array([0.05, 0.07, 0.09]).reshape(3, 1, 1)
-    made = {"Neg (b)": -scaled, "Mul (b, k)": -1.5 * scaled, "Identity (b)": scaled, "Add (b, k)": scaled - 1.5}
-    x = (whole if given == "int8" else scaled).astype({"int8": np.int8, "float": np.float32}[given])
-    found = preset.prepare(model, fallback="full").run([x])[0]
-    assert np.abs(found - np.round(made[between[4:]] / 0.0752609)).max() <= 1
-
-
-@pytest.mark.parametrize("between", ["Neg (d)", "Mul (d, k)", "Div (d, k)"])
-def test_rows_of_weights_behind_a_factor(preset: type[omb.Preset], between: str) -> None:
-    """OpenVINO took the scales of the rows for those of the columns."""
-    model = onnx.parser.parse_model(
-        f"""<ir_version: 10, opset_import: ["": 21]> g (float[n, 4] x) => (float[n, 2] y) <float s = {{0.02}}, uint8 z = {{128}}, float k = {{-1.5}},
-        int8[4, 2] w = {{100, -50, 30, 20, -90, 80, 5, 60}}, float[4] r = {{0.01, 0.1, 0.02, 0.05}}> {{ a = QuantizeLinear (x, s, z)
-        b = DequantizeLinear (a, s, z) d = DequantizeLinear <axis = 0> (w, r) e = {between} y = MatMul (b, e) }}"""
-    )
-    w = np.float32([[100, -50], [30, 20], [-90, 80], [5, 60]]) * np.float32([[0.01], [0.1], [0.02], [0.05]])
-    factor = {"N": -1, "M": -1.5, "D": -1 / 1.5}[between[0]]
-    x = np.float32([[1, 2, -1, 0.5]])
-    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w * factor, rtol=1e-2, atol=0.05)
