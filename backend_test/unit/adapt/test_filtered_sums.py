@@ -101,3 +101,27 @@ def test_what_is_emptied_together_stays(openvino: type[omb.Preset]) -> None:
         v = Slice (x, one, most, zero) f = Conv (v, w) y = Add (f, v) }"""
     )
     assert not openvino.prepare(model).adaptations
+
+
+@pytest.mark.parametrize("sizes", ["n, 1, 3, 4", "n, 1, h, w", "1, 1, 3, 4"])
+@pytest.mark.parametrize("sum_", ["Add (p, q)", "Sub (p, q)", "Sub (p, d)"])
+@pytest.mark.parametrize("strides", [[1, 1], [2, 1]])
+def test_of_one_channel(preset: type[omb.Preset], strides: list[int], sum_: str, sizes: str) -> None:
+    """OpenVINO lost a convolution of a small image of one channel, of which another one is summed."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{sizes}] x) => (float[a, b, c, d] y) <float[2, 1, 2, 2] v = {{1, 2, 3, 4, 5, 6, 7, 8}},
+        float[2, 1, 2, 2] w = {{1, 1, 1, 1, -1, 1, -1, 1}}, float z = {{3}}> {{ p = Conv <strides = {strides}> (x, v) q = Conv <strides = {strides}> (x, w)
+        d = Mul (q, z) y = {sum_} }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for n in (1, 2, 1) if sizes.startswith("n") else (1,):
+        x = np.random.default_rng(n).normal(size=(n, 1, 3, 4)).astype(np.float32)
+        windows = np.lib.stride_tricks.sliding_window_view(x[:, 0], (2, 2), axis=(1, 2))[
+            :, :: strides[0], :: strides[1]
+        ]
+        p, q = (
+            np.einsum("nhwij,oij->nohw", windows, np.float32(weights).reshape(2, 2, 2))
+            for weights in (range(1, 9), (1, 1, 1, 1, -1, 1, -1, 1))
+        )
+        expected = {"Add (p, q)": p + q, "Sub (p, q)": p - q, "Sub (p, d)": p - 3 * q}[sum_]
+        np.testing.assert_allclose(prepared.run([x])[0], expected, rtol=1e-4, atol=1e-4)

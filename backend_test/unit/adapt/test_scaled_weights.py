@@ -158,3 +158,67 @@ def test_rows_of_weights_behind_a_factor(preset: type[omb.Preset], between: str)
     factor = {"N": -1, "M": -1.5, "D": -1 / 1.5}[between[0]]
     x = np.float32([[1, 2, -1, 0.5]])
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w * factor, rtol=1e-2, atol=0.05)
+
+
+def test_columns_of_blocks(preset: type[omb.Preset]) -> None:
+    """OpenVINO did not gather the scales with the columns."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[n, 4] x) => (float[n, 3] y) <int8[4, 3] w = {1, -2, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12},
+        float[1, 3] s = {0.1, 1, 10}, int64[3] i = {2, 0, 2}> { d = DequantizeLinear <axis = 0, block_size = 4> (w, s) v = Gather <axis = 1> (d, i) y = MatMul (x, v) }"""
+    )
+    w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9], [10, 11, 12]]) * np.float32([0.1, 1, 10])
+    x = _floats(1, 4)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, x @ w[:, [2, 0, 2]], rtol=1e-4, atol=1e-4)
+
+
+def test_rows_of_weights_behind_a_reshape(preset: type[omb.Preset]) -> None:
+    """OpenVINO took the scales of the rows for those of the columns."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[n, 3] x) => (float[n, 3] y) <int8[3, 3] w = {1, -2, 3, 4, 5, -6, 7, 8, 9}, float[3] s = {0.1, 1, 10},
+        int64[2] h = {3, 3}> { d = DequantizeLinear <axis = 0> (w, s) v = Reshape (d, h) y = MatMul (x, v) }"""
+    )
+    w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9]]) * np.float32([[0.1], [1], [10]])
+    x = _floats(1, 3)
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w, rtol=1e-4, atol=1e-4)
+
+
+def test_values_of_four_bits_before_a_product(engine: type[omb.Preset]) -> None:
+    """OpenVINO's low-precision transformations gave unrelated numbers."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[1, 4] x) => (float[1, 2] y) <float s = {0.1}, uint4 z = {3}, float t = {0.02},
+        int8[4, 2] w = {100, -50, 30, 20, -90, 80, 5, 60}> { q = QuantizeLinear (x, s, z) a = DequantizeLinear (q, s, z) d = DequantizeLinear (w, t)
+        y = MatMul (a, d) }"""
+    )
+    x = np.float32([[0.1, 0.4, -0.2, 0.9]])
+    w = np.float32([[100, -50], [30, 20], [-90, 80], [5, 60]]) * np.float32(0.02)
+    np.testing.assert_allclose(engine.prepare(model).run([x])[0], x @ w, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("axes", [2, 3, 4])
+def test_integer_weights_of_several_axes(preset: type[omb.Preset], axes: int) -> None:
+    """ONNX Runtime scaled the first matrix alone."""
+    ones = ", ".join(["1"] * (axes - 2) + ["2", "2"])
+    model = _parsed(
+        f"""(float[n, 3, 2] x) => (float[{", ".join("abcde"[: max(axes, 3)])}] y) <uint8[{ones}] w = {{114, 92, 181, 171}}, uint8 zero = {{120}},
+        float[2] s = {{0.02, 0.03}}, float[2] b = {{10, 20}}> {{ q, t, z = DynamicQuantizeLinear (x) i = MatMulInteger (q, w, z, zero) c = Cast <to = 1> (i)
+        k = Mul (t, s) e = Mul (c, k) y = Add (e, b) }}"""
+    )
+    x = _floats(2, 3, 2)
+    w = (np.float32([[114, 92], [181, 171]]) - 120) * np.float32([0.02, 0.03])
+    expected = x @ w + np.float32([10, 20])
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, expected if axes < 4 else expected[None], atol=0.1, strict=True)
+
+
+@pytest.mark.parametrize("indices", ["i", "j"])
+def test_rows_of_a_table_with_scales_of_columns(preset: type[omb.Preset], indices: str) -> None:
+    """The OpenVINO of the execution provider gathered the scales too, or ended the process."""
+    model = _parsed(
+        f"""(int64[n] i, float[a] f) => (float[b, 3] y, float[a] g) <int8[5, 3] w = {{1, -2, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}, float[3] s = {{0.1, 1, 10}},
+        int64[4] j = {{4, 0, 3, 4}}> {{ d = DequantizeLinear <axis = 1> (w, s) v = Gather (d, {indices}) y = Relu (v) g = Neg (f) }}"""
+    )
+    chosen = np.array([4, 0, 3, 4])
+    w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]) * np.float32([0.1, 1, 10])
+    found = preset.prepare(model, fallback="full").run([chosen, np.ones(2, np.float32)])[0]
+    np.testing.assert_allclose(found, np.maximum(w[chosen], 0), rtol=1e-5)

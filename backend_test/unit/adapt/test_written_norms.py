@@ -80,6 +80,21 @@ def test_what_engines_leave_out_hides_nothing(preset: type[omb.Preset], between:
     np.testing.assert_allclose(found, _expected("a second mean without its axis", x), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("square", ["Pow (two, c)", "Mul (c, x)"])
+def test_what_is_no_square(preset: type[omb.Preset], square: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, 4] x) => (float[n, 4] y) <float two = {{2}}, float eps = {{5}}, float[4] g = {{1, 2, 3, 4}}> {{
+        m = ReduceMean <axes = [-1]> (x) c = Sub (x, m) p = {square} v = ReduceMean <axes = [-1]> (p) a = Add (v, eps)
+        s = Sqrt (a) d = Div (c, s) k = Mul (d, g) y = Add (k, g) }}"""
+    )
+    x = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
+    c = x - x.mean(-1, keepdims=True)
+    spread = (2**c if "Pow" in square else c * x).mean(-1, keepdims=True)
+    g = np.float32([1, 2, 3, 4])
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, c / np.sqrt(spread + 5) * g + g, rtol=1e-4, atol=1e-5)
+
+
 def test_a_deviation_is_no_normalization() -> None:
     from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
 

@@ -32,7 +32,7 @@ from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.norms_apart import norms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.channel_scales import scales_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
-from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart
+from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart, tables_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
 from onnx_multi_backend.engines.across_nodes.quantized.maxima import maxima_apart
@@ -94,6 +94,7 @@ _IN_ONNX_RUNTIME = (
     signs_told,
     short_rows_apart,
     filters_apart,
+    tables_apart,
     axes_counted_apart,
     run_first,
 )

@@ -2,15 +2,15 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of a sum with a convolution.
 
 The sum is computed with the convolution, and so is an operation by channel behind it. Where sizes are open, a depthwise convolution is lost in a
-run of one image of 1 x 1 places: the sum's other operand comes out. Where one operand alone turns out to have no elements, the results of the run
+run of one image of 1 x 1 places: the sum's other operand comes out. So is one that reads a single channel, of small images. Where one operand alone turns out to have no elements, the results of the run
 before come out, and the next run may be wrong too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
-from onnx import NodeProto, TypeProto
+from onnx import NodeProto, TensorProto, TypeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
@@ -19,6 +19,7 @@ from onnx_multi_backend.engines.across_nodes.emptied import EMPTYING, emptied
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
+_CONVOLUTIONS = ("Conv", "ConvInteger")
 _SUMS = frozenset({"Add", "Sub", "Sum"})
 #: What is computed with the convolution too, on the way to the sum.
 _PASSING = frozenset({"Add", "BatchNormalization", "Cast", "Div", "Dropout", "Identity", "Mul", "Sub"})
@@ -29,10 +30,14 @@ _REASON = "OpenVINO would compute the sum with the convolution, and lose that of
 
 def filters_summed_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which such sums are kept apart from the convolutions; None where there are none."""
-    if not contents.has({"Conv"}) or not contents.has(_SUMS):
+    if not contents.has(_CONVOLUTIONS) or not contents.has(_SUMS):
         return None
-    empties = contents.has(EMPTYING)
-    if not (empties or any(map(_is_depthwise, contents.of("Conv")))) or (flat := flat_for(contents)) is None:
+    empties, convolutions = contents.has(EMPTYING), contents.of(*_CONVOLUTIONS)
+    if not (
+        empties or any(_is_depthwise(node) or _reads_one_channel(node, contents.constants) for node in convolutions)
+    ):
+        return None
+    if (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
     nothing = emptied(walked.graphs) if empties else frozenset()
@@ -50,7 +55,7 @@ def _found(nodes: Sequence[NodeView], walked: Walked, nothing: Set[str]) -> Iter
     """The places of these sums, and of their inputs that come of such a convolution."""
     filtered: dict[str, NodeView] = {}  # with the convolution
     for place, node in enumerate(nodes):
-        if node.operator == "Conv" and (nothing or _is_depthwise(node.proto)):
+        if node.operator in _CONVOLUTIONS:
             filtered[node.output[0]] = node
         read = next((name for name in node.input if name in filtered), None)
         if read is None:
@@ -58,9 +63,12 @@ def _found(nodes: Sequence[NodeView], walked: Walked, nothing: Set[str]) -> Iter
         computed = [i for i, name in enumerate(node.input) if name and name not in walked.fixed]
         if node.operator in _SUMS and len(computed) > 1:
             alone = len({name in nothing for name in node.input}) > 1
-            if alone or _is_depthwise(filtered[read].proto):
+            one_channel = _reads_one_channel(filtered[read].proto, walked.fixed) or _may_read_one(
+                filtered[read], walked
+            )
+            if alone or one_channel or _is_depthwise(filtered[read].proto):
                 kinds = [walked.told(name) for name in (filtered[read].output[0], *node.input)]  # which takes long
-                if _may_be_one_place(kinds[0]) or (alone and any(map(_is_open, kinds))):
+                if _may_be_one_place(kinds[0]) or ((alone or one_channel) and any(map(_is_open, kinds))):
                     yield place, node.input.index(read)
         elif node.operator in _PASSING:
             filtered[node.output[0]] = filtered[read]
@@ -68,6 +76,20 @@ def _found(nodes: Sequence[NodeView], walked: Walked, nothing: Set[str]) -> Iter
 
 def _is_depthwise(node: NodeProto) -> bool:
     return any(a.name == "group" and a.i > 1 for a in node.attribute)
+
+
+def _reads_one_channel(node: NodeProto, constants: Mapping[str, TensorProto | None]) -> bool:
+    """Whether its constant filters are for one channel, which it reads alone."""
+    weights = constants.get(node.input[1]) if len(node.input) > 1 else None
+    return weights is not None and len(weights.dims) > 1 and weights.dims[1] == 1 and not _is_depthwise(node)
+
+
+def _may_read_one(node: NodeView, walked: Walked) -> bool:
+    """The same, where its filters are computed of constants."""
+    if walked.fixed.get(node.input[1], node) is not None or _is_depthwise(node.proto):
+        return False
+    kind = walked.told(node.input[1])
+    return kind is None or not kind.HasField("shape") or kind.shape.dim[1].dim_value in (0, 1)
 
 
 def _is_open(kind: TypeProto.Tensor | None) -> bool:

@@ -28,7 +28,8 @@ in 1.24 of an epsilon for each row.
 
 One takes a matrix that is turned before its product with a vector for one that is not (1.24 to 1.32).
 
-Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it.
+Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it, and so they do
+of weights with more axes than a matrix.
 
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
@@ -220,8 +221,13 @@ def _of_norms(contents: Contents) -> list[str]:
     facts = Facts(contents.model, contents)
 
     def is_misread(norm: WrittenNorm) -> bool:
-        power = facts.constants.get(norm.square.input[1]) if norm.square.op_type == "Pow" else None
-        other = power is not None and not np.array_equal(numpy_helper.to_array(power).ravel(), [2])
+        base, exponent = norm.square.input[:2]
+        if norm.square.op_type == "Pow":
+            power = facts.constants.get(exponent)
+            other = power is not None and not np.array_equal(numpy_helper.to_array(power).ravel(), [2])
+            other = other or base in facts.constants
+        else:
+            other = base != exponent
         read = (*(norm.sum.input if norm.sum is not None else ()), *norm.square.input[1:])
         shaped = any(list(facts.constants[name].dims) not in ([], [1]) for name in read if name in facts.constants)
         # Before 1.32 the default takes the place of an epsilon that stands first.
@@ -265,6 +271,9 @@ def _of_scaled_products(contents: Contents) -> list[str]:
     if not contents.has({"DynamicQuantizeLinear"}) or not contents.has({"MatMulInteger"}):
         return []
     facts = Facts(contents.model, contents)
+    weights = (contents.constants.get(node.input[1]) for node in contents.of("MatMulInteger") if len(node.input) > 1)
+    if any(tensor is not None and len(tensor.dims) > 2 for tensor in weights):
+        return list(_SCALING)
     scales = {node.output[1] for node in contents.of("DynamicQuantizeLinear") if len(node.output) > 1}
     behind = [node for node in contents.of("Mul") if not scales.isdisjoint(node.input)]
     behind += [n for n in contents.of("Mul") if not {node.output[0] for node in behind}.isdisjoint(n.input)]

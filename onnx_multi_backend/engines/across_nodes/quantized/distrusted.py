@@ -5,6 +5,7 @@ No node kept apart helps, or the process ends, where
 
 - a convolution's first operand are quantized constants;
 - a recurrent layer has dequantized weights: DynamicQuantizeLSTM, which OpenVINO's frontend writes so, among them;
+- what is computed is quantized to uint4 before a product with quantized weights;
 - Pad is behind quantized values that were concatenated;
 - Split takes dequantized constants apart whose zero points are not 0: the parts are all 0, or shifted. So are those that Gather or Slice takes for
   the weights of a ConvTranspose.
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import NodeProto, numpy_helper
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
@@ -30,11 +31,12 @@ from onnx_multi_backend.models.tensors import is_whole
 SWITCH = "LP_TRANSFORMS_MODE"
 
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
+_PRODUCTS = frozenset({"Gemm", "MatMul"})
 #: What computes sums: what comes out has another scale, which no transformation moves on.
 _ENDS = _CONVOLUTIONS | {"Gemm", "MatMul", "Shape", "Size"}
 _TAKING = frozenset({"Gather", "Slice", "Split"})
 _DYNAMIC = "DynamicQuantizeLSTM"
-_OPERATORS = _CONVOLUTIONS | LAYERS | {"Pad", "Split"}
+_OPERATORS = _CONVOLUTIONS | LAYERS | _PRODUCTS | {"Pad", "Split"}
 _CHANGE = "Q/DQ nodes are computed in floating point"
 _REASON = "OpenVINO's low-precision transformations compute this form wrongly"
 
@@ -66,6 +68,8 @@ class _Search:
             return self._quantizes and any(
                 self._is_constant(name) and self._is_quantized(name) for name in node.input[1:3]
             )
+        if node.operator in _PRODUCTS:
+            return any(map(self._is_of_four_bits, node.input[:2]))
         if node.operator == "Split":
             return self._is_constant(node.input[0]) and any(map(self._is_shifted, self._before(node.input[0])))
         if node.operator == "Pad":
@@ -73,6 +77,18 @@ class _Search:
         if node.operator == "ConvTranspose" and self._is_taken(node.input[1]):
             return True
         return self._is_constant(node.input[0]) and self._is_quantized(node.input[0])
+
+    def _is_of_four_bits(self, name: str) -> bool:
+        """Whether it is dequantized from uint4 that are computed."""
+        if self._is_constant(name):
+            return False
+        zeros = (
+            maker.input[2]
+            for maker in self._before(name)
+            if maker.op_type == "DequantizeLinear" and len(maker.input) > 2
+        )
+        held = (self._walked.fixed.get(zero) for zero in zeros)
+        return any(zero is not None and zero.data_type == TensorProto.UINT4 for zero in held)
 
     def _is_constant(self, name: str) -> bool:
         return name in self._walked.fixed

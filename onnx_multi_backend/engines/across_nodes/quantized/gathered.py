@@ -2,17 +2,17 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of a Gather of quantized values that have several scales.
 
 Its low-precision transformations move the scales behind the Gather. Of a number as the index the result keeps the axis, and the scales are those of another axis;
-of several indices along another axis than the scales they may be, too. No scale is moved behind the larger of a value and itself, which is that value.
+of several indices along another axis than the scales they may be, too. So they are of constants that are dequantized in blocks. No scale is moved behind the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations
 
 import math
 
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.walked import walked_of
+from onnx_multi_backend.adapt.walked import Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -36,11 +36,48 @@ def choices_apart(contents: Contents) -> Rewritten | None:
             place: 0
             for place, node in enumerate(graph.node)
             if node.op_type == "Gather" and not canonical(node.domain) and node.input
-            if node.input[0] not in walked.fixed and scaled(node.input[0])
+            if (node.input[0] not in walked.fixed and scaled(node.input[0])) or _takes_of_blocks(node, walked)
         }
         for graph in walked.graphs
     ]
     return inputs_apart(flat, found, f"{CAST}chosen", "choices_apart", "kept apart from scales before it", _REASON)
+
+
+def tables_apart(contents: Contents) -> Rewritten | None:
+    """The same of a Gather of constants with scales along another axis, which the execution provider's OpenVINO (2025.4) gathers too, or dies of."""
+    if not contents.has({"DequantizeLinear"}) or not contents.has({"Gather"}):
+        return None
+    if (flat := flat_for(contents)) is None:
+        return None
+    walked = walked_of(contents)
+    found = [
+        {
+            place: 0
+            for place, node in enumerate(graph.node)
+            if node.op_type == "Gather" and not canonical(node.domain) and _takes_of_table(node, walked)
+        }
+        for graph in walked.graphs
+    ]
+    return inputs_apart(flat, found, f"{CAST}table", "choices_apart", "kept apart from scales before it", _REASON)
+
+
+def _takes_of_table(node: NodeProto, walked: Walked) -> bool:
+    maker = walked.makers.get(node.input[0])
+    if maker is None or maker.op_type != "DequantizeLinear" or canonical(maker.domain):
+        return False
+    scale = walked.fixed.get(maker.input[1])
+    axes = (next((a.i for a in one.attribute if a.name == "axis"), default) for one, default in ((node, 0), (maker, 1)))
+    return maker.input[0] in walked.fixed and _are_several(scale) and len(set(axes)) > 1
+
+
+def _takes_of_blocks(node: NodeProto, walked: Walked) -> bool:
+    """Whether a Gather takes of constants that are dequantized in blocks, along another axis."""
+    maker = walked.makers.get(node.input[0])
+    if maker is None or maker.op_type != "DequantizeLinear" or canonical(maker.domain):
+        return False
+    given = {a.name: a.i for a in maker.attribute}
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+    return bool(given.get("block_size")) and axis != given.get("axis", 1)
 
 
 def _are_several(tensor: TensorProto | None) -> bool:

@@ -22,7 +22,7 @@ from onnx_multi_backend.models.graph_walk import canonical
 
 _PRODUCTS = frozenset({"FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
 _DOMAINS = ("", "com.microsoft")
-_PASSING = frozenset({"Cast", "Flatten", "Identity", "Neg"})
+_PASSING = frozenset({"Cast", "Flatten", "Identity", "Neg", "Reshape"})
 _BY_NUMBERS = frozenset({"Div", "Mul"})
 _T = TensorProto
 #: The axes of a matrix, which are the last ones of its tensor.
