@@ -160,16 +160,18 @@ def test_rows_of_weights_behind_a_factor(preset: type[omb.Preset], between: str)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w * factor, rtol=1e-2, atol=0.05)
 
 
-def test_columns_of_blocks(preset: type[omb.Preset]) -> None:
-    """OpenVINO did not gather the scales with the columns."""
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_and_columns_of_a_block(preset: type[omb.Preset], axis: int) -> None:
+    """OpenVINO did not gather the scales with the columns, and gathered them with the rows, which ended the process."""
     model = onnx.parser.parse_model(
-        """<ir_version: 10, opset_import: ["": 21]> g (float[n, 4] x) => (float[n, 3] y) <int8[4, 3] w = {1, -2, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12},
-        float[1, 3] s = {0.1, 1, 10}, int64[3] i = {2, 0, 2}> { d = DequantizeLinear <axis = 0, block_size = 4> (w, s) v = Gather <axis = 1> (d, i) y = MatMul (x, v) }"""
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[n, 4] x) => (float[n, c] y) <int8[4, 3] w = {{1, -2, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12}},
+        float[1, 3] s = {{0.1, 1, 10}}, int64[4] i = {{2, 0, 2, 1}}> {{ d = DequantizeLinear <axis = 0, block_size = 4> (w, s) v = Gather <axis = {axis}> (d, i)
+        y = MatMul (x, v) }}"""
     )
     w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9], [10, 11, 12]]) * np.float32([0.1, 1, 10])
     x = _floats(1, 4)
     found = preset.prepare(model, fallback="full").run([x])[0]
-    np.testing.assert_allclose(found, x @ w[:, [2, 0, 2]], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found, x @ np.take(w, [2, 0, 2, 1], axis), rtol=1e-4, atol=1e-4)
 
 
 def test_rows_of_weights_behind_a_reshape(preset: type[omb.Preset]) -> None:
@@ -222,3 +224,12 @@ def test_rows_of_a_table_with_scales_of_columns(preset: type[omb.Preset], indice
     w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]) * np.float32([0.1, 1, 10])
     found = preset.prepare(model, fallback="full").run([chosen, np.ones(2, np.float32)])[0]
     np.testing.assert_allclose(found, np.maximum(w[chosen], 0), rtol=1e-5)
+
+
+def test_a_relu_before_four_bits(ort_cpu: type[omb.Preset]) -> None:
+    """ONNX Runtime left it out, though the zero point is not the least number."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[1, 4] x) => (float[1, 4] y) <float s = {0.5}, int4 z = {-2}> {
+        v = Relu (x) q = QuantizeLinear (v, s, z) y = DequantizeLinear (q, s, z) }"""
+    )
+    assert ort_cpu.prepare(model).run([np.float32([[-2, -1, 0, 1]])])[0].tolist() == [[0, 0, 0, 1]]

@@ -31,6 +31,8 @@ One takes a matrix that is turned before its product with a vector for one that 
 Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it, and so they do
 of weights with more axes than a matrix.
 
+One leaves out a Relu before a QuantizeLinear to int4, whatever the zero point is (1.24 to 1.32).
+
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
 QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
 """
@@ -164,6 +166,8 @@ def _of_quantized(contents: Contents) -> list[str]:
     weighted = [n for n in contents.of(*_WEIGHTED) if len(n.input) > 1 and n.input[1] not in dequantized]
     if any(dequantizing(node.input[0]) is not None for node in weighted):
         found.append("WeightBiasQuantization")
+    if contents.has({"Relu"}) and TensorProto.INT4 in contents.tensor_types:
+        found.append("ReluQuantRewrite")
     return found
 
 

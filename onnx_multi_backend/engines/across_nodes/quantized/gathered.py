@@ -2,7 +2,7 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of a Gather of quantized values that have several scales.
 
 Its low-precision transformations move the scales behind the Gather. Of a number as the index the result keeps the axis, and the scales are those of another axis;
-of several indices along another axis than the scales they may be, too. So they are of constants that are dequantized in blocks. No scale is moved behind the larger of a value and itself, which is that value.
+of several indices along another axis than the scales they may be, too. So they are of constants in one block. No scale is moved behind the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations
@@ -67,17 +67,18 @@ def _takes_of_table(node: NodeProto, walked: Walked) -> bool:
         return False
     scale = walked.fixed.get(maker.input[1])
     axes = (next((a.i for a in one.attribute if a.name == "axis"), default) for one, default in ((node, 0), (maker, 1)))
-    return maker.input[0] in walked.fixed and _are_several(scale) and len(set(axes)) > 1
+    blocked = any(a.name == "block_size" and a.i for a in maker.attribute)
+    return maker.input[0] in walked.fixed and _are_several(scale) and len(set(axes)) > 1 and not blocked
 
 
 def _takes_of_blocks(node: NodeProto, walked: Walked) -> bool:
-    """Whether a Gather takes of constants that are dequantized in blocks, along another axis."""
+    """Whether a Gather takes of constants that are dequantized in blocks as long as the axis."""
     maker = walked.makers.get(node.input[0])
     if maker is None or maker.op_type != "DequantizeLinear" or canonical(maker.domain):
         return False
     given = {a.name: a.i for a in maker.attribute}
-    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-    return bool(given.get("block_size")) and axis != given.get("axis", 1)
+    scale = walked.fixed.get(maker.input[1])
+    return bool(given.get("block_size")) and scale is not None and scale.dims[given.get("axis", 1)] == 1
 
 
 def _are_several(tensor: TensorProto | None) -> bool:
