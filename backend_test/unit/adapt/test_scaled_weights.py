@@ -233,3 +233,15 @@ def test_a_relu_before_four_bits(ort_cpu: type[omb.Preset]) -> None:
         v = Relu (x) q = QuantizeLinear (v, s, z) y = DequantizeLinear (q, s, z) }"""
     )
     assert ort_cpu.prepare(model).run([np.float32([[-2, -1, 0, 1]])])[0].tolist() == [[0, 0, 0, 1]]
+
+
+def test_rows_in_one_block_of_columns(preset: type[omb.Preset]) -> None:
+    """ONNX Runtime took the scales of the rows for those of the columns."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[1, 3] x) => (float[1, 3] y) <float t = {0.02}, uint8 z = {128}, int8[3, 3] w = {1, -2, 3, 4, 5, -6, 7, 8, 9},
+        float[3, 1] s = {0.1, 1, 10}> { q = QuantizeLinear (x, t, z) a = DequantizeLinear (q, t, z) d = DequantizeLinear <axis = 1, block_size = 3> (w, s)
+        y = MatMul (a, d) }"""
+    )
+    w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9]]) * np.float32([[0.1], [1], [10]])
+    x = np.float32([[0.5, -0.2, 1]])
+    np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w, rtol=1e-3, atol=1e-3)

@@ -79,7 +79,9 @@ def _has_several_scales(node: NodeProto, constants: Mapping[str, TensorProto | N
     scale = constants.get(node.input[1])
     if scale is None or math.prod(scale.dims) == 1 or scale.data_type not in _FLOATS:
         return False
-    return not any(a.name == "block_size" and a.i for a in node.attribute)
+    given = {a.name: a.i for a in node.attribute}
+    # Of several blocks along an axis there is no fusion.
+    return not given.get("block_size") or scale.dims[given.get("axis", 1)] == 1
 
 
 def _is_fused(node: NodeProto, walked: Walked) -> bool:
