@@ -34,20 +34,16 @@ KEEPING = frozenset({"Unique"})
 WRONG_WHEN_EMPTY = WRONG_IN_EMPTY_RUNS | {
     *(
         "BatchNormalization",
-        "Concat",
         "ConvTranspose",
-        "Expand",
-        "Gather",
         "GlobalMaxPool",
         "InstanceNormalization",
         "MatMul",
         "PRelu",
-        "Split",
-        "Tile",
-        "Trilu",
-        "Where",
     )
 }
+#: What it may die of too, of constants that it computes ahead: for its execution providers ONNX Runtime does.
+_COMPUTED_AHEAD = frozenset({"Concat", "Expand", "Gather", "Split", "Tile", "Trilu", "Where"})
+WRONG_WHEN_ALONE = WRONG_WHEN_EMPTY | _COMPUTED_AHEAD
 
 
 def may_be_misread(contents: Contents) -> bool:

@@ -41,7 +41,7 @@ from onnx_multi_backend.engines.openvino import (
     tiny,
 )
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
-from onnx_multi_backend.engines.openvino.empty_constants import KEEPING, WRONG_IN_EMPTY_RUNS, WRONG_WHEN_EMPTY
+from onnx_multi_backend.engines.openvino.empty_constants import KEEPING, WRONG_IN_EMPTY_RUNS, WRONG_WHEN_ALONE
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
@@ -268,7 +268,7 @@ class OpenvinoTarget(Target):
     @property
     def wrong_when_empty(self) -> frozenset[str]:
         """Operators that it gets wrong of tensors without elements."""
-        return WRONG_WHEN_EMPTY
+        return WRONG_WHEN_ALONE
 
     @property
     def wrong_in_empty_runs(self) -> frozenset[str]:
