@@ -3,27 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import onnx.parser
 import pytest
-from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.small_models import floats, parsed
 from onnx_multi_backend.models.contents import Contents
 
 pytestmark = pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
-
-Array = np.ndarray[Any, Any]
-
-
-def _parsed(text: str) -> ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 17]> g {text}')
-
-
-def _floats(*sizes: int) -> Array:
-    return np.random.default_rng(sum(sizes)).normal(size=sizes).astype(np.float32)
 
 
 #: A matrix that is turned before its product with a vector, and the sizes of x.
@@ -40,7 +27,7 @@ def test_a_turned_matrix_by_a_vector(preset: type[omb.Preset], form: str, vector
     """ONNX Runtime left out that it is turned."""
     nodes, sizes = TURNED[form]
     nodes = nodes.replace("v)", {"input": "u)", "constant": "k)", "computed": "v)"}[vector])
-    model = _parsed(
+    model = parsed(
         f"""(float[{", ".join("abc"[: len(sizes)])}] x, float[3] u) => (float[{", ".join("efg"[: len(sizes) - 1])}] y, float[3] v)
         <float[3] k = {{1, 10, 100}}> {{ v = Abs (u) {nodes} }}"""
     )
@@ -56,17 +43,17 @@ def test_optimizers_see_what_they_get_right() -> None:
         "(float[a, 3] x, float[3, b] u) => (float[c, d] y) { t = Transpose <perm = [1, 0]> (x) y = MatMul (t, u) }",
         "(float[3, b] x, float[3] u) => (float[c] y) { t = Transpose <perm = [0, 1]> (x) y = MatMul (u, t) }",
     ):
-        assert not harmful_optimizers(Contents(_parsed(text)))
+        assert not harmful_optimizers(Contents(parsed(text)))
 
 
 @pytest.mark.parametrize("sizes", ["1, 2, 4, 4", "n, 2, h, w"])
 def test_a_pad_before_a_transposed_convolution(preset: type[omb.Preset], sizes: str) -> None:
     """OpenVINO took it for padding of the result."""
-    model = _parsed(
+    model = parsed(
         f"""(float[{sizes}] x) => (float[n, c, h, w] y) <int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, float[2, 1, 2, 2] w = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{
         t = Pad (x, p) y = ConvTranspose <kernel_shape = [2, 2], pads = [1, 1, 1, 1], strides = [2, 2]> (t, w) }}"""
     )
-    x = _floats(1, 2, 4, 4)
+    x = floats(1, 2, 4, 4)
     padded, w = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), np.arange(1, 9, dtype=np.float32).reshape(2, 2, 2)
     expected = np.zeros((12, 12), np.float32)
     for i in range(6):
@@ -83,11 +70,11 @@ def test_convolutions_of_parts_that_are_put_together(
     preset: type[omb.Preset], sizes: str, axis: int, order: str
 ) -> None:
     """OpenVINO made one of groups of them, whatever the axis and the order."""
-    model = _parsed(
+    model = parsed(
         f"""(float[{sizes}] x) => (float[p, q, r, s] y) <int64[2] t = {{1, 1}}, float[1, 1, 1, 1] v = {{2}}, float[1, 1, 1, 1] w = {{3}}> {{
         a, b = Split <axis = 1> (x, t) c = Conv (a, v) d = Conv (b, w) y = Concat <axis = {axis}> ({order}) }}"""
     )
-    x = _floats(1, 2, 2, 2)
+    x = floats(1, 2, 2, 2)
     convolved = {"c": 2 * x[:, :1], "d": 3 * x[:, 1:]}
     expected = np.concatenate([convolved[name] for name in order.split(", ")], axis=axis)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, rtol=1e-5)

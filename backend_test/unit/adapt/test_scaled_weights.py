@@ -3,26 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx.parser
 import pytest
-from onnx import ModelProto
 
 import onnx_multi_backend as omb
+from backend_test.unit.adapt.small_models import floats, parsed
 
 pytestmark = pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
-
-Array = np.ndarray[Any, Any]
-
-
-def _parsed(text: str) -> ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 17]> g {text}')
-
-
-def _floats(*sizes: int) -> Array:
-    return np.random.default_rng(sum(sizes)).normal(size=sizes).astype(np.float32)
 
 
 #: What is computed of integers w as float a, with a zero point z and a scale k that are inputs.
@@ -39,7 +27,7 @@ SCALED = {
 def test_weights_are_scaled_in_each_run(preset: type[omb.Preset], form: str, kind: str) -> None:
     """OpenVINO went on with the result of the run before."""
     nodes, scaled = SCALED[form]
-    model = _parsed(
+    model = parsed(
         f"""(float[n, 2] x, float[1, 2] k, float[1, 2] z) => (float[n, 2] y, float[1, 2] t) <{kind}[2, 2] w = {{1, 2, 3, 4}}, float one = {{1}}, float two = {{2}}> {{
         a = Cast <to = 1> (w) {nodes} y = MatMul (x, c) t = Add (z, k) }}"""
     )
@@ -55,7 +43,7 @@ def test_weights_are_scaled_in_each_run(preset: type[omb.Preset], form: str, kin
 def test_scales_of_several_axes(preset: type[omb.Preset], axes: int, biased: bool) -> None:
     """ONNX Runtime lost an axis, or multiplied the bias by the scale."""
     ones = ", ".join("1" * axes)
-    model = _parsed(
+    model = parsed(
         f"""(float[n, 2] x) => (float[{", ".join("abc"[: max(axes, 2)])}] y) <uint8[2, 2] w = {{114, 92, 181, 171}}, uint8 zero = {{120}},
         float[{ones}] s = {{0.02}}, float[2] b = {{10, 20}}> {{ q, t, z = DynamicQuantizeLinear (x) i = MatMulInteger (q, w, z, zero) c = Cast <to = 1> (i)
         k = Mul (t, s) e = Mul (c, k) y = {"Add (e, b)" if biased else "Identity (e)"} }}"""
@@ -72,19 +60,19 @@ def test_recurrent_layers_with_dequantized_weights(preset: type[omb.Preset], ope
     """OpenVINO's low-precision transformations lost their zero points."""
     rows, zero = {"LSTM": 8, "RNN": 2}[operator], 128 if kind == "uint8" else 0
     layer = f'y = {operator} <hidden_size = 2, direction = "bidirectional"> (x, w, r)'
-    quantized = _parsed(
+    quantized = parsed(
         f"""(float[3, 1, 2] x, float[2, 3] u) => (float[a, b, c, d] y, float[2, 3] v) <float s = {{0.02}}, {kind} z = {{{zero}}}, float t = {{0.1}}, uint8 o = {{128}}> {{
         w = DequantizeLinear (p, s, z) r = DequantizeLinear (q, s, z) {layer} k = QuantizeLinear (u, t, o) v = DequantizeLinear (k, t, o) }}"""
     )
-    plain = _parsed(f"(float[3, 1, 2] x) => (float[a, b, c, d] y) {{ {layer} }}")
+    plain = parsed(f"(float[3, 1, 2] x) => (float[a, b, c, d] y) {{ {layer} }}")
     numbers = np.random.default_rng(0)
     for name, read in (("p", "w"), ("q", "r")):
         held = numbers.integers(-100, 100, size=(2, rows, 2))
         quantized.graph.initializer.append(onnx.numpy_helper.from_array((held + zero).astype(kind), name))
         plain.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(0.02) * held.astype(np.float32), read))
-    x = _floats(3, 1, 2)
+    x = floats(3, 1, 2)
     right = preset.prepare(plain, fallback="full").run([x])[0]
-    found = preset.prepare(quantized, fallback="full").run([x, _floats(2, 3)])[0]
+    found = preset.prepare(quantized, fallback="full").run([x, floats(2, 3)])[0]
     np.testing.assert_allclose(found, right, atol=1e-4)
 
 
@@ -92,7 +80,7 @@ def test_recurrent_layers_with_dequantized_weights(preset: type[omb.Preset], ope
 @pytest.mark.parametrize("between", ["m = Identity (b)", "m = Mul (b, two)"])
 def test_casts_before_a_quantization_truncate(preset: type[omb.Preset], kind: str, between: str) -> None:
     """OpenVINO left both casts out."""
-    model = _parsed(
+    model = parsed(
         f"""(float[n, 6] x) => (float[n, 6] y) <float s = {{0.05}}, uint8 z = {{10}}, float two = {{2}}> {{
         a = Cast <to = {3 if kind == "int8" else 2}> (x) b = Cast <to = 1> (a) {between} q = QuantizeLinear (m, s, z) y = DequantizeLinear (q, s, z) }}"""
     )
@@ -118,11 +106,11 @@ def test_casts_to_other_types_stay(preset: type[omb.Preset], kind: str) -> None:
 
 
 def test_a_scale_with_more_axes_than_weights(preset: type[omb.Preset]) -> None:
-    model = _parsed(
+    model = parsed(
         """(float[n, 4] x) => (float[1, n, 3] y) <uint8[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[1, 1, 3] k = {1, 2, 3}> {
         a = Cast <to = 1> (w) c = Mul (a, k) y = MatMul (x, c) }"""
     )
-    x, w = _floats(2, 4), np.arange(1, 13, dtype=np.float32).reshape(4, 3)
+    x, w = floats(2, 4), np.arange(1, 13, dtype=np.float32).reshape(4, 3)
     found = preset.prepare(model, fallback="full").run([x])[0]
     np.testing.assert_allclose(found, (x @ (w * np.float32([1, 2, 3])))[None], rtol=1e-5, atol=1e-5, strict=True)
 
@@ -169,7 +157,7 @@ def test_rows_and_columns_of_a_block(preset: type[omb.Preset], axis: int) -> Non
         y = MatMul (x, v) }}"""
     )
     w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9], [10, 11, 12]]) * np.float32([0.1, 1, 10])
-    x = _floats(1, 4)
+    x = floats(1, 4)
     found = preset.prepare(model, fallback="full").run([x])[0]
     np.testing.assert_allclose(found, x @ np.take(w, [2, 0, 2, 1], axis), rtol=1e-4, atol=1e-4)
 
@@ -181,7 +169,7 @@ def test_rows_of_weights_behind_a_reshape(preset: type[omb.Preset]) -> None:
         int64[2] h = {3, 3}> { d = DequantizeLinear <axis = 0> (w, s) v = Reshape (d, h) y = MatMul (x, v) }"""
     )
     w = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9]]) * np.float32([[0.1], [1], [10]])
-    x = _floats(1, 3)
+    x = floats(1, 3)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], x @ w, rtol=1e-4, atol=1e-4)
 
 
@@ -201,12 +189,12 @@ def test_values_of_four_bits_before_a_product(engine: type[omb.Preset]) -> None:
 def test_integer_weights_of_several_axes(preset: type[omb.Preset], axes: int) -> None:
     """ONNX Runtime scaled the first matrix alone."""
     ones = ", ".join(["1"] * (axes - 2) + ["2", "2"])
-    model = _parsed(
+    model = parsed(
         f"""(float[n, 3, 2] x) => (float[{", ".join("abcde"[: max(axes, 3)])}] y) <uint8[{ones}] w = {{114, 92, 181, 171}}, uint8 zero = {{120}},
         float[2] s = {{0.02, 0.03}}, float[2] b = {{10, 20}}> {{ q, t, z = DynamicQuantizeLinear (x) i = MatMulInteger (q, w, z, zero) c = Cast <to = 1> (i)
         k = Mul (t, s) e = Mul (c, k) y = Add (e, b) }}"""
     )
-    x = _floats(2, 3, 2)
+    x = floats(2, 3, 2)
     w = (np.float32([[114, 92], [181, 171]]) - 120) * np.float32([0.02, 0.03])
     expected = x @ w + np.float32([10, 20])
     found = preset.prepare(model, fallback="full").run([x])[0]
@@ -216,7 +204,7 @@ def test_integer_weights_of_several_axes(preset: type[omb.Preset], axes: int) ->
 @pytest.mark.parametrize("indices", ["i", "j"])
 def test_rows_of_a_table_with_scales_of_columns(preset: type[omb.Preset], indices: str) -> None:
     """The OpenVINO of the execution provider gathered the scales too, or ended the process."""
-    model = _parsed(
+    model = parsed(
         f"""(int64[n] i, float[a] f) => (float[b, 3] y, float[a] g) <int8[5, 3] w = {{1, -2, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}, float[3] s = {{0.1, 1, 10}},
         int64[4] j = {{4, 0, 3, 4}}> {{ d = DequantizeLinear <axis = 1> (w, s) v = Gather (d, {indices}) y = Relu (v) g = Neg (f) }}"""
     )

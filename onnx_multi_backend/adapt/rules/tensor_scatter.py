@@ -33,9 +33,8 @@ def tensor_scatter(site: Site) -> Iterator[ModelProto]:
     elif starts:  # below 0 OpenVINO writes before the cache, where it refuses what lies behind it
         index = body("Where", body("Less", index, zero), size(cache), index)
     # OpenVINO writes beyond the cache where the other sizes differ, which is not valid: put together they are refused.
-    last = body.constant(2**31 - 1, TensorProto.INT64)
     first_row = body("Slice", cache, body.ints(0), body.ints(1), body.ints(axis))
     rows = body("Concat", first_row, update, axis=axis)
-    update = body("Slice", rows, body.ints(1), body("Reshape", last, body.ints(1)), body.ints(axis))
+    update = body("Slice", rows, body.ints(1), body.ints(2**31 - 1), body.ints(axis))
     indices = body("Expand", index, body("Shape", update))
     yield body.finish(body("ScatterElements", cache, indices, update, axis=axis))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.operators.pools import WRITTEN_OUT, gaps_under_auto_pad, pads_of
+from onnx_multi_backend.adapt.operators.pools import WRITTEN_OUT, axes_of, gaps_under_auto_pad, pads_of
 from onnx_multi_backend.adapt.rules.constant_convolutions import remains_to_be_computed
 from onnx_multi_backend.adapt.rules.conv_transpose_pads import SAME, pads_for_its_output
 from onnx_multi_backend.adapt.rules.conv_turned import one_column
@@ -94,15 +94,10 @@ def averaged(site: Site) -> Defect | None:
     """Source: measured; ONNX Runtime and ONNX's evaluator count what the padded image holds."""
     if not site.attribute("ceil_mode", 0) or GUARDED in site.node.name or not counts_padding(site):
         return None
-    kernel = site.attribute("kernel_shape", [])
-    count = len(kernel)
-    strides, dilations = (site.attribute(name, [1] * count) for name in ("strides", "dilations"))
-    pads, sizes = pads_of(site, count), (site.shape(site.input(0)) or [None] * (count + 2))[2:]
-    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT or len(pads) != 2 * count or len(sizes) != count:
+    if site.attribute("auto_pad", "NOTSET") not in WRITTEN_OUT:
         return None
-    for i, size in enumerate(sizes):
-        rest = None if size is None else size + pads[i] + pads[count + i] - dilations[i] * (kernel[i] - 1) - 1
-        if strides[i] > 1 and (rest is None or rest % strides[i]):
+    for size, reach, begin, end, stride in axes_of(site):
+        if stride > 1 and (size is None or (size + begin + end - reach) % stride):
             return Defect(
                 "with ceil_mode=1 and count_include_pad=1, what lies behind the padding is counted", wrong=True
             )

@@ -33,7 +33,7 @@ SWITCH = "LP_TRANSFORMS_MODE"
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 _PRODUCTS = frozenset({"Gemm", "MatMul"})
 #: What computes sums: what comes out has another scale, which no transformation moves on.
-_ENDS = _CONVOLUTIONS | {"Gemm", "MatMul", "Shape", "Size"}
+_ENDS = _CONVOLUTIONS | _PRODUCTS | {"Shape", "Size"}
 _TAKING = frozenset({"Gather", "Slice", "Split"})
 _DYNAMIC = "DynamicQuantizeLSTM"
 _OPERATORS = _CONVOLUTIONS | LAYERS | _PRODUCTS | {"Pad", "Split"}

@@ -8,8 +8,9 @@ of several indices along another axis than the scales they may be, too. So they 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from onnx import NodeProto, TensorProto
+from onnx import ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import Walked, walked_of
@@ -31,16 +32,11 @@ def choices_apart(contents: Contents) -> Rewritten | None:
     if not any(map(_are_several, scales)) or (flat := flat_for(contents)) is None:
         return None
     scaled = Scaled(walked)
-    found = [
-        {
-            place: 0
-            for place, node in enumerate(graph.node)
-            if node.op_type == "Gather" and not canonical(node.domain) and node.input
-            if (node.input[0] not in walked.fixed and scaled(node.input[0])) or _takes_of_blocks(node, walked)
-        }
-        for graph in walked.graphs
-    ]
-    return inputs_apart(flat, found, f"{CAST}chosen", "choices_apart", "kept apart from scales before it", _REASON)
+
+    def is_meant(node: NodeProto) -> bool:
+        return (node.input[0] not in walked.fixed and scaled(node.input[0])) or _takes_of_blocks(node, walked)
+
+    return _gathers_apart(flat, walked, is_meant, "chosen")
 
 
 def tables_apart(contents: Contents) -> Rewritten | None:
@@ -50,31 +46,44 @@ def tables_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
+    return _gathers_apart(flat, walked, lambda node: _takes_of_table(node, walked), "table")
+
+
+def _gathers_apart(
+    flat: ModelProto, walked: Walked, is_meant: Callable[[NodeProto], bool], suffix: str
+) -> Rewritten | None:
+    """A copy of a model in which these Gathers are kept apart from scales before them."""
     found = [
         {
             place: 0
             for place, node in enumerate(graph.node)
-            if node.op_type == "Gather" and not canonical(node.domain) and _takes_of_table(node, walked)
+            if node.op_type == "Gather" and not canonical(node.domain) and node.input and is_meant(node)
         }
         for graph in walked.graphs
     ]
-    return inputs_apart(flat, found, f"{CAST}table", "choices_apart", "kept apart from scales before it", _REASON)
+    return inputs_apart(flat, found, f"{CAST}{suffix}", "choices_apart", "kept apart from scales before it", _REASON)
+
+
+def _dequantizing(node: NodeProto, walked: Walked) -> NodeProto | None:
+    """The DequantizeLinear that makes what a Gather takes of."""
+    maker = walked.makers.get(node.input[0])
+    is_such = maker is not None and maker.op_type == "DequantizeLinear" and not canonical(maker.domain)
+    return maker if is_such else None
 
 
 def _takes_of_table(node: NodeProto, walked: Walked) -> bool:
-    maker = walked.makers.get(node.input[0])
-    if maker is None or maker.op_type != "DequantizeLinear" or canonical(maker.domain):
+    """Whether a Gather takes of constants with scales along another axis, not in blocks."""
+    if (maker := _dequantizing(node, walked)) is None or maker.input[0] not in walked.fixed:
         return False
-    scale = walked.fixed.get(maker.input[1])
-    axes = (next((a.i for a in one.attribute if a.name == "axis"), default) for one, default in ((node, 0), (maker, 1)))
-    blocked = any(a.name == "block_size" and a.i for a in maker.attribute)
-    return maker.input[0] in walked.fixed and _are_several(scale) and len(set(axes)) > 1 and not blocked
+    given = {a.name: a.i for a in maker.attribute}
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+    several = _are_several(walked.fixed.get(maker.input[1]))
+    return several and axis != given.get("axis", 1) and not given.get("block_size")
 
 
 def _takes_of_blocks(node: NodeProto, walked: Walked) -> bool:
     """Whether a Gather takes of constants that are dequantized in blocks as long as the axis."""
-    maker = walked.makers.get(node.input[0])
-    if maker is None or maker.op_type != "DequantizeLinear" or canonical(maker.domain):
+    if (maker := _dequantizing(node, walked)) is None:
         return False
     given = {a.name: a.i for a in maker.attribute}
     scale = walked.fixed.get(maker.input[1])
