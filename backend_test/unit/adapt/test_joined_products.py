@@ -78,3 +78,34 @@ def test_convolutions_of_parts_that_are_put_together(
     convolved = {"c": 2 * x[:, :1], "d": 3 * x[:, 1:]}
     expected = np.concatenate([convolved[name] for name in order.split(", ")], axis=axis)
     np.testing.assert_allclose(preset.prepare(model, fallback="full").run([x])[0], expected, rtol=1e-5)
+
+
+#: Products of at most two rows and columns, and the sizes of what is multiplied.
+SMALL = {
+    "a matrix": ("y = MatMul (x, w)", (1, 2), (2, 2)),
+    "matrices": ("y = MatMul (x, w)", (2, 2, 1), (2, 1, 2)),
+    "a Gemm": ("y = Gemm <transA = 1, alpha = 2.0> (x, w)", (2, 1), (2, 2)),
+}
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("form", SMALL)
+def test_small_products_on_a_processor_without_avx(
+    openvino: type[omb.Preset], form: str, opened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenVINO's kernel there has the second column wrong; on any other processor it is told apart alone."""
+    from onnx_multi_backend.engines.across_nodes import small_products
+
+    monkeypatch.setattr(small_products, "_has_avx", lambda: False)
+    nodes, *sizes = SMALL[form]
+    declared = [
+        ", ".join(f"{letter}{i}" if opened else str(n) for i, n in enumerate(of))
+        for letter, of in zip("ab", sizes, strict=True)
+    ]
+    made = ", ".join("efg"[: len(sizes[0])])
+    model = parsed(f"(float[{declared[0]}] x, float[{declared[1]}] w) => (float[{made}] y) {{ {nodes} }}")
+    x, w = (10.0 ** np.arange(np.prod(of), dtype=np.float32).reshape(of) for of in sizes)
+    prepared = openvino.prepare(model)
+    assert [a.pass_name for a in prepared.adaptations] == ["products_turned"]
+    right = 2 * (x.T @ w) if "Gemm" in nodes else x @ w
+    np.testing.assert_allclose(prepared.run([x, w])[0], right, rtol=1e-6)

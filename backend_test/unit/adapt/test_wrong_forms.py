@@ -134,6 +134,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "operands_doubled",
             "groups_apart",
             "vector_products",
+            "products_turned",
         ),
         *(
             "unsigned_activations",

@@ -54,6 +54,7 @@ from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
+from onnx_multi_backend.engines.across_nodes.small_products import products_turned
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.engines.across_nodes.weights_in_place import weights_cast_apart
@@ -120,6 +121,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         states_apart,
         layers_apart,
         vector_products,
+        products_turned,
         axes_given_before,
         scales_of_zeros,
         means_apart,
