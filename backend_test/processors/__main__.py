@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run ONNX's suite on each processor that can be had here, two at a time, and join the reports.
 
-``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the
-tests of special values alone, all of them on each emulated processor. With ``--adapted`` each of these, and each case that passes
-adapted, runs on one of two processors of different instruction sets, by its name; with ``--processor`` on the one named; with
-``--quarter`` a quarter of them runs. A run that was interrupted goes on with ``--resume``. With ``--rewritten`` what the host's suites have rewritten (`keeping`) is not
-rewritten again.
+``python -m backend_test.processors --out build/processors`` runs all of it, on the host too; with ``--special-values`` the tests of special values
+alone, all of them on each emulated processor. With ``--adapted`` each of these, and each case that passes adapted, runs on one of two processors of
+different instruction sets, by its name; with ``--processor`` on the one named; with ``--quarter`` a quarter of them runs. A run that was interrupted
+goes on with ``--resume``. With ``--rewritten`` what the host's suites have rewritten (`keeping`) is not rewritten again.
 """
 
 from __future__ import annotations

@@ -72,7 +72,10 @@ class Facts:
         return given and (bool(self.model.functions) or node.input[place] in self.constants)
 
     def before_identities(self, name: str) -> str:
-        """The value that Identity nodes make this one of: exporters write them for weights that layers share. Itself beside functions and subgraphs."""
+        """The value that Identity nodes make this one of: exporters write them for weights that layers share.
+
+        Itself beside functions and subgraphs.
+        """
         seen: set[str] = set()
         while name in self._identities and name not in seen:
             seen.add(name)  # an invalid model may go round in a circle

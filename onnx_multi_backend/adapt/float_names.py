@@ -137,7 +137,10 @@ _ONCE_OF_INTEGERS = frozenset({"Erf", "ReduceLogSum", "ReduceLogSumExp"})
 
 @functools.cache
 def first_output(op_type: str) -> Made:
-    """What an operator's first output is, by the newest schema: but for three operators, types only grow with the opset. Source: ONNX's operator schemas."""
+    """What an operator's first output is, by the newest schema: but for three operators, types only grow with the opset.
+
+    Source: ONNX's operator schemas.
+    """
     try:
         schema = defs.get_schema(op_type)
     except defs.SchemaError:

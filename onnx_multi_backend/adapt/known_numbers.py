@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single numbers and truths that nodes compute from constants alone, where there is one right result whoever computes it.
 
-Exporters compute loops' and branches' conditions so. Bounds of values (`intervals`) are no proof: they leave out NaN, rounding and what sizes there are.
+Exporters compute loops' and branches' conditions so. Bounds of values (`intervals`) are no proof: they leave out NaN, rounding and what sizes there
+are.
 """
 
 from __future__ import annotations

@@ -238,8 +238,8 @@ def single_node_model(
 ) -> ModelProto | None:
     """Cut a node out: what it `reads` becomes ``i0``, ``i1``..., its outputs ``o0``, ``o1``...
 
-    So equal nodes are equal, sizes that onnx's inference gave a number included. Returns None where the type of a value that it reads is not known, or the node holds values
-    that lie in another file, unless `untyped` values are welcome: such a model is to be looked at only.
+    So equal nodes are equal, sizes that onnx's inference gave a number included. Returns None where the type of a value that it reads is not known,
+    or the node holds values that lie in another file, unless `untyped` values are welcome: such a model is to be looked at only.
     """
     names = reads(node)
     if not untyped and any(name not in scope.types and name not in scope.constants for name in names):

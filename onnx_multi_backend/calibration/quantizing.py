@@ -33,9 +33,9 @@ def quantize(
 ) -> QuantizedModel:
     """Quantize a float model to int8, and measure what that costs and gains.
 
-    One batch in five is held back: accuracy is measured on these. Layers stay float, the most sensitive first, until the limits hold,
-    and for ``portable`` the first or last of them until engines agree; so do the kinds of layers that int8 makes slower on this machine. Where int8 is not faster, or no int8 model holds the limits, the float
-    model is returned, and the report says so.
+    One batch in five is held back: accuracy is measured on these. Layers stay float, the most sensitive first, until the limits hold, and for
+    ``portable`` the first or last of them until engines agree; so do the kinds of layers that int8 makes slower on this machine. Where int8 is not
+    faster, or no int8 model holds the limits, the float model is returned, and the report says so.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def quantize(
         Of inputs: arrays, lists in input order, mappings by name, or what a DataLoader gives. It is read once. What a batch holds
         beyond the inputs are its labels.
     target : {"portable", "openvino", "ort", "tensorrt"}
-        ``portable``: 7-bit weights, which no processor saturates on, and layers in int8 only as far as results on the data are the same
-        on every engine, within one step of the last quantization before each output. ``openvino`` and ``ort``: what is fastest there on this processor.
+        ``portable``: 7-bit weights, which no processor saturates on, and layers in int8 only as far as results on the data are the same on every
+        engine, within one step of the last quantization before each output. ``openvino`` and ``ort``: what is fastest there on this processor.
         ``tensorrt``: symmetric, zero points 0, biases in float; it cannot be timed without TensorRT.
     method : {"minmax", "entropy", "percentile", "distribution"}
         How ranges are found, see `calibrate`.

@@ -136,9 +136,9 @@ def conformance(
 
     Without --preset or --backend it runs every preset usable here except Ort, which with the CPU provider repeats OrtCpu.
 
-    Each case runs in a worker process, so a crash costs only that case. It gets a label that tells how it passed (native,
-    adapted, fallback, pass) or why it did not; --coverage prints the operators covered by each backend. A known failure is an xfail; one that passes, and
-    any other failure, makes the exit code 1. With --fallback or --option a known failure may pass.
+    Each case runs in a worker process, so a crash costs only that case. It gets a label that tells how it passed (native, adapted, fallback, pass) or
+    why it did not; --coverage prints the operators covered by each backend. A known failure is an xfail; one that passes, and any other failure,
+    makes the exit code 1. With --fallback or --option a known failure may pass.
     """
     if fail_on == FailOn.REGRESSIONS and compare_with is None:
         raise OptionError("--fail-on regressions goes with --compare OLD.json.")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Normalizations that a model writes out, which engines put one operator in the place of, though some differ from it.
 
-``d = x - mean(x)``, or x itself, is divided by ``sqrt(mean(d * d) + epsilon)``, or ``sqrt(mean(d * d)) + epsilon``. ONNX Runtime (1.24 to 1.32) and OpenVINO (2025.4, 2026.4) do not see
-that means without their axis are broadcast to columns, where rows and columns are as many.
+``d = x - mean(x)``, or x itself, is divided by ``sqrt(mean(d * d) + epsilon)``, or ``sqrt(mean(d * d)) + epsilon``. ONNX Runtime (1.24 to 1.32) and
+OpenVINO (2025.4, 2026.4) do not see that means without their axis are broadcast to columns, where rows and columns are as many.
 """
 
 from __future__ import annotations

@@ -101,9 +101,9 @@ def _known_opset(domain: str) -> int | None:
 def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None) -> bool:
     """Run the ONNX checker on the model without its large weights.
 
-    An operator of the default domain that onnx does not know may be one that an engine adds, as ONNX Runtime adds
-    SimplifiedLayerNormalization, a domain that is not imported may be one that it brings, and a model below IR 4 that ONNX Runtime has optimized holds initializers that are not inputs:
-    the engine is asked. So are nodes in another order than ONNX asks for, which engines sort.
+    An operator of the default domain that onnx does not know may be one that an engine adds, as ONNX Runtime adds SimplifiedLayerNormalization, a
+    domain that is not imported may be one that it brings, and a model below IR 4 that ONNX Runtime has optimized holds initializers that are not
+    inputs: the engine is asked. So are nodes in another order than ONNX asks for, which engines sort.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-#: What differs by less is called equal, whatever the interval: rounds are looked at until they show a difference, and the next process may differ more.
+#: What differs by less is called equal, whatever the interval: rounds are looked at until they show a difference, and the next process may differ
+#: more.
 LEAST_EFFECT = 0.02
 
 #: Rounds that differ by more than this, as `Measurement.noise` says, are too noisy for a promise.

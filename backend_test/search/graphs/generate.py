@@ -46,7 +46,8 @@ class Plan(NamedTuple):
     dynamic : bool, optional
         Whether dimensions are symbolic, and differ between the runs; drawn when None.
     simple : bool
-        Operands are inputs, not constants, attributes have their defaults, and If, Loop and Scan keep to the forms that ONNX's evaluator computes rightly.
+        Operands are inputs, not constants, attributes have their defaults, and If, Loop and Scan keep to the forms that ONNX's evaluator computes
+        rightly.
     """
 
     operators: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LRN on ONNX Runtime's CPU provider, whose own kernel carries one sum from channel to channel.
 
-It stays in a model that needs no other change. ONNX Runtime refuses an LRN of another rank than 4 when it runs, so that is rewritten, and all of them with it.
+It stays in a model that needs no other change. ONNX Runtime refuses an LRN of another rank than 4 when it runs, so that is rewritten, and all of them
+with it.
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ def may_leave_int32(node: NodeProto, operands: list[Value], made: Made) -> bool:
 def leaves_int32(node: NodeProto, constants: Mapping[str, TensorProto]) -> bool:
     """Whether a node reduces a constant of 64 bits, or squares one of int32, to what int32 does not hold.
 
-    Sums and products of int32 wrap around in ONNX too. A constant in floating point may be cast to what int32 does not hold. A negative constant that is cast to an unsigned type is large, and so is a
-    negative difference of unsigned constants, or the complement of one: the engine computes them ahead, and limits them to int32, as
-    sums and products.
+    Sums and products of int32 wrap around in ONNX too. A constant in floating point may be cast to what int32 does not hold. A negative constant that
+    is cast to an unsigned type is large, and so is a negative difference of unsigned constants, or the complement of one: the engine computes them
+    ahead, and limits them to int32, as sums and products.
     """
     if node.op_type in _CASTS:
         return _becomes_large(node, constants)

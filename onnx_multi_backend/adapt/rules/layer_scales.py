@@ -23,7 +23,10 @@ def broadcast_scales(site: Site) -> tuple[int, list[int]]:
 
 
 def layer_scales(site: Site) -> Iterator[ModelProto]:
-    """Expand the scale and the bias to the normalized axes, or multiply and add behind. Source: LayerNormalization's documentation, by which they broadcast to the input."""
+    """Expand the scale and the bias to the normalized axes, or multiply and add behind.
+
+    Source: LayerNormalization's documentation, by which they broadcast to the input.
+    """
     count, others = broadcast_scales(site)
     if not others:
         return

@@ -25,7 +25,10 @@ def made_type(site: Site) -> int:
 
 
 def quantize(site: Site) -> Iterator[ModelProto]:
-    """Divide by the scale of the tensor, place or block, round half to even, add the zero point, and hold to the type's range. Source: QuantizeLinear's documentation."""
+    """Divide by the scale of the tensor, place or block, round half to even, add the zero point, and hold to the type's range.
+
+    Source: QuantizeLinear's documentation.
+    """
     if not site.is_("QuantizeLinear") or site.attribute("precision", 0):
         return
     x, scale, zero = (site.input(i) for i in range(3))

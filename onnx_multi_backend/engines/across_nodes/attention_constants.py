@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, in ONNX Runtime's built-in provider) makes of an attention with constant keys or values.
 
-Where they are several matrices (of batches or heads), it reads others in their place, in open shapes too. A product over an axis of one element, which changes
-no value, keeps the weights apart from the values.
+Where they are several matrices (of batches or heads), it reads others in their place, in open shapes too. A product over an axis of one element,
+which changes no value, keeps the weights apart from the values.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around an attention of fixed sizes that OpenVINO (2025.4, 2026.4) writes over its queries.
 
-It takes the Transpose of the queries, of as many heads as there are queries, into the attention, whose result has the shape that they had before: it shares
-their memory, though one head's result lies where others' queries are still to be read. Where the result is transposed back within the attention, as before a
-projection, each head writes over its own queries. A product over an axis of one element, which changes no value, keeps the weights apart from the values, or
-the queries from an `Attention`.
+It takes the Transpose of the queries, of as many heads as there are queries, into the attention, whose result has the shape that they had before: it
+shares their memory, though one head's result lies where others' queries are still to be read. Where the result is transposed back within the
+attention, as before a projection, each head writes over its own queries. A product over an axis of one element, which changes no value, keeps the
+weights apart from the values, or the queries from an `Attention`.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 - Where something else reads the sum of an attention of float16 and another value too, the process ends while the model is compiled (2025.4, 2026.4, on a
   processor without float16). Where only products read it, moved at most, as in a transformer with a projection behind its heads, the process goes on.
 
-A product over an axis of one element, which changes no value, keeps the attention apart. It keeps its axis, which is taken away behind it: of a reduction that
-leaves its axis out and arithmetic with a constant, OpenVINO makes one step, and takes the constant's first element for all. (The larger of the attention's
-result and itself ends the process in the second way, of float32 too where it follows a sum with the queries.)
+A product over an axis of one element, which changes no value, keeps the attention apart. It keeps its axis, which is taken away behind it: of a
+reduction that leaves its axis out and arithmetic with a constant, OpenVINO makes one step, and takes the constant's first element for all. (The
+larger of the attention's result and itself ends the process in the second way, of float32 too where it follows a sum with the queries.)
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Around what OpenVINO (2025.4, 2026.4) joins convolutions with.
 
 A Pad before a ConvTranspose becomes the padding of that, though one element more before it is a stride behind it. Convolutions of the parts of a
-Split become one of groups where a Concat puts their results together, along whatever axis and in whatever order. The larger of a value and itself between them, which
-is that value, keeps them apart.
+Split become one of groups where a Concat puts their results together, along whatever axis and in whatever order. The larger of a value and itself
+between them, which is that value, keeps them apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a Max or Min of small integers whose first two operands are constants.
 
-It makes a layer for each two operands. That of the constants runs once, before the first run, and the next one writes its result over it, in each run once
-more. An operand that only a run tells goes first. (Of OpenVINO itself, such layers are computed while the model is loaded: `constant_paths`.)
+It makes a layer for each two operands. That of the constants runs once, before the first run, and the next one writes its result over it, in each run
+once more. An operand that only a run tells goes first. (Of OpenVINO itself, such layers are computed while the model is loaded: `constant_paths`.)
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a sum with a convolution.
 
-The sum is computed with the convolution, and so is an operation by channel behind it. Where sizes are open, a depthwise convolution is lost in a
-run of one image of 1 x 1 places: the sum's other operand comes out. So is one that reads a single channel, of small images. Where one operand alone turns out to have no elements, the results of the run
-before come out, and the next run may be wrong too.
+The sum is computed with the convolution, and so is an operation by channel behind it. Where sizes are open, a depthwise convolution is lost in a run
+of one image of 1 x 1 places: the sum's other operand comes out. So is one that reads a single channel, of small images. Where one operand alone turns
+out to have no elements, the results of the run before come out, and the next run may be wrong too.
 """
 
 from __future__ import annotations

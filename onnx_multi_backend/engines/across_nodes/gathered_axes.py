@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a Gather along an axis that was inserted, in open shapes: neither axis is in the result.
 
-It leaves both nodes out where the indices are constant, as if they were a number: (2, 3) for (2, 1, 3), and for (2, 4, 3) of four indices. A Compress with a
-constant condition becomes such a Gather. One index in a list changes nothing: that Gather is written as Identity. Others read the larger of a value and
-itself, which is that value.
+It leaves both nodes out where the indices are constant, as if they were a number: (2, 3) for (2, 1, 3), and for (2, 4, 3) of four indices. A Compress
+with a constant condition becomes such a Gather. One index in a list changes nothing: that Gather is written as Identity. Others read the larger of a
+value and itself, which is that value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a product with a constant that gives it more elements, where it takes both for one operator.
 
-A leaky activation that is written out (``Relu(x) - w * Relu(-x)``) is a PRelu to it, and the product behind a normalization the normalization's scale. Neither has
-more elements than what it reads: (1, 4) for (3, 4). Over the larger of a value and itself, which is that value, they are what they are. Models with open inputs
-are left as they are: there such an activation is refused in a run, and finding out costs much.
+A leaky activation that is written out (``Relu(x) - w * Relu(-x)``) is a PRelu to it, and the product behind a normalization the normalization's
+scale. Neither has more elements than what it reads: (1, 4) for (3, 4). Over the larger of a value and itself, which is that value, they are what they
+are. Models with open inputs are left as they are: there such an activation is refused in a run, and finding out costs much.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _PRODUCTS = frozenset({"Div", "Mul"})
 _PARTS = frozenset({"LayerNormalization", "Pow", "RMSNormalization", "Reciprocal", "Relu", "Sqrt"})
 #: What may stand between them and the product.
 _BETWEEN = _PRODUCTS | {"Cast", "Dropout", "Identity", "Neg"}
-#: Operators whose weights tell a size of their result: by which of their own, and how many these have at least. The last one is that along the last axis,
-#: another that along the channels.
+#: Operators whose weights tell a size of their result: by which of their own, and how many these have at least. The last one is that along the last
+#: axis, another that along the channels.
 _TELLING = {"Conv": (0, 3), "ConvTranspose": (1, 3), "LayerNormalization": (-1, 1), "MatMul": (-1, 2)}
 _REASON = "OpenVINO would take the product for a part of what is before it, which has fewer elements"
 

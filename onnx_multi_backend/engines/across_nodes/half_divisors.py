@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a float16 divisor that is computed of constants, as by a Cast.
 
-It multiplies by the reciprocal, in float16: inf of a divisor below 1.5e-5. So the quotient is computed in float32. One that is a constant itself is known
-to `engines/openvino/quotient_defects.py`.
+It multiplies by the reciprocal, in float16: inf of a divisor below 1.5e-5. So the quotient is computed in float32. One that is a constant itself is
+known to `engines/openvino/quotient_defects.py`.
 """
 
 from __future__ import annotations

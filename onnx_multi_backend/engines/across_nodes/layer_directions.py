@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of two recurrent layers that go through the same values, one forward and one backward.
 
-It makes one layer of both directions of them, with the activations of the first alone. No such layer is made where the second reads the larger of a value and
-itself, which is that value.
+It makes one layer of both directions of them, with the activations of the first alone. No such layer is made where the second reads the larger of a
+value and itself, which is that value.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant that has more axes than what it is computed with.
 
-Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, a constant of one element is taken for a number, and the result lacks its
-axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in, and where a function is recognized (Swish, GELU, HardSwish). The value is given these axes beforehand. An Expand that
-gives a value axes alone is left out behind a Reshape. Sizes that only move
-are right behind the constant; exporters compute places of a padding mask so.
+Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, a constant of one element is taken for a number, and the result lacks
+its axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in, and where a function is recognized (Swish, GELU,
+HardSwish). The value is given these axes beforehand. An Expand that gives a value axes alone is left out behind a Reshape. Sizes that only move are
+right behind the constant; exporters compute places of a padding mask so.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class _Search:
     Attributes
     ----------
     believes : bool
-        Whether what the model declares of other values than its own inputs is believed, where the nodes alone do not tell: a first look, which costs less.
+        Whether what the model declares of other values than its own inputs is believed, where the nodes alone do not tell: a first look, which costs
+        less.
     """
 
     def __init__(self, walked: Walked, sizes: Mapping[str, Sizes], *, functions: bool) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models without what hides a form from the rules: lists of integers that an Identity passes on, and results of Unique that nothing reads.
 
-What OpenVINO gets wrong depends on the integers that a node reads (an Expand to no elements, or by a list of no axes), and on whether the inverse indices of a Unique are
-asked for. Both are looked for in single nodes.
+What OpenVINO gets wrong depends on the integers that a node reads (an Expand to no elements, or by a list of no axes), and on whether the inverse
+indices of a Unique are asked for. Both are looked for in single nodes.
 """
 
 from __future__ import annotations

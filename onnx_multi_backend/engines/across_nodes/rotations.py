@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotary embeddings that are written out, and what is nearly one: ``x * cos + concat(-x[half:], x[:half]) * sin``.
 
-OpenVINO (2025.4, 2026.4) recognizes them by their nodes. It looks neither at which part is where, nor at the bounds, nor at whether the tables cos and
-sin have the sizes of x.
+OpenVINO (2025.4, 2026.4) recognizes them by their nodes. It looks neither at which part is where, nor at the bounds, nor at whether the tables cos
+and sin have the sizes of x.
 """
 
 from __future__ import annotations

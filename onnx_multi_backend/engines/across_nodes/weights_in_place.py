@@ -2,8 +2,9 @@
 """Around arithmetic that OpenVINO (2025.4, 2026.4) does in the memory of constant weights.
 
 Integers that are cast to floating point, with a zero point taken off and multiplied by a scale, are compressed weights to it, which it does not
-compute ahead. Where the zero point or the scale is known only at run time, each run goes on with the result of the one before, or a zero
-point of several elements is taken wrongly. Where a constant scale has more axes than the weights, their product lacks them. With the larger of a value and itself behind the Cast they are computed ahead.
+compute ahead. Where the zero point or the scale is known only at run time, each run goes on with the result of the one before, or a zero point of
+several elements is taken wrongly. Where a constant scale has more axes than the weights, their product lacks them. With the larger of a value and
+itself behind the Cast they are computed ahead.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Weights of OpenVINO's convolutions of signed bytes by signed bytes, where sums of products would saturate: see `byte_products`.
 
 So that they do not, oneDNN halves the weights and rounds them, however small they are: results are off by some hundredths of the largest one. Its
-products of matrices and transposed convolutions are exact, and so are convolutions of bytes whose zero point is not 0, and of unsigned ones. Measured with OpenVINO 2025.4 and 2026.4,
-with AVX2.
+products of matrices and transposed convolutions are exact, and so are convolutions of bytes whose zero point is not 0, and of unsigned ones. Measured
+with OpenVINO 2025.4 and 2026.4, with AVX2.
 """
 
 from __future__ import annotations

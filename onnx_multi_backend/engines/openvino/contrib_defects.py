@@ -15,7 +15,8 @@ from onnx_multi_backend.host.applies import When
 #: The axis of the keys' length by their rank: of keys, of those with heads, of keys and values in one.
 _LENGTHS = {3: 1, 4: 2, 5: 1}
 _RIGHT = ("", "Relu", "LeakyRelu")
-#: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either, whatever the scores of the others are in practice.
+#: OpenVINO adds -10000 to a score that is masked. What is below this leaves no weight to it either, whatever the scores of the others are in
+#: practice.
 _FILTERED = -1000.0
 #: The place of the mask among the inputs of an Attention, and of the cache among those of a GroupQueryAttention.
 _MASK, _PAST = 3, 3

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that OpenVINO reads wrongly, although the format allows them.
 
-Its ONNX frontend (seen with 2025.4.1 in ONNX Runtime's provider, and with 2026.4.1) misreads uint32 values in ``uint64_data`` and bfloat16 values in ``int32_data``,
-where onnx.proto puts them, and takes the same values right from ``raw_data``. A constant of 4 bits without elements
-becomes a scalar when it is computed ahead; one of 8 bits keeps its shape.
+Its ONNX frontend (seen with 2025.4.1 in ONNX Runtime's provider, and with 2026.4.1) misreads uint32 values in ``uint64_data`` and bfloat16 values in
+``int32_data``, where onnx.proto puts them, and takes the same values right from ``raw_data``. A constant of 4 bits without elements becomes a scalar
+when it is computed ahead; one of 8 bits keeps its shape.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Giving OpenVINO a model whose weights lie in files, once the model itself is no longer the one in its file.
 
 What lies in the model's own file is mapped into memory, and OpenVINO is given its address, in the way that ONNX Runtime's provider gives it
-(``tensor_external_data.cpp``, ``ORT_MEM_ADDR``), and copies it once: in the encoded model it would be copied five times, and twice where OpenVINO reads the
-file itself.
+(``tensor_external_data.cpp``, ``ORT_MEM_ADDR``), and copies it once: in the encoded model it would be copied five times, and twice where OpenVINO
+reads the file itself.
 
 For other files, OpenVINO looks in the folder of the model's file, maps them into memory, and takes no symbolic link that leads
 out of the folder. So a changed model is written to a folder of its own, beside hard links to the weights: nothing of them

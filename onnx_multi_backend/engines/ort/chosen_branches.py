@@ -2,8 +2,8 @@
 """Ifs whose condition is known, with which ONNX Runtime must not compute constants beforehand (found by measuring).
 
 Their branch takes the If's place then. In 1.24 constants of more than 127 bytes in it, given or computed beforehand, are lost: the model is refused,
-or the process ends. Newer releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If, Loop or Scan in two such branches, one in the other, loses values that it reads:
-a run fails, or building the session ends the process.
+or the process ends. Newer releases keep them (seen with 1.32). In all of them (1.24 to 1.32) another If, Loop or Scan in two such branches, one in
+the other, loses values that it reads: a run fails, or building the session ends the process.
 """
 
 from __future__ import annotations

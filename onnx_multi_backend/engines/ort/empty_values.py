@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ONNX Runtime gets wrong of tensors without elements (found by measuring).
 
-Optimizers leave out nodes that make such. One takes a size of 0 in the constant shape of an Expand for one of 1, which changes nothing (1.24 to 1.32). What it computes of constants, and of the
-shapes of values whose sizes are declared, is constant too. Another leaves out arithmetic with a constant without elements (1.24).
+Optimizers leave out nodes that make such. One takes a size of 0 in the constant shape of an Expand for one of 1, which changes nothing (1.24 to
+1.32). What it computes of constants, and of the shapes of values whose sizes are declared, is constant too. Another leaves out arithmetic with a
+constant without elements (1.24).
 """
 
 from __future__ import annotations

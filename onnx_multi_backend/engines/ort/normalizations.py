@@ -20,7 +20,10 @@ MINOR = SCALED | {"GroupNormalization", "LayerNormalization", "MeanVarianceNorma
 
 
 def _normalized(site: Site) -> Defect | None:
-    """Source: measured. GroupNormalization has no kernel, and the body in its schema takes its place; LayerNormalization's computes the same until 1.24."""
+    """Source: measured.
+
+    GroupNormalization has no kernel, and the body in its schema takes its place; LayerNormalization's computes the same until 1.24.
+    """
     words = "the variance is the difference of two means, of which nothing is left where the mean is much larger than the deviations"
     return Defect(words, provider=_PROVIDER, minor=True)
 

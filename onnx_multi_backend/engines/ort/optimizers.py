@@ -4,9 +4,9 @@
 Before 1.32 a Pad with zeros before MaxPool becomes the padding of MaxPool, where zeros do not count: the result is wrong where numbers are negative.
 So it is before AveragePool with ceil_mode.
 
-A fusion ends the process of 1.24 to 1.32. Of a float16 MatMul with a constant, and a Transpose that moves the first axis to one of the last two places, the fusion makes one
-node; building the session then ends the process at the level ORT_ENABLE_ALL, which is the default. PyTorch writes this where a batch
-is not the first axis.
+A fusion ends the process of 1.24 to 1.32. Of a float16 MatMul with a constant, and a Transpose that moves the first axis to one of the last two
+places, the fusion makes one node; building the session then ends the process at the level ORT_ENABLE_ALL, which is the default. PyTorch writes this
+where a batch is not the first axis.
 
 Another one ends the process before 1.26, with a Where that reads a DequantizeLinear without a constant zero point.
 
@@ -20,21 +20,21 @@ Up to opset 20 a Transpose that moves nothing before or behind a Gemm is taken f
 One ends the process where a branch or a body reads what is moved behind a DequantizeLinear (1.24 to 1.32): it puts another pair of QuantizeLinear and
 DequantizeLinear there, and takes the branch for a node that has the value as an input.
 
-Two multiply the weights of a Conv by the factors of a BatchNormalization or Mul behind it, in their type (1.24 to 1.32): inf of float16 where both are large, few digits
-where both are small.
+Two multiply the weights of a Conv by the factors of a BatchNormalization or Mul behind it, in their type (1.24 to 1.32): inf of float16 where both
+are large, few digits where both are small.
 
-Two make a normalization of what is nearly one (1.24 to 1.32): of means that lose their axis, where rows and columns are as many, of another power than the square, of a number with more axes than what is normalized, and
-in 1.24 of an epsilon for each row.
+Two make a normalization of what is nearly one (1.24 to 1.32): of means that lose their axis, where rows and columns are as many, of another power
+than the square, of a number with more axes than what is normalized, and in 1.24 of an epsilon for each row.
 
 One takes a matrix that is turned before its product with a vector for one that is not (1.24 to 1.32).
 
-Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it, and so they do
-of weights with more axes than a matrix.
+Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it, and so
+they do of weights with more axes than a matrix.
 
 One leaves out a Relu before a QuantizeLinear to int4, whatever the zero point is (1.24 to 1.32).
 
-Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out a
-QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
+Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out
+a QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
 """
 
 from __future__ import annotations

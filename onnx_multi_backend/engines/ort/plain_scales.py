@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scales and zero points as the fusions of ONNX Runtime expect them, where it refuses a model for another form.
 
-One scale of shape [1] makes a QLinearAveragePool that its own inference refuses (1.24 to 1.32), and before 1.32 a QLinearAdd or QLinearMul; it becomes a
-scalar. A QuantizeLinear without a zero point behind a Relu loses what it reads before 1.32; it gets one, which is 0.
+One scale of shape [1] makes a QLinearAveragePool that its own inference refuses (1.24 to 1.32), and before 1.32 a QLinearAdd or QLinearMul; it
+becomes a scalar. A QuantizeLinear without a zero point behind a Relu loses what it reads before 1.32; it gets one, which is 0.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from onnx_multi_backend.user_warnings import warn
 class SparedSession(DelegatingSession):
     """Runs on the first session; from the first `ProviderFailedError` on, that run included, on another.
 
-    The first session would fail again: the shape of a tensor without elements is fixed, and so are the names of results. All that a session tells, its
-    placement too, is of the one that the next run is for.
+    The first session would fail again: the shape of a tensor without elements is fixed, and so are the names of results. All that a session tells,
+    its placement too, is of the one that the next run is for.
 
     Parameters
     ----------

@@ -15,7 +15,10 @@ def class_of(outcome: Outcome) -> str:
 
 
 def mark(outcome: Outcome, x: float, y: float, *, title: str = "", best: bool = False, size: float = 5) -> Markup:
-    """Circle: measured; triangle: not better; small circle: not timed; diamond: inaccurate; square: not allowed; cross: failed. The best has a ring."""
+    """Circle: measured; triangle: not better; small circle: not timed; diamond: inaccurate; square: not allowed; cross: failed.
+
+    The best has a ring.
+    """
     s = size
     shapes = {
         Outcome.MEASURED: lambda: element("circle", cx=x, cy=y, r=s),

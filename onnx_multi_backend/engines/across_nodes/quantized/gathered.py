@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a Gather of quantized values that have several scales.
 
-Its low-precision transformations move the scales behind the Gather. Of a number as the index the result keeps the axis, and the scales are those of another axis;
-of several indices along another axis than the scales they may be, too. So they are of constants in one block. No scale is moved behind the larger of a value and itself, which is that value.
+Its low-precision transformations move the scales behind the Gather. Of a number as the index the result keeps the axis, and the scales are those of
+another axis; of several indices along another axis than the scales they may be, too. So they are of constants in one block. No scale is moved behind
+the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations

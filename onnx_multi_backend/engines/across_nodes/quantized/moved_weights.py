@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of constant weights with several scales behind which axes of one element move.
 
-A Transpose that moves only those becomes a Reshape, and its low-precision transformations move the scales over a Reshape to as many axes, to the axis of the same
-number: another one, where it is as long. Of the larger of a value and itself, which is that value, the weights are computed beforehand.
+A Transpose that moves only those becomes a Reshape, and its low-precision transformations move the scales over a Reshape to as many axes, to the axis
+of the same number: another one, where it is as long. Of the larger of a value and itself, which is that value, the weights are computed beforehand.
 """
 
 from __future__ import annotations

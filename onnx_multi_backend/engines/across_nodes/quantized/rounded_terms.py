@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a constant that is added to values without a zero point between their DequantizeLinear and a Conv.
 
-Its low-precision transformations make a zero point of it, which is a whole number: all of a constant below half a scale is lost. No scale is moved behind the larger of a value and itself, which is that value.
+Its low-precision transformations make a zero point of it, which is a whole number: all of a constant below half a scale is lost. No scale is moved
+behind the larger of a value and itself, which is that value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a quantized convolution or product without a bias whose result several nodes read, of open shapes.
 
-What reads the result (Relu, Mul, Exp, QuantizeLinear, ...) is computed in place, and the others read what it made. On a processor without AVX2 it is so in fixed
-shapes too. Behind the larger of a value and itself, which is that value, nothing is.
+What reads the result (Relu, Mul, Exp, QuantizeLinear, ...) is computed in place, and the others read what it made. On a processor without AVX2 it is
+so in fixed shapes too. Behind the larger of a value and itself, which is that value, nothing is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of a quantized product with a bias whose result is quantized with just the scale that the product has.
 
-The scale of the values times that of the weights, divided by that of the result, is 1 there: OpenVINO leaves the multiplication out, and the sum gets lost in
-integers. Behind the larger of a value and itself, which is that value, the result is quantized as it is.
+The scale of the values times that of the weights, divided by that of the result, is 1 there: OpenVINO leaves the multiplication out, and the sum gets
+lost in integers. Behind the larger of a value and itself, which is that value, the result is quantized as it is.
 """
 
 from __future__ import annotations

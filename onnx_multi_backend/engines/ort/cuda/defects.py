@@ -114,7 +114,10 @@ def _reduced(site: Site) -> Defect | None:
 
 
 def _resized(site: Site) -> Defect | None:
-    """Source: measured, with Resize of int32: what lies between two elements is 0. Upsample rounds down. Of sizes, the code that it shares with the CPU provider."""
+    """Source: measured, with Resize of int32: what lies between two elements is 0.
+
+    Upsample rounds down. Of sizes, the code that it shares with the CPU provider.
+    """
     if defect := wrongly_sized(site):
         return defect
     if site.attribute("mode", "nearest") == "nearest" or site.elem_type(site.input(0)) not in INTEGER_BITS:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes with graphs in which a node is left to the CPU provider, on OpenVINO's built-in provider (1.24.1).
 
-It looks at no node in the branches of an If, or in the body of a Loop, that it takes. So these are left as well: see `left_to_cpu`. A Scan it never takes.
+It looks at no node in the branches of an If, or in the body of a Loop, that it takes. So these are left as well: see `left_to_cpu`. A Scan it never
+takes.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ BUILT_IN = replace(
     defects=_with_integers(_table_of_openvino("2025.4.1")),
 )
 
-#: What gives 0 for the sizes that only a run tells, of a tensor that is known to have no elements: OpenVINO 2026.4, which is mended where it reads a model itself.
+#: What gives 0 for the sizes that only a run tells, of a tensor that is known to have no elements: OpenVINO 2026.4, which is mended where it reads a
+#: model itself.
 _LOSING_SIZES = frozenset({"ArgMax", "ArgMin", "ConcatFromSequence", "Scan", "Squeeze", "Unsqueeze"})
 
 #: onnxruntime-ep-openvino 1.8.1, with OpenVINO 2026.4.1 inside.
