@@ -166,6 +166,20 @@ def test_buffers_of_two_outputs_do_not_overlap(engine: type[omb.Preset]) -> None
         rep.bind(x, [y[:1], y[:1]])
 
 
+@pytest.mark.parametrize("rows", [slice(0, 9), slice(1, 10)])
+def test_an_output_may_lie_where_an_input_does(preset: type[omb.Preset], rows: slice) -> None:
+    """The engine reads rows of it when it has written others."""
+    square = models.tensor("x", (9, 9))
+    turned = models.node("Transpose", ["x"], ["y"])
+    rep = preset.prepare(models.model([turned], [square], [models.tensor("y", (9, 9))]))
+    memory = np.zeros((10, 9), np.float32)
+    x, y = memory[:9], memory[rows]
+    bound = rep.bind(x, [y])
+    x[...] = right = np.arange(81, dtype=np.float32).reshape(9, 9)
+    assert bound.run()["y"] is y
+    np.testing.assert_array_equal(y, right.T)
+
+
 def test_a_buffer_is_written_into_and_not_replaced(engine: type[omb.Preset]) -> None:
     bound = engine.prepare(models.subtract()).bind([A.copy(), B.copy()])
     bound.inputs["a"] += 1

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,10 +71,10 @@ def bind(
         mine = engines.astype(info.dtype) if converted else engines
         if info.name in given and info.name not in outputs:
             mine = _fitting(given[info.name], mine, f"{signature.label}, output {info.name!r}")
-            engines = engines if converted else mine
+            engines = engines if converted or _overlaps(mine, inputs.values()) else mine
         if same is not None:
             after.append((same, mine))
-        elif converted:
+        elif engines is not mine:
             after.append((engines, mine))
         engine_outputs.append(engines if same is None else None)
         outputs[info.name] = mine
@@ -135,6 +135,13 @@ def _require_host(value: Any, info: TensorInfo, label: str) -> None:
             f"{label}: output {info.name!r} is an input too, or listed twice, and is copied, which is only done on the host. "
             "Leave output_device out."
         )
+
+
+def _overlaps(buffer: Any, inputs: Iterable[Any]) -> bool:
+    """Whether a buffer shares memory with an input, which the engine may yet read when it has written a part of the result."""
+    if not isinstance(buffer, np.ndarray):
+        return False
+    return any(isinstance(value, np.ndarray) and np.may_share_memory(buffer, value) for value in inputs)
 
 
 def _require_apart(outputs: Sequence[tuple[str, Any]], label: str) -> None:
