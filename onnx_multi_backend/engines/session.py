@@ -19,7 +19,9 @@ from onnx_multi_backend.models.external_data import with_values
 from onnx_multi_backend.models.loading import LoadedModel
 
 if TYPE_CHECKING:
-    pass
+    from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+    from onnx_multi_backend.models.contents import Contents
+
 
 #: One value at the boundary: an array, a list (sequence), a dict (map), or None (an empty optional).
 Value = Any
@@ -239,6 +241,13 @@ class Payload:
             inserted=self.adapted.inserted.union(inserted),
         )
         return replace(self, adapted=adapted)
+
+    def after(self, mend: Callable[[Contents], Rewritten | None]) -> tuple[Payload, tuple[Adaptation, ...]]:
+        """The same after a pass over the model, and what that changed."""
+        made = mend(self.adapted.facts.contents)
+        if made is None:
+            return self, ()
+        return self.changed(made.model, *made.changes, inserted=made.added), made.changes
 
     def whole(self) -> ModelProto:
         """The model with all its weights, those in other files too: for an engine that takes one piece."""

@@ -135,6 +135,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "groups_apart",
             "vector_products",
             "products_turned",
+            "results_apart",
         ),
         *(
             "unsigned_activations",

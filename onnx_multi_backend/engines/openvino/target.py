@@ -27,6 +27,7 @@ from onnx_multi_backend.engines.across_nodes.nothing_guarded import nothing_guar
 from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import SWITCH, in_floating_point
 from onnx_multi_backend.engines.defect import worse
+from onnx_multi_backend.engines.inlined_calls import calls_inlined
 from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
@@ -51,6 +52,7 @@ from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
+from onnx_multi_backend.engines.results_passed_on import states_apart
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.target import Lost, Target
@@ -107,15 +109,13 @@ class OpenvinoTarget(Target):
         model, changes = written_out(payload.adapted.facts.contents)
         if changes:
             payload = payload.changed(model, *changes)
-        if (plain := plain_forms(payload.adapted.facts.contents)) is not None:
-            payload, changes = payload.changed(plain.model, *plain.changes), (*changes, *plain.changes)
+        for mend in (calls_inlined, plain_forms, states_apart):
+            payload, more = payload.after(mend)
+            changes = (*changes, *more)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:
             payload, changes = payload.changed(found[0], *found[1]), (*changes, *found[1])
-        if (made := nothing_guarded(payload.adapted.facts.contents, KEEPING, of_inputs=True)) is not None:
-            payload, changes = (
-                payload.changed(made.model, *made.changes, inserted=made.added),
-                (*changes, *made.changes),
-            )
+        payload, guarded = payload.after(lambda contents: nothing_guarded(contents, KEEPING, of_inputs=True))
+        changes = (*changes, *guarded)
         facts = payload.adapted.facts
         if not any(map(computes_unneeded, facts.contents.of("Loop"))) and not has_computed_steps(facts):
             return payload, changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.names import LEFT
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.engines import deadly
-from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
+from onnx_multi_backend.engines.inlined_calls import calls_inlined
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
@@ -43,6 +43,7 @@ from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.truncated_flags import flags_apart
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
 from onnx_multi_backend.engines.placement import Fallback
+from onnx_multi_backend.engines.results_passed_on import results_apart, states_apart
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.engines.vast_shapes import without_vast
@@ -215,18 +216,22 @@ class OrtEngine(Target):
 
         What dies of tensors without elements is computed only of others where the CPU provider alone computes.
         """
-        payload, changes = self._rewritten(payload, flags_apart)
+        changes: tuple[Adaptation, ...] = ()
+        for mend in (calls_inlined, flags_apart, results_apart):
+            payload, more = payload.after(mend)
+            changes = (*changes, *more)
         if self.requested == (providers.CPU,):
-            payload, more = self._rewritten(payload, guarded)
-            return payload, (*changes, *more)
+            payload, guards = payload.after(guarded)
+            return payload, (*changes, *guards)
         if not any(known.mends_models for known in self.records):
             return payload, changes
         from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
         from onnx_multi_backend.engines.ort.openvino_ep.raw_constants import in_raw_data
 
         payload, raw = in_raw_data(payload)  # single nodes are asked about with their constants
-        payload, plain = self._rewritten(payload, plain_forms)
-        changes = (*changes, *raw, *plain)
+        payload, plain = payload.after(plain_forms)
+        payload, states = payload.after(states_apart)
+        changes = (*changes, *raw, *plain, *states)
         if not any(known.forgets_ranks for known in self.records):
             return payload, changes
         from onnx_multi_backend.engines.ort.openvino_ep.confirmed_sizes import with_confirmed_sizes
@@ -239,16 +244,6 @@ class OrtEngine(Target):
 
         payload, loops = loops_left(payload)
         return payload, (*changes, *loops)
-
-    @staticmethod
-    def _rewritten(
-        payload: Payload, mend: Callable[[Contents], Rewritten | None]
-    ) -> tuple[Payload, tuple[Adaptation, ...]]:
-        """The payload after a pass, and what that changed."""
-        made = mend(payload.adapted.facts.contents)
-        if made is None:
-            return payload, ()
-        return payload.changed(made.model, *made.changes, inserted=made.added), made.changes
 
     def may_have_defect(self, node: NodeProto, facts: Facts) -> bool:
         """Whether `find_defect` may find a defect of a node."""
