@@ -37,7 +37,7 @@ def test_a_turned_matrix_by_a_vector(preset: type[omb.Preset], form: str, vector
 
 
 def test_optimizers_see_what_they_get_right() -> None:
-    from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
+    from onnx_multi_backend.engines.ort.optimizers.harmful import harmful_optimizers
 
     for text in (
         "(float[a, 3] x, float[3, b] u) => (float[c, d] y) { t = Transpose <perm = [1, 0]> (x) y = MatMul (t, u) }",

@@ -60,7 +60,7 @@ def test_what_is_written_counts(preset: type[omb.Preset], form: str) -> None:
 
 
 def test_normalizations_are_left_to_the_engines(preset: type[omb.Preset]) -> None:
-    from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
+    from onnx_multi_backend.engines.ort.optimizers.harmful import harmful_optimizers
 
     for form in ("a normalization", "a normalization of squares"):
         assert not preset.prepare(_model(form, 32), fallback="full").adaptations
@@ -96,7 +96,7 @@ def test_what_is_no_square(preset: type[omb.Preset], square: str) -> None:
 
 
 def test_a_deviation_is_no_normalization() -> None:
-    from onnx_multi_backend.engines.ort.optimizers import harmful_optimizers
+    from onnx_multi_backend.engines.ort.optimizers.harmful import harmful_optimizers
 
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17]> g (float[n, 4] x) => (float[m] y) <float two = {2}, float eps = {0.1}> { m = ReduceMean <axes = [-1]> (x)

@@ -36,7 +36,7 @@ from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
 from onnx_multi_backend.engines.ort.openvino_ep.empty_inputs import with_constants
-from onnx_multi_backend.engines.ort.optimizers import MERGING
+from onnx_multi_backend.engines.ort.optimizers.harmful import MERGING
 from onnx_multi_backend.engines.ort.options import make_session_options, of_custom_operators
 from onnx_multi_backend.engines.ort.records import Record, record
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session

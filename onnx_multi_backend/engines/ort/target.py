@@ -25,7 +25,7 @@ from onnx_multi_backend.engines.ort.engine import OrtEngine
 from onnx_multi_backend.engines.ort.misfit_biases import biases_apart
 from onnx_multi_backend.engines.ort.native import let_go_of_bytes
 from onnx_multi_backend.engines.ort.openvino_ep.left_to_cpu import taken_anyway
-from onnx_multi_backend.engines.ort.optimizers import JOINING_BIASES, MERGING, harmful_optimizers
+from onnx_multi_backend.engines.ort.optimizers.harmful import JOINING_BIASES, MERGING, harmful_optimizers
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.plain_scales import plain_scales
 from onnx_multi_backend.engines.ort.provider_list import with_options

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers of quantized models.
+
+One ends the process where a branch or a body reads what is moved behind a DequantizeLinear (1.24 to 1.32): it puts another pair of QuantizeLinear and
+DequantizeLinear there, and takes the branch for a node that has the value as an input.
+
+Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it, and so
+they do of weights with more axes than a matrix.
+
+One leaves out a Relu before a QuantizeLinear to int4, whatever the zero point is (1.24 to 1.32).
+
+Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out
+a QuantizeLinear behind a DequantizeLinear, also over what moves elements, and with it a rounding to another scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+import numpy as np
+from onnx import NodeProto, TensorProto, numpy_helper
+
+from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.models.contents import Contents
+from onnx_multi_backend.models.tensors import is_whole
+
+#: Make one node of a product of quantized integers and its scales.
+_SCALING = ("DynamicQuantizeMatMulFusion", "MatMulIntegerToFloatFusion")
+#: What a DequantizeLinear is moved over.
+_MOVING = ("Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+_WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+
+
+def of_quantized(contents: Contents) -> list[str]:
+    if not contents.has({"QuantizeLinear"}):
+        return []
+    dequantized = {node.output[0]: node for node in contents.of("DequantizeLinear") if len(node.input) > 1}
+    found = []
+    moved = _moved(contents)
+
+    def dequantizing(name: str) -> NodeProto | None:
+        return dequantized.get(_source(name, moved, dequantized))
+
+    scales = {tensor.name: tensor for tensor in contents.tensors if is_whole(tensor)}
+
+    def is_rounded_again(node: NodeProto) -> bool:
+        before = dequantizing(node.input[0]) if len(node.input) > 1 else None
+        if before is None or node.input[0] in dequantized:
+            return before is not None
+        one, other = before.input[1], node.input[1]
+        if one == other:
+            return False
+        if one not in scales or other not in scales:
+            return True
+        return not np.array_equal(numpy_helper.to_array(scales[one]), numpy_helper.to_array(scales[other]))
+
+    if any(map(is_rounded_again, contents.of("QuantizeLinear"))):
+        found.append("DoubleQDQPairsRemover")
+    weighted = [n for n in contents.of(*_WEIGHTED) if len(n.input) > 1 and n.input[1] not in dequantized]
+    if any(dequantizing(node.input[0]) is not None for node in weighted):
+        found.append("WeightBiasQuantization")
+    if contents.has({"Relu"}) and TensorProto.INT4 in contents.tensor_types:
+        found.append("ReluQuantRewrite")
+    return found
+
+
+def of_captured(contents: Contents) -> list[str]:
+    if not contents.has({"DequantizeLinear"}) or not contents.has(_MOVING) or not contents.holding:
+        return []
+    from onnx_multi_backend.adapt.single_node import captures
+
+    moved = _moved(contents)
+    dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
+    read = (name for node in contents.holding for name in captures(node) if name in moved)
+    found = any(_source(moved[name], moved, dequantized) in dequantized for name in read)
+    return ["QDQPropagationTransformer"] if found else []
+
+
+def of_scaled_products(contents: Contents) -> list[str]:
+    """They put scales into a product of quantized integers, whatever their shape is."""
+    if not contents.has({"DynamicQuantizeLinear"}) or not contents.has({"MatMulInteger"}):
+        return []
+    facts = Facts(contents.model, contents)
+    weights = (contents.constants.get(node.input[1]) for node in contents.of("MatMulInteger") if len(node.input) > 1)
+    if any(tensor is not None and len(tensor.dims) > 2 for tensor in weights):
+        return list(_SCALING)
+    scales = {node.output[1] for node in contents.of("DynamicQuantizeLinear") if len(node.output) > 1}
+    behind = [node for node in contents.of("Mul") if not scales.isdisjoint(node.input)]
+    behind += [n for n in contents.of("Mul") if not {node.output[0] for node in behind}.isdisjoint(n.input)]
+    read = facts.constants_of({name for node in behind for name in node.input})
+    return list(_SCALING) if any(len(tensor.dims) > 1 for tensor in read.values()) else []
+
+
+def _moved(contents: Contents) -> dict[str, str]:
+    """What is only moved, by its name: what it is moved from."""
+    return {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
+
+
+def _source(name: str, moved: Mapping[str, str], until: Container[str]) -> str:
+    """What a value is moved from, back to the first of those at which the search ends."""
+    seen = set()  # names are those of several graphs
+    while name not in until and name in moved and name not in seen:
+        seen.add(name)
+        name = moved[name]
+    return name
