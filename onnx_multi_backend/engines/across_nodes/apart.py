@@ -165,11 +165,20 @@ def on_axes(
     ]
 
 
+def passed_from(name: str, makers: Mapping[str, NodeProto], over: Collection[str]) -> str:
+    """What a value is before nodes of these operators, which pass their first input on."""
+    seen: set[str] = set()
+    while name not in seen and (maker := makers.get(name)) is not None:
+        if maker.op_type not in over or canonical(maker.domain):
+            break
+        seen.add(name)
+        name = maker.input[0]
+    return name
+
+
 def maker_before(name: str, makers: Mapping[str, NodeProto], over: Collection[str]) -> NodeProto | None:
     """The node that makes a value, looked for before nodes of these operators, which pass their first input on."""
-    while (maker := makers.get(name)) is not None and maker.op_type in over and not canonical(maker.domain):
-        name = maker.input[0]
-    return maker
+    return makers.get(passed_from(name, makers, over))
 
 
 def kept_types(opset: int) -> frozenset[int] | None:

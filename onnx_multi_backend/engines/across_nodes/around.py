@@ -53,6 +53,7 @@ from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apar
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
+from onnx_multi_backend.engines.across_nodes.shared_sequences import sequences_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
 from onnx_multi_backend.engines.across_nodes.small_products import products_turned
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
@@ -120,6 +121,7 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
     passes = (
         states_apart,
         layers_apart,
+        sequences_apart,
         vector_products,
         products_turned,
         axes_given_before,

@@ -12,7 +12,7 @@ from onnx import NodeProto, helper
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS, activation_names
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, passed_from
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -48,20 +48,15 @@ def _other(nodes: list[NodeView], walked: Walked) -> list[int]:
         if _goes_back(node.proto)
         if any(
             node.operator == each.operator
-            and _source(node.input[0], walked) == _source(each.input[0], walked)
+            and _source(node, walked) == _source(each, walked)
             and _done(node.proto) != _done(each.proto)
             for each in forward
         )
     ]
 
 
-def _source(name: str, walked: Walked) -> str:
-    """What a value is but for Identities."""
-    seen: set[str] = set()
-    while name not in seen and (maker := walked.makers.get(name)) is not None and maker.op_type == "Identity":
-        seen.add(name)
-        name = maker.input[0]
-    return name
+def _source(layer: NodeView, walked: Walked) -> str:
+    return passed_from(layer.input[0], walked.makers, ("Identity",))
 
 
 def _done(node: NodeProto) -> dict[str, object]:
