@@ -136,6 +136,13 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "vector_products",
             "products_turned",
             "results_apart",
+            "matrices_apart",
+            "sequences_apart",
+            "places_apart",
+            "elements_apart",
+            "spaces_apart",
+            "slopes_apart",
+            "turned_before_reductions",
         ),
         *(
             "unsigned_activations",

@@ -11,6 +11,7 @@ from onnx_multi_backend.engines.across_nodes.attention_queries import queries_ke
 from onnx_multi_backend.engines.across_nodes.attentions import attention_outputs, half_attentions
 from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_apart
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
+from onnx_multi_backend.engines.across_nodes.cast_to_places import places_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
 from onnx_multi_backend.engines.across_nodes.convolutions_apart import convolutions_apart
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
@@ -23,6 +24,7 @@ from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apart
 from onnx_multi_backend.engines.across_nodes.joined_constants import constants_apart
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
+from onnx_multi_backend.engines.across_nodes.joined_reshapes import matrices_apart
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.layer_directions import layers_apart
 from onnx_multi_backend.engines.across_nodes.lookalikes import lookalikes_apart
@@ -55,10 +57,14 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.shared_sequences import sequences_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
+from onnx_multi_backend.engines.across_nodes.sliced_elements import elements_apart
 from onnx_multi_backend.engines.across_nodes.small_products import products_turned
+from onnx_multi_backend.engines.across_nodes.spaces_apart import spaces_apart
+from onnx_multi_backend.engines.across_nodes.turned_reductions import turned_before_reductions
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.engines.across_nodes.weights_in_place import weights_cast_apart
+from onnx_multi_backend.engines.across_nodes.written_slopes import slopes_apart
 from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -92,6 +98,7 @@ _IN_ONNX_RUNTIME = (
     attention_outputs,
     joined_extremes,
     idle_casts,
+    places_apart,
     broadcasts_apart,
     signs_told,
     short_rows_apart,
@@ -125,6 +132,11 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         vector_products,
         products_turned,
         axes_given_before,
+        turned_before_reductions,
+        slopes_apart,
+        elements_apart,
+        spaces_apart,
+        matrices_apart,
         scales_of_zeros,
         means_apart,
         norms_apart,

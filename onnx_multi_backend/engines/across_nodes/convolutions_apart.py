@@ -22,7 +22,7 @@ _REASON = "OpenVINO would join it with the convolution, and compute another one"
 
 def convolutions_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these are kept apart from convolutions; None where there are none."""
-    padded = contents.has({"ConvTranspose"}) and contents.has({"Pad"})
+    padded = contents.has({"AveragePool", "Conv", "ConvTranspose"}) and contents.has({"Pad"})
     joined = contents.has({"Conv"}) and contents.has({"Concat"}) and contents.has({"Split"})
     if not (padded or joined) or (flat := flat_for(contents)) is None:
         return None
@@ -38,13 +38,20 @@ def _found(nodes: Sequence[NodeView]) -> Iterator[tuple[int, int]]:
         return name in makers and makers[name].operator == operator
 
     for place, node in enumerate(nodes):
-        if node.operator == "ConvTranspose" and is_made_by(node.input[0], "Pad"):
+        if _pads_otherwise(node) and is_made_by(node.input[0], "Pad"):
             yield place, 0
         elif node.operator == "Concat":
             convolved = [name for name in node.input if is_made_by(name, "Conv")]
             parts = [name for name in (makers[name].input[0] for name in convolved) if is_made_by(name, "Split")]
             if parts and (_axis(node) != _CHANNELS or len(parts) < len(node.input) or parts != makers[parts[0]].output):
                 yield place, node.input.index(convolved[0])
+
+
+def _pads_otherwise(node: NodeView) -> bool:
+    """Whether the padding of a Pad means something else in a node."""
+    if node.operator not in ("AveragePool", "Conv"):
+        return node.operator == "ConvTranspose"
+    return any(a.name == "auto_pad" and a.s.startswith(b"SAME") for a in node.proto.attribute)
 
 
 def _axis(node: NodeView) -> int:

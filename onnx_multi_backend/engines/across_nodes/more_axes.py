@@ -2,8 +2,8 @@
 """Around what OpenVINO (2025.4, 2026.4) makes of arithmetic with a constant that has more axes than what it is computed with.
 
 Behind what moves elements (Reshape, Squeeze, Gather and others) or scales them, a constant of one element is taken for a number, and the result lacks
-its axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in, and where a function is recognized (Swish, GELU,
-HardSwish). The value is given these axes beforehand. An Expand that gives a value axes alone is left out behind a Reshape. Sizes that only move are
+its axes: (6, 4) for (1, 6, 4). So it is where a product or a dequantization takes a constant in, where a function is recognized (Swish, GELU,
+HardSwish), where a product by -1 is subtracted, and where a power of -1 divides. The value is given these axes beforehand. An Expand that gives a value axes alone is left out behind a Reshape. Sizes that only move are
 right behind the constant; exporters compute places of a padding mask so.
 """
 
@@ -34,7 +34,7 @@ _COMPUTING = frozenset({"Add", "Div", "Expand", "Max", "Mean", "Min", "Mod", "Mu
 #: What moves elements of what it reads first, and changes none.
 _MOVING = frozenset({"Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
 #: What stands in the functions that are recognized.
-_FUNCTIONS = frozenset({"Clip", "Erf", "Exp", "HardSigmoid", "Max", "Min", "Sigmoid", "Softplus", "Tanh"})
+_FUNCTIONS = frozenset({"Clip", "Erf", "Exp", "HardSigmoid", "Max", "Min", "Pow", "Sigmoid", "Softplus", "Tanh"})
 _SIZES = frozenset({"Shape", "Size"})
 _PASS, _CHANGE = "axes_given_before", "what it reads is given the axes of its constant"
 _REASON = "OpenVINO would leave the axes out that its constant has more than the value before it"
@@ -48,7 +48,7 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
     if not contents.has(_COMPUTING):
         return None
     walked = walked_of(contents)
-    search = _Search(walked, sizes_of(contents), functions=contents.has(_FUNCTIONS))
+    search = _Search(walked, sizes_of(contents), functions=contents.has(_FUNCTIONS) or _subtracts(contents))
     if not any(map(search.places, walked.views)):
         return None
     search.believes = False
@@ -67,6 +67,11 @@ def axes_given_before(contents: Contents) -> Rewritten | None:
         yield node
 
     return written(walked.flat, found, write, changes)
+
+
+def _subtracts(contents: Contents) -> bool:
+    """Whether there may be a sum with a product by -1, of which a difference is made."""
+    return contents.has({"Mul"}) and contents.has({"Add"})
 
 
 class _Search:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 from onnx import TensorProto
@@ -39,18 +40,27 @@ def over_all_behind(op: Any) -> bool:
 
 
 def not_zero(op: Any) -> bool:
-    """Looks for a Cast before it: the plugin would have the node read what is cast."""
+    """Looks for a Cast of numbers to integers before it: the plugin would have the node read what is cast first, of several Casts too."""
     x = op.input_value(0)
-    cast = x.get_node()
-    while cast.get_type_name() == "Identity":
-        cast = cast.input_value(0).get_node()
-    if cast.get_type_name() not in ("Convert", "ConvertLike") or not cast.input_value(0).get_element_type().is_real():
-        return False
-    if x.get_element_type() == runtime.load().Type.boolean:
+    if not any(cast.input_value(0).get_element_type().is_real() and _is_whole(cast) for cast in _casts_before(x)):
         return False
     ops = runtime.load().opset8
     op.input(0).replace_source_output(ops.not_equal(x, ops.constant(0, x.get_element_type())).output(0))
     return True
+
+
+def _casts_before(value: Any) -> Iterator[Any]:
+    """The Casts that a value comes of, with nothing between them."""
+    node = value.get_node()
+    while (kind := node.get_type_name()) in ("Convert", "ConvertLike", "Identity"):
+        if kind != "Identity":
+            yield node
+        node = node.input_value(0).get_node()
+
+
+def _is_whole(cast: Any) -> bool:
+    made = cast.get_output_element_type(0)
+    return not made.is_real() and made != runtime.load().Type.boolean
 
 
 def row_by_row(op: Any) -> bool:
