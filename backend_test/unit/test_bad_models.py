@@ -368,3 +368,19 @@ def test_an_output_that_is_declared_in_another_type(openvino: type[omb.Preset], 
         opsets={"": 17},
     )
     assert_refused(openvino, made, omb.InvalidModelError, "Inferred elem type differs")
+
+
+def test_a_name_that_is_not_utf8(engine: type[omb.Preset]) -> None:
+    """It is prepared as the engine prepares it, and what is told of it raises nothing else than our errors."""
+    data = models.one_node(
+        "Relu", [models.tensor("x", (2,))], [models.tensor("y", (2,))], name="QQQQ"
+    ).SerializeToString()
+    data = data.replace(b"QQQQ", b"\xff\xfe\x80Q")
+    try:
+        prepared = engine.prepare(data)
+    except omb.OnnxMultiBackendError:
+        assert not engine.is_compatible(data)
+    else:
+        assert [node.op_type for node in prepared.placement()] == ["Relu"]
+        assert engine.compatibility(data)
+        assert engine.is_compatible(data)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -138,3 +138,31 @@ def test_every_node_of_a_model_is_placed_once(preset: type[omb.Preset]) -> None:
     assert {n.provider for n in rep.placement()} == {rep.provider}
     placed = sorted(n.op_type for n in rep.placement())
     assert placed in (["Add", "MatMul"], ["Gemm"]), placed  # ONNX Runtime makes one node of the two
+
+
+def _quantized_product(scale: int) -> ModelProto:
+    """A QLinearMatMul whose scales have a type, beside what OpenVINO takes."""
+    scales = [models.tensor(f"{name}_scale", [1], scale) for name in "aby"]
+    zeros = [models.tensor(f"{name}_zero", [1], TensorProto.INT8) for name in "aby"]
+    matrices = [models.tensor("a", [2, 4], TensorProto.INT8), models.tensor("b", [4, 3], TensorProto.INT8)]
+    read = ["a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero"]
+    nodes = [
+        models.node("QLinearMatMul", read, ["y"], name="product"),
+        models.node("Exp", ["x"], ["e"]),
+        models.node("Relu", ["e"], ["z"]),
+    ]
+    inputs = [*matrices, *scales, *zeros, models.tensor("x", [2, 2])]
+    outputs = [models.tensor("y", [2, 3], TensorProto.INT8), models.tensor("z", [2, 2])]
+    return models.model(nodes, inputs, outputs, opsets={"": 21})
+
+
+def test_nodes_that_onnxruntime_does_not_list(openvino_ep: type[omb.Preset]) -> None:
+    """It gives a QLinearMatMul with scales of float16 to the CPU provider once its list is made."""
+    model = _quantized_product(TensorProto.FLOAT16)
+    with pytest.raises(omb.UnsupportedModelError, match="CPUExecutionProvider"):
+        openvino_ep.prepare(model, fallback="none")
+    with pytest.warns(omb.FallbackWarning, match="QLinearMatMul"):
+        prepared = openvino_ep.prepare(model)
+    assert [node.provider for node in prepared.placement() if node.op_type == "QLinearMatMul"] == [
+        "CPUExecutionProvider"
+    ]

@@ -13,6 +13,7 @@ from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.cast_to_places import places_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
+from onnx_multi_backend.engines.across_nodes.chosen_boxes import indices_apart
 from onnx_multi_backend.engines.across_nodes.convolutions_apart import convolutions_apart
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.engines.across_nodes.extremes_of_many import run_first
@@ -31,6 +32,7 @@ from onnx_multi_backend.engines.across_nodes.lookalikes import lookalikes_apart
 from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_counted_apart, means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
+from onnx_multi_backend.engines.across_nodes.near_activations import activations_apart
 from onnx_multi_backend.engines.across_nodes.norms_apart import norms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.channel_scales import scales_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
@@ -53,6 +55,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.unit_scales import sums_k
 from onnx_multi_backend.engines.across_nodes.quantized.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
+from onnx_multi_backend.engines.across_nodes.reversed_sequences import reversals_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.shared_sequences import sequences_apart
@@ -60,10 +63,12 @@ from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
 from onnx_multi_backend.engines.across_nodes.sliced_elements import elements_apart
 from onnx_multi_backend.engines.across_nodes.small_products import products_turned
 from onnx_multi_backend.engines.across_nodes.spaces_apart import spaces_apart
+from onnx_multi_backend.engines.across_nodes.split_parts import parts_apart
 from onnx_multi_backend.engines.across_nodes.turned_reductions import turned_before_reductions
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.engines.across_nodes.weights_in_place import weights_cast_apart
+from onnx_multi_backend.engines.across_nodes.written_cells import cells_apart
 from onnx_multi_backend.engines.across_nodes.written_slopes import slopes_apart
 from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
@@ -137,6 +142,11 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         elements_apart,
         spaces_apart,
         matrices_apart,
+        cells_apart,
+        parts_apart,
+        indices_apart,
+        reversals_apart,
+        activations_apart,
         scales_of_zeros,
         means_apart,
         norms_apart,

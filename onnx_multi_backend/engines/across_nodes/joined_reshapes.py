@@ -46,7 +46,7 @@ def matrices_apart(contents: Contents) -> Rewritten | None:
             if node.operator in _PRODUCTS
             and len(sizes.get(node.output[0]) or (0,) * _MATRIX) == _MATRIX
             and _is_turned(node.output[0], readers)
-            and any(map(is_reshaped, node.input))
+            and is_reshaped(node.input[1])
         }
 
     views = zip(walked.views, walked.readers, strict=True)

@@ -19,12 +19,14 @@ from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.records import record
+from onnx_multi_backend.engines.ort.unlisted import may_be_unlisted, with_unlisted
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Feeds, ProviderFailedError, Session, Value
 from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
 from onnx_multi_backend.host import cpus, devices
 from onnx_multi_backend.host.devices import Device
+from onnx_multi_backend.models.contents import Contents
 
 #: Idle bindings that are kept at most.
 _KEPT = 32
@@ -190,13 +192,7 @@ class OrtSession(Session):
 
     def placement(self) -> tuple[NodePlacement, ...]:
         """Where each node that was not folded runs, in ONNX Runtime's own order."""
-        if self._placement is not None:
-            return self._placement
-        return tuple(
-            NodePlacement(node.name, node.op_type, node.domain, subgraph.ep_name)
-            for subgraph in self.native.get_provider_graph_assignment_info()
-            for node in subgraph.get_nodes()
-        )
+        return _listed(self.native) if self._placement is None else self._placement
 
 
 class ExoticOrtSession(OrtSession):
@@ -243,10 +239,30 @@ def _plain_memory(feeds: Feeds) -> Feeds:
     }
 
 
-def make_session(native: Any, placement: tuple[NodePlacement, ...] | None = None) -> OrtSession:
-    """Wrap an InferenceSession by the types it exchanges; `placement` where the session itself does not have it."""
+def make_session(
+    native: Any, placement: tuple[NodePlacement, ...] | None = None, of: Contents | None = None
+) -> OrtSession:
+    """Wrap an InferenceSession by the types it exchanges; `placement` where the session itself does not have it, which a model (`of`) may tell."""
+    if of is not None and (nodes := may_be_unlisted(of)):
+        placement = with_unlisted(nodes, _listed(native))
     exotic = any(exotic_type(v.type) is not None for v in [*_inputs(native), *native.get_outputs()])
     return ExoticOrtSession(native, placement) if exotic else OrtSession(native, placement)
+
+
+def _listed(native: Any) -> tuple[NodePlacement, ...]:
+    return tuple(
+        NodePlacement(_name(node), node.op_type, node.domain, subgraph.ep_name)
+        for subgraph in native.get_provider_graph_assignment_info()
+        for node in subgraph.get_nodes()
+    )
+
+
+def _name(node: Any) -> str:
+    """The name of a node; empty where it is not UTF-8, which ONNX Runtime's bindings do not read."""
+    try:
+        return str(node.name)
+    except UnicodeDecodeError:
+        return ""
 
 
 def _on_cuda(native: Any) -> bool:
