@@ -110,3 +110,18 @@ def test_a_call_leaves_out_the_last_result(preset: type[omb.Preset]) -> None:
     prepared = preset.prepare(model, fallback="full")
     np.testing.assert_allclose(prepared.run([A])[0], -A)
     assert [change.pass_name for change in prepared.adaptations] == ["calls_inlined"]
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_an_initializer_of_a_branch_hides_a_value_around_it(preset: type[omb.Preset], computed: bool) -> None:
+    """ONNX Runtime computed with that value."""
+    outer = "<float[2] k = {9, 9}>" if not computed else ""
+    made = "k = Abs (x)" if computed else ""
+    model = parsed(
+        f"""(float[2] x) => (float[2] y) {outer} {{ z = Constant <value_float = 0.0> () s = ReduceSum <keepdims = 0> (x) c = Greater (s, z) {made}
+        y = If (c) <then_branch = t () => (float[2] p) <float[2] k = {{1, 2}}> {{ p = Mul (x, k) }},
+                    else_branch = e () => (float[2] q) {{ q = Add (x, k) }}> }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    np.testing.assert_allclose(prepared.run([A])[0], A * [1, 2])
+    np.testing.assert_allclose(prepared.run([-A])[0], -A + (A if computed else 9))

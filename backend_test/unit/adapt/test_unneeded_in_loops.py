@@ -65,3 +65,17 @@ def test_states_that_a_needed_one_reads_are_kept() -> None:
     assert list(loop.output) == ["y", "a", "b"]
     assert [v.name for v in loop.attribute[0].g.input] == ["i", "e", "y0", "a0", "b0"]
     assert [str(change.node) for change in changes] == ["the state 'c' of Loop ''", "Add 'c1'"]
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_rows_that_nothing_reads(steps: int, preset: type[omb.Preset]) -> None:
+    """OpenVINO left the state out with them, and with it what the result is where no step is made."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 17]> g (float[2] a, float[2] b, int64 n) => (float[2] r) {
+        k = Constant <value = bool {1}> ()
+        r, y = Loop <body = body (int64 i, bool c, float[2] p) => (bool d, float[2] t, float[2] u)
+        { d = Identity (c) t = Neg (b) u = Neg (p) }> (n, k, a) }"""
+    )
+    a, b = np.float32([1, 2]), np.float32([10, 20])
+    found = preset.prepare(model, fallback="full").run([a, b, np.array(steps)])[0]
+    np.testing.assert_array_equal(found, -b if steps else a)

@@ -66,9 +66,8 @@ def _with_constants(graph: GraphProto, outer: Mapping[str, TensorProto]) -> Iter
 
 def _without_unread(model: ModelProto) -> Iterator[Adaptation]:
     """Leave the results of Unique out that nothing reads."""
-    graphs = [model.graph, *graphs_in(model.graph)]
     read = {name for node in all_nodes(model) for name in node.input}
-    read.update(value.name for graph in graphs for value in graph.output)
+    read.update(value.name for graph in graphs_in(model.graph) for value in graph.output)
     for node in all_nodes(model):
         if node.op_type != "Unique" or canonical(node.domain):
             continue

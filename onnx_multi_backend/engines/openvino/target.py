@@ -22,6 +22,7 @@ from onnx_multi_backend.adapt.rules.lstm_steps import lstm_steps
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.adapt.together import together
 from onnx_multi_backend.adapt.unneeded import computes_unneeded, without_unneeded
+from onnx_multi_backend.adapt.unneeded_states import has_unread_rows
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.across_nodes.nothing_guarded import nothing_guarded
 from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
@@ -117,7 +118,8 @@ class OpenvinoTarget(Target):
         payload, guarded = payload.after(lambda contents: nothing_guarded(contents, KEEPING, of_inputs=True))
         changes = (*changes, *guarded)
         facts = payload.adapted.facts
-        if not any(map(computes_unneeded, facts.contents.of("Loop"))) and not has_computed_steps(facts):
+        unneeded = any(map(computes_unneeded, facts.contents.of("Loop"))) or has_unread_rows(facts.contents)
+        if not unneeded and not has_computed_steps(facts):
             return payload, changes
         model, more = without_unneeded(payload.adapted.proto)
         return (payload.changed(model, *more), (*changes, *more)) if more else (payload, changes)

@@ -32,6 +32,7 @@ from onnx_multi_backend.engines.ort.empty_values import (
     WRONG_BEFORE_1_32,
     guarded,
 )
+from onnx_multi_backend.engines.ort.hidden_initializers import initializers_renamed
 from onnx_multi_backend.engines.ort.limits import OrtLimits
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
@@ -217,7 +218,7 @@ class OrtEngine(Target):
         What dies of tensors without elements is computed only of others where the CPU provider alone computes.
         """
         changes: tuple[Adaptation, ...] = ()
-        for mend in (calls_inlined, flags_apart, results_apart):
+        for mend in (calls_inlined, initializers_renamed, flags_apart, results_apart):
             payload, more = payload.after(mend)
             changes = (*changes, *more)
         if self.requested == (providers.CPU,):
