@@ -60,6 +60,7 @@ def test_a_cache_dir_that_is_a_file_is_refused(tmp_path: Path) -> None:
 WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "threads of a wrong type": ("OrtCpu", {"intra_op_num_threads": "2"}, omb.OptionTypeError, "number of threads"),
     "threads as bool": ("OrtCpu", {"intra_op_num_threads": True}, omb.OptionTypeError, "True was given"),
+    "more threads than cores anywhere": ("OrtCpu", {"intra_op_num_threads": 10**9}, omb.OptionError, "at most 10000"),
     "no threads": ("OrtCpu", {"inter_op_num_threads": 0}, omb.OptionError, "at least 1"),
     "negative threads": ("OrtOpenvino", {"intra_op_num_threads": -1}, omb.OptionError, "at least 1; -1 was given"),
     "a misspelt option": ("OrtCpu", {"fallbak": "none"}, omb.OptionError, r"'fallbak'\. Did you mean 'fallback'\?"),
@@ -108,6 +109,7 @@ SESSION: dict[str, tuple[Any, type[Exception], str]] = {
         omb.OptionError,
         r"no session option 'intra_op_threads'\. Did you mean '\w+_num_threads'\? Known: .*intra_op_num_threads",
     ),
+    "more threads than cores anywhere": ({"intra_op_num_threads": 10**9}, omb.OptionError, "at most 10000"),
     "wrong type": ({"intra_op_num_threads": "two"}, omb.OptionTypeError, "'intra_op_num_threads'.*'two' was given"),
     "unknown word": (
         {"graph_optimization_level": "ORT_ENABLE_MOST"},

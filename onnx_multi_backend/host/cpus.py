@@ -13,6 +13,8 @@ from onnx_multi_backend.host import cgroups
 from onnx_multi_backend.host.cgroups import Quota
 
 SYSTEM = Path("/sys/devices/system/cpu")
+#: No machine has as many; an engine that is asked for more takes all memory for them.
+MOST_THREADS = 10_000
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 from onnx_multi_backend import option_words
 from onnx_multi_backend.engines.placement import FALLBACKS
 from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.host.cpus import MOST_THREADS
 from onnx_multi_backend.host.devices import similar
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -95,6 +96,8 @@ def threads(name: str, value: Any) -> int | None:
         raise OptionError(
             f"{name} is at least 1; {value} was given. With {option_words.literal(None)} the engine chooses."
         )
+    if int(value) > MOST_THREADS:
+        raise OptionError(f"{name} is at most {MOST_THREADS}; {value} was given, and no machine has as many cores.")
     return int(value)
 
 

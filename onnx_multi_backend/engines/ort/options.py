@@ -12,6 +12,7 @@ from typing import Any
 from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.simplest import SIMPLEST
 from onnx_multi_backend.errors import OptionError, OptionTypeError
+from onnx_multi_backend.host.cpus import MOST_THREADS
 from onnx_multi_backend.host.devices import similar
 
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
@@ -114,6 +115,8 @@ def _set(made: Any, name: object, value: Any) -> None:
         raise OptionError(
             f"session option {name!r}: there is no folder {str(Path(value).absolute().parent)!r}. Make it first."
         )
+    if name.endswith("_num_threads") and isinstance(value, int) and value > MOST_THREADS:
+        raise OptionError(f"session option {name!r} is at most {MOST_THREADS}; {value} was given.")
     current = getattr(made, name)
     if isinstance(value, str) and not isinstance(current, str) and hasattr(type(current), "__members__"):
         members: Mapping[str, enum.Enum] = type(current).__members__
