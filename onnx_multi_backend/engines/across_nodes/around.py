@@ -13,8 +13,6 @@ from onnx_multi_backend.engines.across_nodes.broadcasts_apart import broadcasts_
 from onnx_multi_backend.engines.across_nodes.by_channel import channels_apart
 from onnx_multi_backend.engines.across_nodes.cast_to_places import places_apart
 from onnx_multi_backend.engines.across_nodes.channel_order import channels_in_order
-from onnx_multi_backend.engines.across_nodes.chosen_boxes import indices_apart
-from onnx_multi_backend.engines.across_nodes.convolutions_apart import convolutions_apart
 from onnx_multi_backend.engines.across_nodes.distinct_names import with_distinct_names
 from onnx_multi_backend.engines.across_nodes.extremes_of_many import run_first
 from onnx_multi_backend.engines.across_nodes.filtered_sums import filters_summed_apart
@@ -25,15 +23,12 @@ from onnx_multi_backend.engines.across_nodes.idle_casts import idle_casts
 from onnx_multi_backend.engines.across_nodes.inserted_axes import insertions_apart
 from onnx_multi_backend.engines.across_nodes.joined_constants import constants_apart
 from onnx_multi_backend.engines.across_nodes.joined_extremes import joined_extremes
-from onnx_multi_backend.engines.across_nodes.joined_reshapes import matrices_apart
 from onnx_multi_backend.engines.across_nodes.known_signs import signs_told
 from onnx_multi_backend.engines.across_nodes.layer_directions import layers_apart
-from onnx_multi_backend.engines.across_nodes.lookalikes import lookalikes_apart
 from onnx_multi_backend.engines.across_nodes.merged_reductions import axes_counted_apart, means_apart
 from onnx_multi_backend.engines.across_nodes.more_axes import axes_given_before
 from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
-from onnx_multi_backend.engines.across_nodes.near_activations import activations_apart
-from onnx_multi_backend.engines.across_nodes.norms_apart import norms_apart
+from onnx_multi_backend.engines.across_nodes.near_patterns.passes import PASSES as NEAR_PATTERNS
 from onnx_multi_backend.engines.across_nodes.quantized.channel_scales import scales_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
 from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart, tables_apart
@@ -55,21 +50,14 @@ from onnx_multi_backend.engines.across_nodes.quantized.unit_scales import sums_k
 from onnx_multi_backend.engines.across_nodes.quantized.unsigned_activations import unsigned
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
-from onnx_multi_backend.engines.across_nodes.reversed_sequences import reversals_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.engines.across_nodes.scaled_windows import factors_apart
 from onnx_multi_backend.engines.across_nodes.shared_sequences import sequences_apart
 from onnx_multi_backend.engines.across_nodes.short_rows import short_rows_apart
-from onnx_multi_backend.engines.across_nodes.sliced_elements import elements_apart
 from onnx_multi_backend.engines.across_nodes.small_products import products_turned
-from onnx_multi_backend.engines.across_nodes.spaces_apart import spaces_apart
-from onnx_multi_backend.engines.across_nodes.split_parts import parts_apart
-from onnx_multi_backend.engines.across_nodes.turned_reductions import turned_before_reductions
 from onnx_multi_backend.engines.across_nodes.two_columns import columns_apart
 from onnx_multi_backend.engines.across_nodes.vector_products import vector_products
 from onnx_multi_backend.engines.across_nodes.weights_in_place import weights_cast_apart
-from onnx_multi_backend.engines.across_nodes.written_cells import cells_apart
-from onnx_multi_backend.engines.across_nodes.written_slopes import slopes_apart
 from onnx_multi_backend.engines.across_nodes.zero_scales import scales_of_zeros
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.plausible import expands_too_far
@@ -137,20 +125,9 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         vector_products,
         products_turned,
         axes_given_before,
-        turned_before_reductions,
-        slopes_apart,
-        elements_apart,
-        spaces_apart,
-        matrices_apart,
-        cells_apart,
-        parts_apart,
-        indices_apart,
-        reversals_apart,
-        activations_apart,
+        *NEAR_PATTERNS,
         scales_of_zeros,
         means_apart,
-        norms_apart,
-        lookalikes_apart,
         insertions_apart,
         gathers_apart,
         functools.partial(columns_apart, stays_open=stays_open),
@@ -161,7 +138,6 @@ def around(contents: Contents, *, in_onnx_runtime: bool = False, stays_open: boo
         half_divisors,
         growth_apart,
         filters_summed_apart,
-        convolutions_apart,
         functools.partial(axes_moved, in_onnx_runtime=in_onnx_runtime),
         functools.partial(nan_kept, compared=in_onnx_runtime),
         half_attentions,

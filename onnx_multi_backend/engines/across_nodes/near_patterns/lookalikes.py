@@ -16,8 +16,8 @@ from onnx import NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before
+from onnx_multi_backend.engines.across_nodes.near_patterns.rotations import OPERATORS, PARTING, Rotations
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
-from onnx_multi_backend.engines.across_nodes.rotations import OPERATORS, PARTING, Rotations
 from onnx_multi_backend.engines.written_norms import PASSED_OVER
 from onnx_multi_backend.models.contents import Contents
 
