@@ -795,3 +795,24 @@ def test_onnx_runtimes_operators_of_nothing(ort_cpu: type[omb.Preset], form: str
             prepared.run(given)
     else:
         assert prepared.run(given)[0].shape == sizes[0]
+
+
+def test_sizes_that_hold_of_the_traced_shapes_alone(engine: type[omb.Preset]) -> None:
+    """What an exporter declares of a value inside may be the length that it traced: the process died of an empty batch of another one."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 20]> g (float[b, n, 6] x) => (float[b, 4] y) {
+        u = Transpose <perm = [1, 0, 2]> (x) h = LSTM <hidden_size = 4> (u, w, r) t = Transpose <perm = [0, 2, 1, 3]> (h) s = Shape (t)
+        s0 = Slice (s, c0, c1) s1 = Slice (s, c1, c2) s2 = Slice (s, c2, c3) s3 = Slice (s, c3, c4) m = Mul (s2, s3) k = Reshape (m, last)
+        z = Concat <axis = 0> (s0, s1, k) q = Reshape (t, z) p = Transpose <perm = [1, 0, 2]> (q) i = Constant <value_int = -1> ()
+        y = Gather <axis = 1> (p, i) }"""
+    )
+    numbers = np.random.default_rng(0)
+    held = {"w": (1, 16, 6), "r": (1, 16, 4)}
+    weights = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in held.items()}
+    integers = {"last": [-1], **{f"c{i}": [i] for i in range(5)}}
+    for name, value in {**weights, **integers}.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("p", onnx.TensorProto.FLOAT, ["b", 5, 4]))
+    prepared = engine.prepare(model)
+    for shape in ((2, 5, 6), (0, 6, 6), (2, 6, 6), (0, 5, 6)):
+        assert prepared.run([np.ones(shape, np.float32)])[0].shape == (shape[0], 4)

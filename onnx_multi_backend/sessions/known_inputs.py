@@ -24,7 +24,9 @@ _CHOOSING = {"If": 1, "Loop": 2}
 
 
 def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) -> ModelProto:
-    """A copy of the model whose inputs have these shapes, whatever their symbols say elsewhere.
+    """A copy of the model whose inputs have these shapes, whatever their symbols say elsewhere; other values have as many axes as are declared.
+
+    What exporters declare of values inside a model may hold of the shapes alone with which it was traced.
 
     Parameters
     ----------
@@ -40,6 +42,9 @@ def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) 
             value.type.tensor_type.shape.SetInParent()
             for size in shape:
                 value.type.tensor_type.shape.dim.add(dim_value=size)
+    for value in copy.graph.value_info:
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
     return copy
 
 

@@ -58,7 +58,8 @@ def _cut(body: Body, opset: int, rows: str, kind: TypeProto, steps: str) -> str:
         return str(body("Reshape", cut, body("Concat", steps, body.ints(*(dim.dim_value for dim in dims)), axis=0)))
     if not unknown:
         return cut
-    ends = body("Where", body("Less", zero, steps), body.ints(*[2**31 - 1] * len(unknown)), zero)
+    some = body.cast(body("Less", zero, steps), TensorProto.INT64)
+    ends = body("Mul", some, body.ints(*[2**31 - 1] * len(unknown)))
     cut = str(body("Slice", cut, body.ints(*[0] * len(unknown)), ends, body.ints(*unknown)))
     if len(unknown) == len(dims):
         return cut
