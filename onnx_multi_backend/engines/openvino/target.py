@@ -48,6 +48,7 @@ from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
+from onnx_multi_backend.engines.openvino.onnx_quantizers import onnx_quantizers
 from onnx_multi_backend.engines.openvino.open_ranks import wants_ranks
 from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
@@ -107,9 +108,10 @@ class OpenvinoTarget(Target):
         Of the latter, the process may end in a loop of no steps. Source: measured with 2026.4, of RoiAlign, and of SplitToSequence beside
         the Abs of float16. Quantized operators of ONNX Runtime are written out here too, so that types can be inferred behind them.
         """
-        model, changes = written_out(payload.adapted.facts.contents)
-        if changes:
-            payload = payload.changed(model, *changes)
+        payload, changes = payload.after(onnx_quantizers)
+        model, more = written_out(payload.adapted.facts.contents)
+        if more:
+            payload, changes = payload.changed(model, *more), (*changes, *more)
         for mend in (calls_inlined, plain_forms, states_apart):
             payload, more = payload.after(mend)
             changes = (*changes, *more)

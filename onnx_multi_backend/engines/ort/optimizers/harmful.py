@@ -8,6 +8,7 @@ from onnx_multi_backend.engines.ort.empty_values import of_empty_results
 from onnx_multi_backend.engines.ort.optimizers.of_norms import of_norms
 from onnx_multi_backend.engines.ort.optimizers.of_pads_and_factors import of_factors, of_pads
 from onnx_multi_backend.engines.ort.optimizers.of_products import (
+    of_double_products,
     of_halves,
     of_idle_transposes,
     of_normalized_products,
@@ -35,6 +36,7 @@ _LOOKING = (
     of_factors,
     of_norms,
     of_turned_matrices,
+    of_double_products,
     of_normalized_products,
     of_scaled_products,
     of_quotients,

@@ -58,6 +58,13 @@ def of_turned_matrices(contents: Contents) -> list[str]:
     return [_TURNING] if any(map(may_be_a_vector, others)) else []
 
 
+def of_double_products(contents: Contents) -> list[str]:
+    """Before 1.32 what one makes of a transposed matrix and a product has no kernel for float64, and the model is refused."""
+    if not contents.has({"Transpose"}) or not contents.has({"MatMul"}) or not applies({"onnxruntime": "<1.32"}):
+        return []
+    return [_TURNING] if Facts(contents.model, contents).may_hold_doubles else []
+
+
 def of_idle_transposes(contents: Contents) -> list[str]:
     if not contents.has({"Gemm"}):
         return []
