@@ -816,3 +816,28 @@ def test_sizes_that_hold_of_the_traced_shapes_alone(engine: type[omb.Preset]) ->
     prepared = engine.prepare(model)
     for shape in ((2, 5, 6), (0, 6, 6), (2, 6, 6), (0, 5, 6)):
         assert prepared.run([np.ones(shape, np.float32)])[0].shape == (shape[0], 4)
+
+
+@pytest.mark.parametrize("operator", ["GRU", "LSTM"])
+@pytest.mark.parametrize(
+    "tail",
+    ["y = MatMul (q, m)", 'z, last = {} <hidden_size = 4, direction = "bidirectional"> (q, v, r) y = Identity (last)'],
+)
+def test_layers_of_two_directions_one_behind_the_other(preset: type[omb.Preset], operator: str, tail: str) -> None:
+    """The size that a Reshape leaves open is that of both directions: of an empty batch OpenVINO's process died, and ONNX Runtime refused it."""
+    layer = f'h = {operator} <hidden_size = 4, direction = "bidirectional"> (x, w, r)'
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[n, b, 6] x) => (float[c, d, e] y) <int64[3] sizes = {{0, 0, -1}}> {{
+        {layer} t = Transpose <perm = [0, 2, 1, 3]> (h) q = Reshape (t, sizes) {tail.format(operator)} }}"""
+    )
+    gates = {"GRU": 12, "LSTM": 16}[operator]
+    numbers = np.random.default_rng(0)
+    held = {"w": (2, gates, 6), "v": (2, gates, 8), "r": (2, gates, 4), "m": (8, 3)}
+    for name, shape in held.items():
+        model.graph.initializer.append(
+            onnx.numpy_helper.from_array(numbers.normal(size=shape).astype(np.float32), name)
+        )
+    prepared = preset.prepare(model, fallback="full")
+    for batch in (2, 0, 1):
+        right = (5, batch, 3) if "MatMul" in tail else (2, batch, 4)
+        assert prepared.run([np.ones((5, batch, 6), np.float32)])[0].shape == right

@@ -25,6 +25,7 @@ from onnx_multi_backend.errors import FallbackWarning
 from onnx_multi_backend.models.loading import LoadedModel, load
 from onnx_multi_backend.models.origin import Origin
 from onnx_multi_backend.sessions.known_inputs import NO_VALUES, Shapes, Values, deciding, with_shapes, with_values
+from onnx_multi_backend.sessions.reshaped_nothing import tell_sizes
 from onnx_multi_backend.sessions.signature import Signature, signature
 from onnx_multi_backend.user_warnings import warn
 
@@ -164,7 +165,7 @@ class SessionMaker:
         """
         loaded = self._unchanged()
         model = with_shapes(loaded.proto, self._engine_name, shapes)
-        if not makes_nothing(model, target.wrong_in_empty_runs):
+        if not tell_sizes(model) and not makes_nothing(model, target.wrong_in_empty_runs):
             return None
 
         def build(of: Target, loaded: LoadedModel) -> Built:
@@ -212,7 +213,9 @@ class SessionMaker:
         self, loaded: LoadedModel, change: Adaptation, shapes: Shapes, values: Values = NO_VALUES
     ) -> SessionMaker:
         """What makes one session of a model with what is known of a run's inputs written into it."""
-        model = with_values(with_shapes(loaded.proto, self._engine_name, shapes), self._engine_name, values)
+        model = with_shapes(loaded.proto, self._engine_name, shapes)
+        tell_sizes(model)
+        model = with_values(model, self._engine_name, values)
         known = replace(loaded, proto=model, skeleton=None)
         return SessionMaker(known, self._limits, adapts=self._adapts, fixed_shapes=False, changes=(change,))
 
