@@ -841,3 +841,25 @@ def test_layers_of_two_directions_one_behind_the_other(preset: type[omb.Preset],
     for batch in (2, 0, 1):
         right = (5, batch, 3) if "MatMul" in tail else (2, batch, 4)
         assert prepared.run([np.ones((5, batch, 6), np.float32)])[0].shape == right
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_states_of_layers_one_behind_the_other(preset: type[omb.Preset], count: int) -> None:
+    """ONNX Runtime's process died of an empty batch, or it was refused: in place of a layer, two results were one value."""
+    layers = "h0, n0, s0 = LSTM <hidden_size = 4> (x, w, r, , , z) q0 = Squeeze (h0, one) "
+    for i in range(1, count):
+        layers += f"h{i}, n{i}, s{i} = LSTM <hidden_size = 4> (q{i - 1}, v, r) "
+        layers += f"q{i} = Squeeze (h{i}, one) " if i < count - 1 else ""
+    states = ", ".join(f"s{i}" for i in range(count))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[n, b, 6] x) => (float[c, d, e] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}},
+        int64[1] four = {{4}}> {{ sizes = Shape (x) batch = Slice (sizes, one, two) k = Concat <axis = 0> (one, batch, four) z = ConstantOfShape (k)
+        {layers} y = Concat <axis = 0> ({states}) }}"""
+    )
+    numbers = np.random.default_rng(0)
+    for name, columns in {"w": 6, "v": 4, "r": 4}.items():
+        held = numbers.normal(size=(1, 16, columns)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(held, name))
+    prepared = preset.prepare(model, fallback="full")
+    for batch in (2, 0, 1):
+        assert prepared.run([np.ones((6, batch, 6), np.float32)])[0].shape == (count, batch, 4)

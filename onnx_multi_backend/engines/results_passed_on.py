@@ -69,7 +69,8 @@ def _rewritten(contents: Contents, operators: Sequence[str], is_meant: _IsMeant)
 
 def _places(node: NodeProto, body: GraphProto, is_meant: _IsMeant) -> list[int]:
     """The places of such results of a body; Identity takes tensors alone in older opsets."""
-    tensors = (place for place, result in enumerate(body.output) if result.type.HasField("tensor_type"))
+    kinds = [result.type.WhichOneof("value") for result in body.output]
+    tensors = (place for place, kind in enumerate(kinds) if kind in (None, "tensor_type"))
     return [place for place in tensors if is_meant(node, body, place)]
 
 

@@ -29,6 +29,7 @@ from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import SWITCH, in_floating_point
 from onnx_multi_backend.engines.defect import worse
 from onnx_multi_backend.engines.inlined_calls import calls_inlined
+from onnx_multi_backend.engines.onnx_quantizers import quantizers_of_any_width
 from onnx_multi_backend.engines.openvino import (
     caching,
     defects,
@@ -48,7 +49,6 @@ from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
 from onnx_multi_backend.engines.openvino.mends import doubles, extremes
 from onnx_multi_backend.engines.openvino.one_bound import without_clips_of_one_bound
-from onnx_multi_backend.engines.openvino.onnx_quantizers import onnx_quantizers
 from onnx_multi_backend.engines.openvino.open_ranks import wants_ranks
 from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
@@ -108,7 +108,7 @@ class OpenvinoTarget(Target):
         Of the latter, the process may end in a loop of no steps. Source: measured with 2026.4, of RoiAlign, and of SplitToSequence beside
         the Abs of float16. Quantized operators of ONNX Runtime are written out here too, so that types can be inferred behind them.
         """
-        payload, changes = payload.after(onnx_quantizers)
+        payload, changes = payload.after(quantizers_of_any_width)
         model, more = written_out(payload.adapted.facts.contents)
         if more:
             payload, changes = payload.changed(model, *more), (*changes, *more)

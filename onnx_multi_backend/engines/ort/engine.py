@@ -20,6 +20,7 @@ from onnx_multi_backend.adapt.names import LEFT
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.engines import deadly
 from onnx_multi_backend.engines.inlined_calls import calls_inlined
+from onnx_multi_backend.engines.onnx_quantizers import quantizers_of_onnx
 from onnx_multi_backend.engines.ort import defects, errors, providers, runtime
 from onnx_multi_backend.engines.ort.attaching import attach
 from onnx_multi_backend.engines.ort.chosen_branches import of_branches
@@ -217,13 +218,14 @@ class OrtEngine(Target):
 
         What dies of tensors without elements is computed only of others where the CPU provider alone computes.
         """
+        alone = self.requested == (providers.CPU,)
         changes: tuple[Adaptation, ...] = ()
-        for mend in (calls_inlined, initializers_renamed, flags_apart, results_apart):
+        mends = (calls_inlined, initializers_renamed, quantizers_of_onnx, flags_apart, *([guarded] if alone else []))
+        for mend in (*mends, results_apart):  # the last one also looks at the branches of `guarded`
             payload, more = payload.after(mend)
             changes = (*changes, *more)
-        if self.requested == (providers.CPU,):
-            payload, guards = payload.after(guarded)
-            return payload, (*changes, *guards)
+        if alone:
+            return payload, changes
         if not any(known.mends_models for known in self.records):
             return payload, changes
         from onnx_multi_backend.engines.across_nodes.plain_forms import plain_forms
