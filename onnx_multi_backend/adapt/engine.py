@@ -36,6 +36,8 @@ class Defect(NamedTuple):
         The form stays in a model that needs no other change, since one that is rewritten takes longer to prepare.
     grouped : bool
         A provider that leaves the form to another when it is alone takes it in a group of nodes.
+    wide : bool
+        It is about integers that int32 does not hold: what is written for these is wrong on a provider that computes in int32.
     """
 
     words: str
@@ -44,6 +46,7 @@ class Defect(NamedTuple):
     deadly: bool = False
     minor: bool = False
     grouped: bool = False
+    wide: bool = False
 
 
 class Engine(Protocol):

@@ -2,7 +2,8 @@
 """Results of a body that are its inputs, or one value twice: engines write some of them once, late, or not at all.
 
 ONNX Runtime (1.24 to 1.32) leaves memory unwritten where a Scan's body passes an input on, and where a Scan's body or a branch of an If names a value
-twice; where a Loop collects the number of the iteration, each row is the last one. OpenVINO (2025.4, 2026.4) gives states of a Loop that change
+twice; where a Loop collects the number of the iteration, each row is the last one,
+and where that is its next state, it is one too large. OpenVINO (2025.4, 2026.4) gives states of a Loop that change
 places the same value, and may die of one that takes the place of another. An Identity before the result is computed by both.
 """
 
@@ -16,10 +17,11 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.adapt.walked import inner_first
-from onnx_multi_backend.engines.across_nodes.apart import flat_for
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, subgraphs
+from onnx_multi_backend.models.inlining import inlined
+from onnx_multi_backend.models.plausible import expands_too_far
 
 #: The number of the iteration and the condition come before a Loop's states.
 _BEFORE_STATES = 2
@@ -49,10 +51,10 @@ def _rewritten(contents: Contents, operators: Sequence[str], is_meant: _IsMeant)
 
     if not any(places for node in contents.of(*operators) for _, places in found(node)):
         return None
-    if (flat := flat_for(contents)) is None:
+    if expands_too_far(contents.model):
         return None
     copy = ModelProto()
-    copy.CopyFrom(flat)
+    copy.CopyFrom(inlined(contents.model))
     taken, changes, added = names_taken(copy), list[Adaptation](), set[str]()
     for node in (node for graph in inner_first(copy.graph) for node in graph.node):
         for body, places in found(node):
@@ -77,8 +79,7 @@ def _places(node: NodeProto, body: GraphProto, is_meant: _IsMeant) -> list[int]:
 def _is_unwritten(node: NodeProto, body: GraphProto, place: int) -> bool:
     name = body.output[place].name
     if node.op_type == "Loop":
-        rows = range(len(body.input) - _BEFORE_STATES + 1, len(body.output))
-        return place in rows and any(value.name == name for value in body.input[:_BEFORE_STATES])
+        return _is_told(body, place)
     if node.op_type == "Scan" and any(value.name == name for value in body.input):
         return True
     return any(before.name == name for before in body.output[:place])
@@ -89,4 +90,9 @@ def _is_another_state(node: NodeProto, body: GraphProto, place: int) -> bool:
     if not 0 < place <= len(states):
         return False
     name = body.output[place].name
-    return name in states and (name != states[place - 1] or not body.node)
+    return _is_told(body, place) or (name in states and (name != states[place - 1] or not body.node))
+
+
+def _is_told(body: GraphProto, place: int) -> bool:
+    """Whether a state or a row of a Loop's body is the number of the iteration, or the condition."""
+    return place > 0 and any(value.name == body.output[place].name for value in body.input[:_BEFORE_STATES])

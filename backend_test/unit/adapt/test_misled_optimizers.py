@@ -43,6 +43,10 @@ RANGES = {
     "the last ones": ("below = Neg (k) i = Range (below, zero, one)", lambda x, k: x[-k:]),
     "the first ones": ("i = Range (zero, k, one)", lambda x, k: x[:k]),
     "all": ("i = Range (zero, n, one)", lambda x, k: x),
+    "the last ones, behind an Identity": (
+        "below = Neg (k) j = Range (below, zero, one) i = Identity (j)",
+        lambda x, k: x[-k:],
+    ),
     "none": ("end = Sub (zero, k) i = Range (zero, end, one)", lambda x, k: x[:0]),
 }
 

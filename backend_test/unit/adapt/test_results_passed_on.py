@@ -125,3 +125,25 @@ def test_an_initializer_of_a_branch_hides_a_value_around_it(preset: type[omb.Pre
     prepared = preset.prepare(model, fallback="full")
     np.testing.assert_allclose(prepared.run([A])[0], A * [1, 2])
     np.testing.assert_allclose(prepared.run([-A])[0], -A + (A if computed else 9))
+
+
+def test_the_number_of_the_iteration_is_the_next_state(preset: type[omb.Preset]) -> None:
+    """It was one too large, or the rows of the step before."""
+    model = parsed(
+        """(int64 n, float[2] x) => (int64 y, float[m, 2] r) <bool go = {1}, int64 first = {7}> {
+        y, r = Loop <body = g (int64 i, bool c, int64 s) => (bool c, int64 i, float[2] row) { f = Cast <to = 1> (s) row = Add (f, x) }> (n, go, first) }"""
+    )
+    y, rows = preset.prepare(model, fallback="full").run([np.array(3), A])
+    assert y == 2
+    np.testing.assert_allclose(rows, [A + 7, A, A + 1])
+
+
+def test_an_initializer_of_a_branch_in_a_function(preset: type[omb.Preset]) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "l": 1]> g (bool c, float[2] x) => (float[2] y) { y = l.f (c, x) }
+        <domain: "l", opset_import: ["": 17]> f (c, x) => (y) { v = Neg (x)
+        y = If <then_branch = t () => (float[2] a) <float[2] v = {1, 2}> { a = Add (x, v) }, else_branch = e () => (float[2] b) { b = Add (x, v) }> (c) }"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    np.testing.assert_allclose(prepared.run([np.array(True), A])[0], A + [1, 2])
+    np.testing.assert_allclose(prepared.run([np.array(False), A])[0], 0 * A)

@@ -55,3 +55,20 @@ def test_layers_and_a_transpose(preset: type[omb.Preset], sizes: str, layers: li
     )
     x = floats(3, 2, 5)
     np.testing.assert_array_equal(preset.prepare(model, fallback="full").run([x])[-1], x.transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize("between", ["Identity", "Relu"])
+@pytest.mark.parametrize("sizes", ["3, 2", "s, b"])
+def test_layers_of_equal_values(preset: type[omb.Preset], between: str, sizes: str) -> None:
+    """OpenVINO makes one of equal nodes, and leaves Identities out, before it turns sequences."""
+    layers = {operator: _layer(operator, f"v{operator}").replace("(x,", f"(x{operator},") for operator in _GATES}
+    nodes = " ".join(
+        f"x{operator} = {between} (x) {layers[operator]} y{operator} = Neg (v{operator})" for operator in _GATES
+    )
+    outputs = {operator: f"float[a{i}, b{i}, c{i}, d{i}] y{operator}" for i, operator in enumerate(_GATES)}
+    x = floats(3, 2, 5)
+    found = preset.prepare(_model(sizes, nodes, ", ".join(outputs.values())), fallback="full").run([x])
+    for value, operator in zip(found, _GATES, strict=True):
+        alone = f"x{operator} = {between} (x) {layers[operator]} y{operator} = Neg (v{operator})"
+        right = preset.prepare(_model(sizes, alone, outputs[operator]), fallback="full").run([x])[0]
+        np.testing.assert_allclose(value, right, atol=1e-5)

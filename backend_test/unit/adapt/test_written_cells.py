@@ -99,3 +99,15 @@ def test_lstm(preset: type[omb.Preset], form: str) -> None:
     np.testing.assert_allclose(prepared.run([x, h, c])[0], -right, atol=1e-5)
     if form in ("a cell", "two steps"):
         assert "cells_apart" not in {change.pass_name for change in prepared.adaptations}
+
+
+@pytest.mark.parametrize("node", ["a{n} = Add (a{o}, a{o})", "a{n} = Add (a{o}, one)"])
+def test_many_sums_behind_a_gate(openvino: type[omb.Preset], node: str) -> None:
+    """They are not followed for ever."""
+    sums = " ".join(node.format(n=n, o=n - 1) for n in range(1, 41))
+    model = _with_weights(
+        f"""(float[2, 3] x, float[2, 4] h) => (float[2, 4] y) <float one = {{1}}> {{
+        j = Concat <axis = 1> (x, h) t = MatMul (j, w) a0, b, c, d = Split <axis = 1> (t) {sums} i = Sigmoid (a40) e = Tanh (b) y = Mul (i, e) }}""",
+        w=floats(7, 16),
+    )
+    assert openvino.prepare(model).run([floats(2, 3), floats(2, 4)])[0].shape == (2, 4)

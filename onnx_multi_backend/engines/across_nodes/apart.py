@@ -195,9 +195,24 @@ def of_kept_types(contents: Contents, flat: ModelProto, found: Sequence[Mapping[
     def is_kept(name: str) -> bool:
         types = walked_of(contents).types
         kind = types[name].elem_type if name in types else TensorProto.UNDEFINED
-        return kind in kinds if kinds is not None else kind not in (TensorProto.UNDEFINED, TensorProto.BOOL)
+        return (
+            kind in kinds
+            if kinds is not None
+            else kind not in (TensorProto.UNDEFINED, TensorProto.BOOL, TensorProto.STRING)
+        )
 
     return [{place: 0 for place, name in own.items() if is_kept(name)} for own in found]
+
+
+def of_floats(contents: Contents, flat: ModelProto, found: Sequence[Mapping[int, str]]) -> list[dict[int, int]]:
+    """Of nodes' places, with a value of each, those whose value is of floating point, as far as its type is known; as `inputs_apart` has them."""
+    unknown = {TensorProto.UNDEFINED} if kept_types(opset_versions(flat).get("", 1)) is None else set()
+
+    def is_float(name: str) -> bool:
+        types = walked_of(contents).types
+        return (types[name].elem_type if name in types else TensorProto.UNDEFINED) in FLOATS | unknown
+
+    return [{place: 0 for place, name in own.items() if is_float(name)} for own in found]
 
 
 def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:

@@ -17,7 +17,7 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.operators.recurrent import LAYERS
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, larger, passed_from, written
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, larger, written
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -32,30 +32,48 @@ def sequences_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
 
-    def later(nodes: Sequence[NodeView]) -> dict[int, int]:
+    def later(nodes: Sequence[NodeView]) -> dict[int, str]:
+        same = _equal_values(nodes)
         readers: defaultdict[str, list[int]] = defaultdict(list)
         for place, node in enumerate(nodes):
             if _turns(node):
-                readers[passed_from(node.input[0], walked.makers, ("Identity",))].append(place)
-        groups = [places for places in readers.values() if any(nodes[place].operator in LAYERS for place in places)]
-        return {place: 0 for places in groups for place in places[1:]}
+                readers[same.get(node.input[0], node.input[0])].append(place)
+        groups = {
+            name: places for name, places in readers.items() if any(nodes[place].operator in LAYERS for place in places)
+        }
+        return {place: name for name, places in groups.items() for place in places[1:]}
 
     found = [later(nodes) for nodes in walked.views]
     if not any(found):
         return None
     taken, changes = names_taken(flat), list[Adaptation]()
 
-    def write(node: NodeProto, place: int, kept: dict[str, str]) -> Iterator[NodeProto]:
-        name = node.input[place]
-        own = unused(f"{name}{CAST}sequence", taken)
+    def write(node: NodeProto, sequence: str, kept: dict[str, str]) -> Iterator[NodeProto]:
+        own = unused(f"{sequence}{CAST}sequence", taken)
         changes.append(
             Adaptation("sequences_apart", f"{node.op_type} {node.name or node.output[0]!r}", _CHANGE, _REASON)
         )
-        yield larger(kept.get(name, name), own, name=own)
-        node.input[place] = kept[name] = own
+        yield larger(kept.get(sequence, node.input[0]), own, name=own)
+        node.input[0] = kept[sequence] = own
         yield node
 
     return written(flat, found, write, changes)
+
+
+def _equal_values(nodes: Sequence[NodeView]) -> dict[str, str]:
+    """What nodes of a graph make that is another value of it too, and that value: of Identities, and of equal nodes."""
+    same: dict[str, str] = {}
+    first: dict[tuple[object, ...], list[str]] = {}
+    for node in nodes:
+        read = tuple(same.get(name, name) for name in node.input)
+        if node.operator == "Identity":
+            same[node.output[0]] = read[0]
+            continue
+        attributes = sorted(a.SerializeToString(deterministic=True) for a in node.proto.attribute)
+        made = first.setdefault((node.proto.domain, node.proto.op_type, read, *attributes), node.output)
+        if made is not node.output:
+            same.update((name, made[i]) for i, name in enumerate(node.output) if name and i < len(made))
+    return same
 
 
 def _turns(node: NodeView) -> bool:

@@ -80,6 +80,8 @@ class OrtEngine(Target):
         Whether nodes that a refusal names are left to the CPU provider.
     precision_policy : {"warn", "strict"}
         What happens to float64 that a provider computes in float32.
+    beside_narrow : bool
+        Whether what is written for it may come to a provider that computes wide types in narrower ones.
     """
 
     providers: tuple[tuple[str, Mapping[str, str]], ...]
@@ -90,6 +92,7 @@ class OrtEngine(Target):
     strict: bool = False
     library: str = ""
     precision_policy: str = "warn"
+    beside_narrow: bool = False
     leaves_constants: bool = False
     leaves_named: bool = False
 
@@ -180,7 +183,7 @@ class OrtEngine(Target):
     @property
     def _cpu_alone(self) -> OrtEngine:
         """The same with the CPU provider alone."""
-        return replace(self, providers=((providers.CPU, {}),), library="")
+        return replace(self, providers=((providers.CPU, {}),), library="", beside_narrow=self.narrows)
 
     def takes(self, site: Site) -> bool:
         """Whether a session is built for a node in the opset that it is to have."""
@@ -327,7 +330,11 @@ class OrtEngine(Target):
         of_cpu = defects.CPU.find(site) or (defects.CPU.special(site) if written else None)
         if of_cpu is not None and of_cpu.deadly:  # it computes constants, whoever computes the rest
             return of_cpu
-        if self.strict or (of_cpu is not None and of_cpu.minor and LEFT in site.node.name):
+        if of_cpu is not None and (
+            (of_cpu.minor and LEFT in site.node.name) or (of_cpu.wide and (self.narrows or self.beside_narrow))
+        ):
+            of_cpu = None
+        if self.strict:
             of_cpu = None
         for name, known in zip(self.requested, self.records, strict=True):
             if known.leaves_text and LEFT in site.node.name:

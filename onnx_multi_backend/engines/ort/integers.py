@@ -89,7 +89,8 @@ def find(site: Site) -> Defect | None:
         return None
     if not applies(_COMPARES):
         return None
-    return Defect("of two numbers whose upper halves are equal, the lower halves are compared as signed", wrong=True)
+    words = "of two numbers whose upper halves are equal, the lower halves are compared as signed"
+    return Defect(words, wrong=True, wide=site.op_type in _REDUCTIONS)
 
 
 def _is_rounded(x: Value) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Around what OpenVINO (2025.4, 2026.4) makes of activations that are written out with other numbers than it expects.
 
-Of a GELU with rounded constants it computes the exact ones: 0.798 for the root of 2 / pi gives other digits. It refuses a swish whose factor is
+Of a GELU by the hyperbolic tangent with rounded constants it computes the exact ones: 0.798 for the root of 2 / pi gives other digits. It refuses a swish whose factor is
 more than one constant number, once it has recognized it. The larger of a value and itself, which is that value, is not recognized.
 """
 
@@ -14,7 +14,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, of_floats, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -35,7 +35,10 @@ def activations_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs = zip(walked.views, walked.readers, strict=True)
-    found = [dict.fromkeys(_found(nodes, readers, walked), (0,)) for nodes, readers in graphs]
+    made = [{place: nodes[place].output[0] for place in _found(nodes, readers, walked)} for nodes, readers in graphs]
+    if not any(made):
+        return None
+    found = [dict.fromkeys(own, (0,)) for own in of_floats(contents, flat, made)]
     return outputs_apart(flat, found, f"{CAST}activation", "activations_apart", _REASON)
 
 

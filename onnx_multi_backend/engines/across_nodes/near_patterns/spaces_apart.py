@@ -13,11 +13,12 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, of_kept_types
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, of_kept_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
 _EXCHANGED = [1, 0, 2, 3]
+_PASSING = ("Cast", "Identity")
 _REASON = "OpenVINO would make a SpaceToBatch of both"
 
 
@@ -36,10 +37,10 @@ def _found(nodes: Sequence[NodeView], walked: Walked, readers: Mapping[str, Sequ
     """The places of these, with what they read."""
 
     def is_met(node: NodeView) -> bool:
-        pad = walked.makers.get(node.input[0]) if node.operator == "SpaceToDepth" else None
+        pad = maker_before(node.input[0], walked.makers, _PASSING) if node.operator == "SpaceToDepth" else None
         if pad is None or pad.op_type != "Pad":
             return False
-        before = walked.makers.get(pad.input[0])
+        before = maker_before(pad.input[0], walked.makers, _PASSING)
         behind = readers.get(node.output[0], ())
         exchanged = before is not None and _exchanges(before) and all(map(_exchanges, behind))
         return not exchanged or _pads_batch_or_channels(pad, walked)

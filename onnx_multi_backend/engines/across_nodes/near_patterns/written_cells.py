@@ -15,7 +15,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, of_floats
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -42,7 +42,10 @@ def cells_apart(contents: Contents) -> Rewritten | None:
         return None
     walked = walked_of(contents)
     graphs = zip(walked.views, walked.readers, strict=True)
-    found = [dict.fromkeys(_Search(walked, readers).places(nodes), 0) for nodes, readers in graphs]
+    read = [
+        {place: nodes[place].input[0] for place in _Search(walked, readers).places(nodes)} for nodes, readers in graphs
+    ]
+    found = of_floats(contents, flat, read) if any(read) else []
     return inputs_apart(flat, found, f"{CAST}gates", "cells_apart", "kept apart from its gates", _REASON)
 
 
@@ -116,13 +119,10 @@ class _Search:
         return list(joined.input) if joined.op_type == "Concat" else []
 
     def _activated(self, name: str) -> str:
-        """What an activation makes of a value, which may be added to before; empty where there is none."""
-        for node in self._reading(name):
-            if node.op_type in _ACTIVATIONS:
-                return node.output[0]
-            if node.op_type == "Add" and (made := self._activated(node.output[0])):
-                return made
-        return ""
+        """What an activation makes of a value, or of its sum with something; empty where there is none."""
+        sums = (node.output[0] for node in self._reading(name, "Add"))
+        read = (node for value in (name, *sums) for node in self._reading(value))
+        return next((node.output[0] for node in read if node.op_type in _ACTIVATIONS), "")
 
     def _of_both(self, operator: str, one: str, other: str) -> str:
         """What a node makes of two values; empty where there is none."""

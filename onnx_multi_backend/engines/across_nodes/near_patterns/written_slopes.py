@@ -7,23 +7,25 @@ the channels, which are the second axis. The larger of the product and itself, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, maker_before, of_floats, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
-#: What the slopes are multiplied with.
-_NEGATIVE = frozenset({"Neg", "Relu", "Sub"})
+_SUMS = frozenset({"Add", "Sub"})
+_PASSING = ("Cast", "Dropout", "Identity")
 _REASON = "OpenVINO would take the slopes of the last axis for those of channels"
 
 
 def slopes_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which products with such slopes are kept apart from what reads them; None where there are none."""
-    if not contents.has({"Relu"}) or not contents.has({"Mul"}) or not contents.has({"Abs", "Neg"}):
+    if not contents.has({"Relu"}) or not contents.has({"Mul"}) or not contents.has(_SUMS):
         return None
     if (flat := flat_for(contents)) is None:
         return None
@@ -33,13 +35,33 @@ def slopes_apart(contents: Contents) -> Rewritten | None:
         tensor = walked.fixed.get(name)
         return name in walked.fixed and (tensor is None or (len(tensor.dims) == 1 and tensor.dims[0] > 1))
 
-    def is_met(node: NodeView) -> bool:
-        if node.operator != "Mul" or not any(map(is_vector, node.input)):
+    def is_activated(name: str) -> bool:
+        maker = maker_before(name, walked.makers, _PASSING)
+        return maker is not None and maker.op_type == "Relu"
+
+    def found(nodes: Sequence[NodeView], readers: Mapping[str, Sequence[NodeProto]]) -> dict[int, str]:
+        def meets_activated(name: str) -> bool:
+            """Whether something is added to a value, or to its product with a number, that a Relu makes."""
+            waiting, seen = [name], set[str]()
+            while waiting:
+                value = waiting.pop()
+                for node in readers.get(value, ()):
+                    if node.op_type in _SUMS and any(map(is_activated, node.input)):
+                        return True
+                    if node.op_type in (*_PASSING, "Mul") and node.output[0] not in seen:
+                        seen.add(node.output[0])
+                        waiting.append(node.output[0])
             return False
-        made = [maker.op_type for name in node.input if (maker := walked.makers.get(name)) is not None]
-        return not _NEGATIVE.isdisjoint(made) and len(sizes.get(node.output[0]) or (None,) * 3) > 2
 
-    def found(nodes: Sequence[NodeView]) -> dict[int, tuple[int, ...]]:
-        return {place: (0,) for place, node in enumerate(nodes) if is_met(node)}
+        def is_met(node: NodeView) -> bool:
+            if node.operator != "Mul" or not any(map(is_vector, node.input)):
+                return False
+            return len(sizes.get(node.output[0]) or (None,) * 3) > 2 and meets_activated(node.output[0])
 
-    return outputs_apart(flat, [found(nodes) for nodes in walked.views], f"{CAST}slopes", "slopes_apart", _REASON)
+        return {place: node.output[0] for place, node in enumerate(nodes) if is_met(node)}
+
+    made = [found(nodes, readers) for nodes, readers in zip(walked.views, walked.readers, strict=True)]
+    if not any(made):
+        return None
+    places = [dict.fromkeys(own, (0,)) for own in of_floats(contents, flat, made)]
+    return outputs_apart(flat, places, f"{CAST}slopes", "slopes_apart", _REASON)

@@ -16,6 +16,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.constant_chains import LIMITS, chain_of
+from onnx_multi_backend.engines.ort.optimizers.passed import LEFT_OUT
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 
@@ -28,7 +29,7 @@ def of_pads(contents: Contents) -> list[str]:
         return []
     padded: set[str] = set()
     for node in contents.nodes:
-        passes = node.op_type in ("Cast", "Identity") and node.input[0] in padded
+        passes = node.op_type in LEFT_OUT and node.input[0] in padded
         if node.op_type == "Pad" or passes:
             padded.update(node.output[:1])
     # What a local function passes on is not followed.

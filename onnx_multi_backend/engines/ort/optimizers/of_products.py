@@ -16,12 +16,14 @@ from __future__ import annotations
 from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.engines.ort.optimizers.passed import LEFT_OUT, passed_on, source
 from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 
 #: Makes one node of a product and the transposition before it.
 _TURNING = "MatmulTransposeFusion"
 _MOVING = frozenset({"Reshape", "Transpose"})
+_PASSING = frozenset({*LEFT_OUT, *_MOVING})
 
 
 def of_halves(contents: Contents) -> list[str]:
@@ -40,8 +42,9 @@ def of_turned_matrices(contents: Contents) -> list[str]:
     if not contents.has({"Transpose"}) or not contents.has({"MatMul"}):
         return []
     turned = {node.output[0] for node in contents.of("Transpose") if _turns(node)}
-    turned.update(node.output[0] for node in contents.of("Cast") if not turned.isdisjoint(node.input))
-    others = [node.input[1] for node in contents.of("MatMul") if len(node.input) > 1 and node.input[0] in turned]
+    passed = passed_on(contents)
+    products = [node for node in contents.of("MatMul") if len(node.input) > 1]
+    others = [node.input[1] for node in products if source(node.input[0], passed, turned) in turned]
     if not others:
         return []
     facts = Facts(contents.model, contents)
@@ -76,15 +79,11 @@ def of_normalized_products(contents: Contents) -> list[str]:
     """One takes the factors of a BatchNormalization into a product before it, over what moves elements between them."""
     if not contents.has({"BatchNormalization"}) or not contents.has({"MatMul"}) or not contents.has(_MOVING):
         return []
-    moved = {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
+    passed = passed_on(contents, _PASSING)
     products = {node.output[0] for node in contents.of("MatMul")}
 
     def is_moved_product(name: str) -> bool:
-        seen = set()  # names are those of several graphs
-        while name in moved and name not in seen:
-            seen.add(name)
-            name = moved[name]
-        return bool(seen) and name in products
+        return name not in products and source(name, passed) in products
 
     found = any(is_moved_product(node.input[0]) for node in contents.of("BatchNormalization"))
     return ["MatMul_BatchNormalization_Fusion"] if found and applies({"onnxruntime": "<1.32"}) else []

@@ -15,12 +15,11 @@ a QuantizeLinear behind a DequantizeLinear, also over what moves elements, and w
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-
 import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
+from onnx_multi_backend.engines.ort.optimizers.passed import passed_on, source
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
 
@@ -36,10 +35,10 @@ def of_quantized(contents: Contents) -> list[str]:
         return []
     dequantized = {node.output[0]: node for node in contents.of("DequantizeLinear") if len(node.input) > 1}
     found = []
-    moved = _moved(contents)
+    moved = passed_on(contents, _MOVING)
 
     def dequantizing(name: str) -> NodeProto | None:
-        return dequantized.get(_source(name, moved, dequantized))
+        return dequantized.get(source(name, moved, dequantized))
 
     scales = {tensor.name: tensor for tensor in contents.tensors if is_whole(tensor)}
 
@@ -69,10 +68,10 @@ def of_captured(contents: Contents) -> list[str]:
         return []
     from onnx_multi_backend.adapt.single_node import captures
 
-    moved = _moved(contents)
+    moved = passed_on(contents, _MOVING)
     dequantized = {node.output[0] for node in contents.of("DequantizeLinear")}
     read = (name for node in contents.holding for name in captures(node) if name in moved)
-    found = any(_source(moved[name], moved, dequantized) in dequantized for name in read)
+    found = any(source(moved[name], moved, dequantized) in dequantized for name in read)
     return ["QDQPropagationTransformer"] if found else []
 
 
@@ -89,17 +88,3 @@ def of_scaled_products(contents: Contents) -> list[str]:
     behind += [n for n in contents.of("Mul") if not {node.output[0] for node in behind}.isdisjoint(n.input)]
     read = facts.constants_of({name for node in behind for name in node.input})
     return list(_SCALING) if any(len(tensor.dims) > 1 for tensor in read.values()) else []
-
-
-def _moved(contents: Contents) -> dict[str, str]:
-    """What is only moved, by its name: what it is moved from."""
-    return {node.output[0]: node.input[0] for node in contents.of(*_MOVING) if node.input}
-
-
-def _source(name: str, moved: Mapping[str, str], until: Container[str]) -> str:
-    """What a value is moved from, back to the first of those at which the search ends."""
-    seen = set()  # names are those of several graphs
-    while name not in until and name in moved and name not in seen:
-        seen.add(name)
-        name = moved[name]
-    return name

@@ -8,10 +8,13 @@ first none is left.
 
 from __future__ import annotations
 
-from onnx import TensorProto, numpy_helper
+from collections.abc import Iterable
+
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.site import INTEGER_BITS
+from onnx_multi_backend.engines.ort.optimizers.passed import passed_on, source
 from onnx_multi_backend.models.contents import Contents
 
 #: Of values that are not negative these make none that is.
@@ -24,12 +27,20 @@ _KEEPING_SIGNS = frozenset(
 _SIZES = frozenset({"Shape", "Size"})
 
 
+def _met(contents: Contents, operator: str, read: Iterable[str]) -> list[NodeProto]:
+    """The nodes of an operator whose results are among what is read; what local functions pass on is not followed."""
+    if contents.model.functions:
+        return contents.of(operator)
+    passed = passed_on(contents)
+    sources = {source(name, passed) for name in read}
+    return [node for node in contents.of(operator) if node.output[0] in sources]
+
+
 def of_quotients(contents: Contents) -> list[str]:
     """One makes a quotient of a product with a reciprocal, of integers too, and whatever the shape of its 1 is."""
     if not contents.has({"Div"}) or not contents.has({"Mul"}):
         return []
-    multiplied = {name for node in contents.of("Mul") for name in node.input}
-    reciprocals = [node for node in contents.of("Div") if node.output[0] in multiplied]
+    reciprocals = _met(contents, "Div", (name for node in contents.of("Mul") for name in node.input))
     if not reciprocals:
         return []
     facts = Facts(contents.model, contents)
@@ -47,8 +58,8 @@ def of_ranges(contents: Contents) -> list[str]:
     """One makes a Slice of a Gather by a Range, whose bounds count from the end there where they are negative."""
     if not contents.has({"Range"}) or not contents.has({"Gather"}):
         return []
-    read = {node.input[1] for node in contents.of("Gather") if len(node.input) > 1}
-    ranges = [node for node in contents.of("Range") if node.output[0] in read and len(node.input) == 3]
+    read = (node.input[1] for node in contents.of("Gather") if len(node.input) > 1)
+    ranges = [node for node in _met(contents, "Range", read) if len(node.input) == 3]
     if not ranges:
         return []
     facts = Facts(contents.model, contents)
