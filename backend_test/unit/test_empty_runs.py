@@ -863,3 +863,18 @@ def test_states_of_layers_one_behind_the_other(preset: type[omb.Preset], count: 
     prepared = preset.prepare(model, fallback="full")
     for batch in (2, 0, 1):
         assert prepared.run([np.ones((6, batch, 6), np.float32)])[0].shape == (count, batch, 4)
+
+
+@pytest.mark.parametrize("node", ["Conv <pads = [1, 1, 1, 1]> (s, w)", "MaxPool <kernel_shape = [1, 1]> (s)"])
+def test_what_is_declared_of_a_constant(engine: type[omb.Preset], node: str) -> None:
+    """PyTorch's newer exporter declares the axes of a Slice: of an empty batch what was cut off was there again."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 20]> g (float[b, 4, h, k] x) => (float[c, d, e, f] y) <int64[1] first = {{1}}, int64[1] axis = {{2}},
+        int64[1] end = {{9223372036854775807}}> {{ s = Slice (x, first, end, axis) y = {node} }}"""
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((2, 4, 3, 3), np.float32), "w"))
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("axis", onnx.TensorProto.INT64, [1]))
+    prepared = engine.prepare(model)
+    for batch in (2, 0):
+        shape = prepared.run([np.ones((batch, 4, 6, 5), np.float32)])[0].shape
+        assert shape == (batch, 2 if "Conv" in node else 4, 5, 5)

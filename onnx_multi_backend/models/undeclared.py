@@ -23,6 +23,7 @@ def without_declared(model: ModelProto, *, steps: bool = False) -> ModelProto:
     copy = ModelProto()
     copy.CopyFrom(model)
     given = {value.name: value.type for value in copy.graph.input}
+    forget_initializers(copy.graph)
     for value in (*copy.graph.value_info, *copy.graph.output):
         if value.name in given:  # an input that is passed on
             value.type.CopyFrom(given[value.name])
@@ -30,6 +31,15 @@ def without_declared(model: ModelProto, *, steps: bool = False) -> ModelProto:
             _open(value)
     _open_inside(copy.graph, steps=steps)
     return copy
+
+
+def forget_initializers(graph: GraphProto) -> None:
+    """Leave out what a graph declares of its initializers: without a shape there, onnx (1.23) takes the axes of a Slice for all."""
+    held = {tensor.name for tensor in graph.initializer}
+    if any(value.name in held for value in graph.value_info):
+        kept = [value for value in graph.value_info if value.name not in held]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
 
 
 def infers(model: ModelProto) -> bool:
@@ -44,6 +54,7 @@ def infers(model: ModelProto) -> bool:
 def _open_inside(graph: GraphProto, *, steps: bool) -> None:
     for node in graph.node:
         for body in bodies(node):
+            forget_initializers(body)
             kept = steps and node.op_type in _STEPPING
             for value in (*body.value_info, *(() if kept else (*body.input, *body.output))):
                 _open(value)

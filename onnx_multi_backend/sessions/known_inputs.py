@@ -12,6 +12,7 @@ from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.models.graph_walk import all_nodes, bodies
 from onnx_multi_backend.models.tensors import numpy_dtype
+from onnx_multi_backend.models.undeclared import forget_initializers
 
 Shapes = Mapping[str, tuple[int, ...]]
 #: What single integers among the inputs are.
@@ -42,6 +43,7 @@ def with_shapes(model: ModelProto, named: Callable[[str], str], shapes: Shapes) 
             value.type.tensor_type.shape.SetInParent()
             for size in shape:
                 value.type.tensor_type.shape.dim.add(dim_value=size)
+    forget_initializers(copy.graph)
     for value in copy.graph.value_info:
         for dim in value.type.tensor_type.shape.dim:
             dim.Clear()
