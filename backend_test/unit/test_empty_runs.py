@@ -878,3 +878,15 @@ def test_what_is_declared_of_a_constant(engine: type[omb.Preset], node: str) -> 
     for batch in (2, 0):
         shape = prepared.run([np.ones((batch, 4, 6, 5), np.float32)])[0].shape
         assert shape == (batch, 2 if "Conv" in node else 4, 5, 5)
+
+
+@pytest.mark.parametrize("kind", ["bool", "float", "int8"])
+def test_unique_of_nothing(engine: type[omb.Preset], kind: str) -> None:
+    """OpenVINO gave the results of the run before, of truth values too."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({kind}[a, b] x) => ({kind}[n] y) {{ y = Unique (x) }}'
+    )
+    prepared = engine.prepare(model)
+    dtype = {"float": np.float32}.get(kind, kind)
+    for x in (np.array([[1, 0], [1, 1]]), np.zeros((0, 2)), np.array([[1, 1]]), np.zeros((2, 0))):
+        np.testing.assert_array_equal(prepared.run([x.astype(dtype)])[0], np.unique(x).astype(dtype))

@@ -26,7 +26,7 @@ from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
 
-_KINDS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, *INTEGER_BITS})
+_KINDS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BOOL, *INTEGER_BITS})
 #: The axes in front of an image's own, and of a recurrent layer's features.
 _IMAGE_AXES = _SEQUENCE_AXES = 2
 _PASS = "nothing_guarded"
