@@ -99,6 +99,19 @@ def empty_blocks(node: NodeProto, constants: list[np.ndarray | None]) -> str | N
     return "its blocks have no elements" if blocks is not None and not blocks.all() else None
 
 
+def unique_of_nothing(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """Unique of a known tensor without elements."""
+    data = constants[0] if constants else None
+    return "its constant has no elements" if data is not None and not data.size else None
+
+
+def loss_without_targets(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """A loss with `ignore_index` whose known targets have no elements: it would be written with operators that end the process."""
+    targets = constants[1] if len(constants) > 1 else None
+    ignores = any(attribute.name == "ignore_index" for attribute in node.attribute)
+    return "its constant targets have no elements" if ignores and targets is not None and not targets.size else None
+
+
 def _pair(constants: list[np.ndarray | None]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The two operands where both fit each other, in the other's stead None."""
     if len(constants) != 2:

@@ -443,3 +443,16 @@ def test_a_branch_with_frames_of_no_length_may_stay_untaken(ort_cpu: type[omb.Pr
     )
     x = np.arange(16, dtype=np.float32).reshape(1, 16, 1)
     np.testing.assert_array_equal(ort_cpu.prepare(model).run([x, np.array(False)])[0], x.ravel())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "() => (float[n] y) <float[3, 0, 3] c = {}> { y = Unique (c) }",
+        "(float[a, 4, b, c] x) => (float y) <int64[3, 0, 3] t = {}> { y = SoftmaxCrossEntropyLoss <ignore_index = 7> (x, t) }",
+        "(float[a, 4, b, c] x) => (float y) <int64[3, 0, 3] t = {}> { y = NegativeLogLikelihoodLoss <ignore_index = 7> (x, t) }",
+    ],
+)
+def test_constants_without_elements_that_openvino_dies_of(text: str, openvino: type[omb.Preset]) -> None:
+    with pytest.raises(omb.UnsupportedModelError, match="no elements"):
+        openvino.prepare(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {text}'))

@@ -14,16 +14,26 @@ from onnx import ModelProto, TensorProto
 
 from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.passes.string_flow import has_string_constants
-from onnx_multi_backend.engines.deadly import Deadly, overflowing_quotient, range_without_end, scattered_number
+from onnx_multi_backend.engines.deadly import (
+    Deadly,
+    loss_without_targets,
+    overflowing_quotient,
+    range_without_end,
+    scattered_number,
+    unique_of_nothing,
+)
 from onnx_multi_backend.engines.openvino import runtime
 from onnx_multi_backend.models.contents import Contents
 
 #: Forms that end the process while a model is compiled, or would once they are rewritten, by operator (seen with 2026.4.1).
 DEADLY: Mapping[str, tuple[Deadly, ...]] = {
     "Div": (overflowing_quotient,),
+    "NegativeLogLikelihoodLoss": (loss_without_targets,),
     "Range": (range_without_end,),
     "Scatter": (scattered_number,),
     "ScatterElements": (scattered_number,),
+    "SoftmaxCrossEntropyLoss": (loss_without_targets,),
+    "Unique": (unique_of_nothing,),
 }
 
 #: Operators of ONNX Runtime's domain that need two inputs.
