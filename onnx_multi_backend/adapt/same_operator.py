@@ -21,7 +21,10 @@ _BULLETS = re.compile(r"^\s*\* ", re.MULTILINE)
 #: allows means the same in the new one, and the old one refuses (by type or by attribute) the forms that are new. So a node
 #: may be of either. (domain, operator, new version): (oldest version that this holds for, what the new version added).
 REVIEWED: dict[tuple[str, str, int], tuple[int, str]] = {
+    **{("", operator, 14): (7, "integers of 8 and 16 bits") for operator in ("Add", "Div", "Mul", "Sub")},
     ("", "BitShift", 28): (11, "signed types"),
+    ("", "Identity", 14): (1, "sequences"),
+    ("", "Identity", 16): (1, "sequences and optionals"),
     ("", "Loop", 13): (11, "sequences as states"),
     ("", "Mod", 28): (13, "fmod=0 for floating-point types"),
 }

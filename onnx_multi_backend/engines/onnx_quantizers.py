@@ -36,7 +36,7 @@ def quantizers_of_any_width(contents: Contents) -> Rewritten | None:
 
 
 def _rewritten(contents: Contents, kinds: Set[int] | None) -> Rewritten | None:
-    if not any(node.domain == DOMAIN for node in contents.of(*_OPERATORS)) or (flat := flat_for(contents)) is None:
+    if not any(map(_is_meant, contents.of(*_OPERATORS))) or (flat := flat_for(contents)) is None:
         return None
     opset = opset_versions(flat).get("", 1)
     if opset < _ALONG_AXIS:
@@ -46,7 +46,7 @@ def _rewritten(contents: Contents, kinds: Set[int] | None) -> Rewritten | None:
     types = _types(copy)
     changes = []
     for node in all_nodes(copy):
-        if node.domain != DOMAIN or node.op_type not in _OPERATORS:
+        if not _is_meant(node):
             continue
         kind = _kind(node, types)
         if node.op_type == "QuantizeLinear":
@@ -56,6 +56,11 @@ def _rewritten(contents: Contents, kinds: Set[int] | None) -> Rewritten | None:
             where = f"{DOMAIN}.{node.op_type} {node.name or node.output[0]!r}"
             changes.append(Adaptation("onnx_quantizers", where, "is that of ONNX's own domain", _REASON))
     return Rewritten(copy, tuple(changes)) if changes else None
+
+
+def _is_meant(node: NodeProto) -> bool:
+    """Whether it is one of that domain, with a scale: ONNX Runtime refuses another one."""
+    return node.domain == DOMAIN and node.op_type in _OPERATORS and all((*node.input, "", "")[:2])
 
 
 def _kind(node: NodeProto, types: dict[str, int]) -> int:

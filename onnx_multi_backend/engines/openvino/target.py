@@ -117,7 +117,7 @@ class OpenvinoTarget(Target):
             changes = (*changes, *more)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:
             payload, changes = payload.changed(found[0], *found[1]), (*changes, *found[1])
-        payload, guarded = payload.after(lambda contents: nothing_guarded(contents, KEEPING, of_inputs=True))
+        payload, guarded = payload.after(functools.partial(nothing_guarded, operators=KEEPING, of_inputs=True))
         changes = (*changes, *guarded)
         facts = payload.adapted.facts
         unneeded = any(map(computes_unneeded, facts.contents.of("Loop"))) or has_unread_rows(facts.contents)

@@ -42,7 +42,11 @@ def activations_apart(contents: Contents) -> Rewritten | None:
     return outputs_apart(flat, found, f"{CAST}activation", "activations_apart", _REASON)
 
 
-def _found(nodes: Sequence[NodeView], readers: Mapping[str, Sequence[NodeProto]], walked: Walked) -> Iterator[int]:
+def _found(
+    nodes: Sequence[NodeView],
+    readers: Mapping[str, Sequence[NodeProto]],
+    walked: Walked,
+) -> Iterator[int]:
     """The places of such products."""
     for place, node in enumerate(nodes):
         if node.operator != "Mul":
@@ -51,9 +55,10 @@ def _found(nodes: Sequence[NodeView], readers: Mapping[str, Sequence[NodeProto]]
         held = [walked.array(name) for name in node.input]
         constants = [value for value in held if value is not None and value.size == 1]
         root, cubic = (any(_is_rounded(float(value.item()), *known) for value in constants) for known in _GELU)
-        # A constant number is what a swish may have; of a quotient, one without axes.
+        # A number without axes is what a swish may have, and but for a quotient any constant one.
         factor = any(not value.ndim or "Neg" not in reading for value in constants)
         swish = not factor and not _OF_SWISH.isdisjoint(reading) and _is_used_again(node, readers)
+        swish = swish and not any(walked.rank(name) == 0 for name in node.input)
         if swish or (root and "Tanh" in reading) or (cubic and "Add" in reading):
             yield place
 
