@@ -24,7 +24,8 @@ MERGING = "CommonSubexpressionElimination"
 #: Makes the bias of a convolution of what is added behind it.
 JOINING_BIASES = "ConvAddFusion"
 
-_LOOKING = (
+#: Each names the optimizers that must not see a model for one reason.
+LOOKING = (
     of_pads,
     of_halves,
     of_choices,
@@ -48,5 +49,5 @@ _LOOKING = (
 
 def harmful_optimizers(contents: Contents) -> list[str]:
     """The optimizers of ONNX Runtime that must not see a model."""
-    found = [name for look in _LOOKING for name in look(contents)]
+    found = [name for look in LOOKING for name in look(contents)]
     return found if FOLDING not in found else [*found, *of_cast_constants(contents)]
