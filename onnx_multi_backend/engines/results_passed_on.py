@@ -2,9 +2,9 @@
 """Results of a body that are its inputs, or one value twice: engines write some of them once, late, or not at all.
 
 ONNX Runtime (1.24 to 1.32) leaves memory unwritten where a Scan's body passes an input on, and where a Scan's body or a branch of an If names a value
-twice; where a Loop collects the number of the iteration, each row is the last one,
-and where that is its next state, it is one too large. OpenVINO (2025.4, 2026.4) gives states of a Loop that change
-places the same value, and may die of one that takes the place of another. An Identity before the result is computed by both.
+twice; where a Loop collects the number of the iteration, each row is the last one, and where that is its next state, it is one too large. OpenVINO
+(2025.4, 2026.4) gives states of a Loop that change places the same value, and may die of one that takes the place of another. An Identity before the
+result is computed by both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ _BEFORE_STATES = 2
 _PASS = "results_apart"
 _REASON = "the engine would write it once, late, or not at all"
 
-
 #: Whether the result of a body at a place is meant: of the node, the body and the place.
 _IsMeant = Callable[[NodeProto, GraphProto, int], bool]
 
@@ -38,7 +37,7 @@ def results_apart(contents: Contents) -> Rewritten | None:
     return _rewritten(contents, ("If", "Loop", "Scan"), _is_unwritten)
 
 
-def states_apart(contents: Contents) -> Rewritten | None:
+def loop_states_apart(contents: Contents) -> Rewritten | None:
     """For OpenVINO: the same of a Loop's states that change places."""
     return _rewritten(contents, ("Loop",), _is_another_state)
 

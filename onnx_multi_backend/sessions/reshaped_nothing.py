@@ -24,6 +24,9 @@ from onnx_multi_backend.models.undeclared import without_declared
 
 def tell_sizes(model: ModelProto) -> bool:
     """Write these sizes into the Reshapes of a model whose inputs have the shapes of a run, in place; whether there were any."""
+    given = (value.type.tensor_type.shape.dim for value in model.graph.input)
+    if not any(d.HasField("dim_value") and not d.dim_value for dims in given for d in dims):
+        return False
     waiting = _left_open(model)
     told = False
     while waiting:

@@ -96,7 +96,7 @@ def test_small_products_on_a_processor_without_avx(
     """OpenVINO's kernel there has the second column wrong; on any other processor it is told apart alone."""
     from onnx_multi_backend.engines.across_nodes import small_products
 
-    monkeypatch.setattr(small_products, "_has_avx", lambda: False)
+    monkeypatch.setattr(small_products, "processor_has", lambda _: False)
     nodes, *sizes = SMALL[form]
     declared = [
         ", ".join(f"{letter}{i}" if opened else str(n) for i, n in enumerate(of))

@@ -22,6 +22,8 @@ _Place = TypeVar("_Place")
 #: Since these opsets Max takes all numbers, and floating-point ones of these types.
 ANY_NUMBER, ANY_FLOAT = 12, 8
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+#: What OpenVINO leaves out before it looks for a pattern; a Cast may change no type.
+LEFT_OUT = ("Cast", "Identity")
 #: Since this opset Squeeze and Unsqueeze have their axes as an input.
 AXES_AS_INPUT = 13
 
@@ -53,7 +55,7 @@ def flat_for(contents: Contents) -> ModelProto | None:
 
 
 def outputs_apart(
-    flat: ModelProto, found: Sequence[Mapping[int, Sequence[int]]], suffix: str, pass_name: str, reason: str
+    flat: ModelProto, found: Sequence[Mapping[int, int | Sequence[int]]], suffix: str, pass_name: str, reason: str
 ) -> Rewritten | None:
     """A copy of a model in which outputs are kept apart from what reads them; None where there are none.
 
@@ -61,8 +63,8 @@ def outputs_apart(
     ----------
     flat : onnx.ModelProto
         Without local functions.
-    found : sequence of mapping of int to sequence of int
-        The places of these outputs by that of their node, for each graph as `inner_first` has them.
+    found : sequence of mapping of int to int or sequence of int
+        The place of the output, or those of several, by that of the node, for each graph as `inner_first` has them.
     suffix : str
         Of the new names.
     pass_name, reason : str
@@ -73,9 +75,9 @@ def outputs_apart(
     changes: list[Adaptation] = []
     taken = names_taken(flat)
 
-    def write(node: NodeProto, outputs: Sequence[int], kept: dict[str, str]) -> Iterator[NodeProto]:
+    def write(node: NodeProto, outputs: int | Sequence[int], kept: dict[str, str]) -> Iterator[NodeProto]:
         yield node
-        for output in outputs:
+        for output in (outputs,) if isinstance(outputs, int) else outputs:
             where = f"{node.op_type} {node.name or node.output[output]!r}"
             changes.append(Adaptation(pass_name, where, "kept apart from what reads it", reason))
             yield kept_apart(node, output, suffix, taken)
@@ -181,6 +183,12 @@ def maker_before(name: str, makers: Mapping[str, NodeProto], over: Collection[st
     return makers.get(passed_from(name, makers, over))
 
 
+def is_made_by(name: str, operator: str, makers: Mapping[str, NodeProto], over: Collection[str] = ()) -> bool:
+    """Whether a node of this operator makes a value, looked for before nodes of others, which pass their first input on."""
+    maker = maker_before(name, makers, over)
+    return maker is not None and maker.op_type == operator
+
+
 def kept_types(opset: int) -> frozenset[int] | None:
     """The element types of which nodes can be kept apart in an opset; None for all numbers."""
     if opset >= ANY_NUMBER:
@@ -189,30 +197,26 @@ def kept_types(opset: int) -> frozenset[int] | None:
 
 
 def of_kept_types(contents: Contents, flat: ModelProto, found: Sequence[Mapping[int, str]]) -> list[dict[int, int]]:
-    """Of nodes' places, with what each reads first, those whose input has a type that can be kept apart; as `inputs_apart` has them."""
+    """Of nodes' places, with a value of each, those whose value has a type that can be kept apart; as `inputs_apart` has them."""
     kinds = kept_types(opset_versions(flat).get("", 1))
-
-    def is_kept(name: str) -> bool:
-        types = walked_of(contents).types
-        kind = types[name].elem_type if name in types else TensorProto.UNDEFINED
-        return (
-            kind in kinds
-            if kinds is not None
-            else kind not in (TensorProto.UNDEFINED, TensorProto.BOOL, TensorProto.STRING)
-        )
-
-    return [{place: 0 for place, name in own.items() if is_kept(name)} for own in found]
+    others = (TensorProto.UNDEFINED, TensorProto.BOOL, TensorProto.STRING)
+    return _of_types(contents, found, lambda kind: kind in kinds if kinds is not None else kind not in others)
 
 
 def of_floats(contents: Contents, flat: ModelProto, found: Sequence[Mapping[int, str]]) -> list[dict[int, int]]:
-    """Of nodes' places, with a value of each, those whose value is of floating point, as far as its type is known; as `inputs_apart` has them."""
+    """The same of floating point, as far as the type is known."""
     unknown = {TensorProto.UNDEFINED} if kept_types(opset_versions(flat).get("", 1)) is None else set()
+    return _of_types(contents, found, lambda kind: kind in FLOATS | unknown)
 
-    def is_float(name: str) -> bool:
+
+def _of_types(
+    contents: Contents, found: Sequence[Mapping[int, str]], is_meant: Callable[[int], bool]
+) -> list[dict[int, int]]:
+    def kind(name: str) -> int:
         types = walked_of(contents).types
-        return (types[name].elem_type if name in types else TensorProto.UNDEFINED) in FLOATS | unknown
+        return types[name].elem_type if name in types else TensorProto.UNDEFINED
 
-    return [{place: 0 for place, name in own.items() if is_float(name)} for own in found]
+    return [{place: 0 for place, name in own.items() if is_meant(kind(name))} for own in found]
 
 
 def with_larger(model: ModelProto, places: Collection[int], suffix: str) -> tuple[ModelProto, set[str]]:

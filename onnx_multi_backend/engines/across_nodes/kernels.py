@@ -41,3 +41,10 @@ def in_one_kernel(
             if (node.op_type in over or follows) and node.output[0] not in seen:
                 seen.add(node.output[0])
                 waiting.append(node.output[0])
+
+
+def processor_has(instruction_set: str) -> bool:
+    """Whether this processor has an instruction set, which decides about kernels."""
+    from onnx_multi_backend.host import processor  # asked of few models, and imported for these alone
+
+    return instruction_set in processor.current().instruction_sets

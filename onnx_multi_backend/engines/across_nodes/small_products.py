@@ -18,6 +18,7 @@ from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, larger, of_kept_types, written
+from onnx_multi_backend.engines.across_nodes.kernels import processor_has
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -41,7 +42,7 @@ def products_turned(contents: Contents) -> Rewritten | None:
         return not turned and rows in (*_UNKNOWN, 1, 2) and columns in (*_UNKNOWN, 2)
 
     read = [{place: node.input[1] for place, node in enumerate(nodes) if is_small(node)} for nodes in walked.views]
-    if not any(read) or _has_avx() or (flat := flat_for(contents)) is None:
+    if not any(read) or processor_has("avx") or (flat := flat_for(contents)) is None:
         return None
     found = [
         {place: at for place, at in own.items() if (walked.rank(name[place]) or 0) > 1}
@@ -68,9 +69,3 @@ def products_turned(contents: Contents) -> Rewritten | None:
         yield node
 
     return written(flat, found, write, changes)
-
-
-def _has_avx() -> bool:
-    from onnx_multi_backend.host import processor  # imported where a model may have such products
-
-    return "avx" in processor.current().instruction_sets

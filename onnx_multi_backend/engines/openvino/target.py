@@ -54,7 +54,7 @@ from onnx_multi_backend.engines.openvino.quantized_operators import written_out
 from onnx_multi_backend.engines.openvino.session import OpenvinoSession, PortNames, port_names
 from onnx_multi_backend.engines.openvino.unsafe import DEADLY, why_not_compiled, why_not_read, why_unsafe
 from onnx_multi_backend.engines.placement import NodePlacement
-from onnx_multi_backend.engines.results_passed_on import states_apart
+from onnx_multi_backend.engines.results_passed_on import loop_states_apart
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.target import Lost, Target
@@ -112,7 +112,7 @@ class OpenvinoTarget(Target):
         model, more = written_out(payload.adapted.facts.contents)
         if more:
             payload, changes = payload.changed(model, *more), (*changes, *more)
-        for mend in (calls_inlined, plain_forms, states_apart):
+        for mend in (calls_inlined, plain_forms, loop_states_apart):
             payload, more = payload.after(mend)
             changes = (*changes, *more)
         if (found := without_clips_of_one_bound(payload.adapted.facts)) is not None:

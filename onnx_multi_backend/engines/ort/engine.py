@@ -45,7 +45,7 @@ from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.truncated_flags import flags_apart
 from onnx_multi_backend.engines.ort.unsafe import why_unsafe
 from onnx_multi_backend.engines.placement import Fallback
-from onnx_multi_backend.engines.results_passed_on import results_apart, states_apart
+from onnx_multi_backend.engines.results_passed_on import loop_states_apart, results_apart
 from onnx_multi_backend.engines.session import Payload
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.engines.vast_shapes import without_vast
@@ -236,7 +236,7 @@ class OrtEngine(Target):
 
         payload, raw = in_raw_data(payload)  # single nodes are asked about with their constants
         payload, plain = payload.after(plain_forms)
-        payload, states = payload.after(states_apart)
+        payload, states = payload.after(loop_states_apart)
         changes = (*changes, *raw, *plain, *states)
         if not any(known.forgets_ranks for known in self.records):
             return payload, changes

@@ -402,7 +402,8 @@ class OrtTarget(OrtEngine):
                     f"{self.preset}: ONNX Runtime built the session without {name} (it holds {', '.join(held)}). "
                     f"Set {option_words.given('session_options', {'log_severity_level': 0})} to see why."
                 )
-        return make_session(native, of=payload.adapted.facts.contents)
+        alone = self.requested == (providers.CPU,)
+        return make_session(native, of=None if alone else payload.adapted.facts.contents)
 
     def _on_cpu(self, payload: Payload, error: Exception) -> OrtSession:
         """With ``fallback="full"``, a model that a provider claimed and cannot compile runs on the CPU EP instead."""

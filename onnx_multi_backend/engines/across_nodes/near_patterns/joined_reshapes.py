@@ -14,7 +14,7 @@ from onnx import NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, maker_before, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, is_made_by, maker_before, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -36,12 +36,12 @@ def matrices_apart(contents: Contents) -> Rewritten | None:
         return (
             reshape is not None
             and reshape.op_type == "Reshape"
-            and _is_made_by(reshape.input[0], "Transpose", walked.makers)
+            and is_made_by(reshape.input[0], "Transpose", walked.makers)
         )
 
-    def found(nodes: Sequence[NodeView], readers: Mapping[str, Sequence[NodeProto]]) -> dict[int, tuple[int, ...]]:
+    def found(nodes: Sequence[NodeView], readers: Mapping[str, Sequence[NodeProto]]) -> dict[int, int]:
         return {
-            place: (0,)
+            place: 0
             for place, node in enumerate(nodes)
             if node.operator in _PRODUCTS
             and len(sizes.get(node.output[0]) or (0,) * _MATRIX) == _MATRIX
@@ -52,10 +52,6 @@ def matrices_apart(contents: Contents) -> Rewritten | None:
     views = zip(walked.views, walked.readers, strict=True)
     places = [found(nodes, readers) for nodes, readers in views]
     return outputs_apart(flat, places, f"{CAST}matrix", "matrices_apart", _REASON)
-
-
-def _is_made_by(name: str, operator: str, makers: Mapping[str, NodeProto]) -> bool:
-    return name in makers and makers[name].op_type == operator
 
 
 def _is_turned(name: str, readers: Mapping[str, Sequence[NodeProto]]) -> bool:

@@ -36,10 +36,7 @@ def activations_apart(contents: Contents) -> Rewritten | None:
     walked = walked_of(contents)
     graphs = zip(walked.views, walked.readers, strict=True)
     made = [{place: nodes[place].output[0] for place in _found(nodes, readers, walked)} for nodes, readers in graphs]
-    if not any(made):
-        return None
-    found = [dict.fromkeys(own, (0,)) for own in of_floats(contents, flat, made)]
-    return outputs_apart(flat, found, f"{CAST}activation", "activations_apart", _REASON)
+    return outputs_apart(flat, of_floats(contents, flat, made), f"{CAST}activation", "activations_apart", _REASON)
 
 
 def _found(

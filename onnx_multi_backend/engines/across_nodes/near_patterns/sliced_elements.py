@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, of_kept_types
+from onnx_multi_backend.engines.across_nodes.apart import LEFT_OUT, flat_for, inputs_apart, is_made_by, of_kept_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
-_PASSING = ("Cast", "Identity")
 _REASON = "OpenVINO would leave the Slice out, and count negative indices from another end"
 
 
@@ -23,8 +22,7 @@ def elements_apart(contents: Contents) -> Rewritten | None:
     if not contents.has({"GatherElements"}) or not contents.has({"Slice"}) or (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    read = [_found(nodes, walked) for nodes in walked.views]
-    found = of_kept_types(contents, flat, read) if any(read) else []
+    found = of_kept_types(contents, flat, [_found(nodes, walked) for nodes in walked.views])
     return inputs_apart(flat, found, f"{CAST}sliced", "elements_apart", "kept apart from the Slice before it", _REASON)
 
 
@@ -32,10 +30,7 @@ def _found(nodes: Sequence[NodeView], walked: Walked) -> dict[int, str]:
     """The places of these, with what they read."""
 
     def is_met(node: NodeView) -> bool:
-        if node.operator != "GatherElements":
-            return False
-        maker = maker_before(node.input[0], walked.makers, _PASSING)
-        if maker is None or maker.op_type != "Slice":
+        if node.operator != "GatherElements" or not is_made_by(node.input[0], "Slice", walked.makers, LEFT_OUT):
             return False
         indices = walked.array(node.input[1])
         return indices is None or bool((indices < 0).any())

@@ -13,12 +13,11 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before, of_kept_types
+from onnx_multi_backend.engines.across_nodes.apart import LEFT_OUT, flat_for, inputs_apart, maker_before, of_kept_types
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
 _EXCHANGED = [1, 0, 2, 3]
-_PASSING = ("Cast", "Identity")
 _REASON = "OpenVINO would make a SpaceToBatch of both"
 
 
@@ -27,9 +26,8 @@ def spaces_apart(contents: Contents) -> Rewritten | None:
     if not contents.has({"SpaceToDepth"}) or not contents.has({"Pad"}) or (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    views = zip(walked.views, walked.readers, strict=True)
-    read = [_found(nodes, walked, readers) for nodes, readers in views]
-    found = of_kept_types(contents, flat, read) if any(read) else []
+    graphs = zip(walked.views, walked.readers, strict=True)
+    found = of_kept_types(contents, flat, [_found(nodes, walked, readers) for nodes, readers in graphs])
     return inputs_apart(flat, found, f"{CAST}padded", "spaces_apart", "kept apart from the Pad before it", _REASON)
 
 
@@ -37,10 +35,10 @@ def _found(nodes: Sequence[NodeView], walked: Walked, readers: Mapping[str, Sequ
     """The places of these, with what they read."""
 
     def is_met(node: NodeView) -> bool:
-        pad = maker_before(node.input[0], walked.makers, _PASSING) if node.operator == "SpaceToDepth" else None
+        pad = maker_before(node.input[0], walked.makers, LEFT_OUT) if node.operator == "SpaceToDepth" else None
         if pad is None or pad.op_type != "Pad":
             return False
-        before = maker_before(pad.input[0], walked.makers, _PASSING)
+        before = maker_before(pad.input[0], walked.makers, LEFT_OUT)
         behind = readers.get(node.output[0], ())
         exchanged = before is not None and _exchanges(before) and all(map(_exchanges, behind))
         return not exchanged or _pads_batch_or_channels(pad, walked)

@@ -13,12 +13,11 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.sizes.size import Sizes
 from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, maker_before, of_kept_types, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import LEFT_OUT, flat_for, is_made_by, of_kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import drops_axes
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
-_PASSING = ("Cast", "Identity")
 _REASON = "OpenVINO would move the Transpose behind it, and lose it"
 
 
@@ -30,10 +29,9 @@ def turned_before_reductions(contents: Contents) -> Rewritten | None:
         return None
     walked, sizes = walked_of(contents), sizes_of(contents)
     made = [dict(_found(nodes, walked, sizes)) for nodes in walked.views]
-    if not any(made):
-        return None
-    found = [{place: (output,) for place, output in own.items()} for own in of_kept_types(contents, flat, made)]
-    return outputs_apart(flat, found, f"{CAST}turned", "turned_before_reductions", _REASON)
+    return outputs_apart(
+        flat, of_kept_types(contents, flat, made), f"{CAST}turned", "turned_before_reductions", _REASON
+    )
 
 
 def _found(nodes: Sequence[NodeView], walked: Walked, sizes: Mapping[str, Sizes]) -> Iterator[tuple[int, str]]:
@@ -41,8 +39,7 @@ def _found(nodes: Sequence[NodeView], walked: Walked, sizes: Mapping[str, Sizes]
     for place, node in enumerate(nodes):
         if not node.operator.startswith("Reduce") or not drops_axes(node.proto):
             continue
-        maker = maker_before(node.input[0], walked.makers, _PASSING)
-        if maker is None or maker.op_type != "Transpose":
+        if not is_made_by(node.input[0], "Transpose", walked.makers, LEFT_OUT):
             continue
         known = sizes.get(node.output[0])
         if known is None or (len(known) > 1 and 1 in known):

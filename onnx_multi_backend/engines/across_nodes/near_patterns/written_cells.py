@@ -15,7 +15,7 @@ from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, of_floats
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, is_made_by, of_floats
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
@@ -45,7 +45,7 @@ def cells_apart(contents: Contents) -> Rewritten | None:
     read = [
         {place: nodes[place].input[0] for place in _Search(walked, readers).places(nodes)} for nodes, readers in graphs
     ]
-    found = of_floats(contents, flat, read) if any(read) else []
+    found = of_floats(contents, flat, read)
     return inputs_apart(flat, found, f"{CAST}gates", "cells_apart", "kept apart from its gates", _REASON)
 
 
@@ -62,7 +62,7 @@ class _Search:
         for place, node in enumerate(nodes):
             if node.operator != "Split":
                 continue
-            if len(node.output) == _GATES_OF_GRU and self._is_made_by(node.input[0], "Sigmoid"):
+            if len(node.output) == _GATES_OF_GRU and is_made_by(node.input[0], "Sigmoid", self._walked.makers):
                 if not any(self._is_gru(node.input[0], *gates) for gates in (node.output, node.output[::-1])):
                     yield place
             elif len(node.output) == _GATES_OF_LSTM and (read := self._joined(node.input[0])):
@@ -134,9 +134,6 @@ class _Search:
 
     def _maker(self, name: str) -> NodeProto:
         return self._walked.makers.get(name, NodeProto())
-
-    def _is_made_by(self, name: str, operator: str) -> bool:
-        return self._maker(name).op_type == operator
 
     def _is_one(self, name: str) -> bool:
         held = self._walked.array(name)

@@ -14,12 +14,12 @@ from onnx import NodeProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, maker_before, of_floats, outputs_apart
+from onnx_multi_backend.engines.across_nodes.apart import LEFT_OUT, flat_for, is_made_by, of_floats, outputs_apart
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
 _SUMS = frozenset({"Add", "Sub"})
-_PASSING = ("Cast", "Dropout", "Identity")
+_PASSING = (*LEFT_OUT, "Dropout")
 _REASON = "OpenVINO would take the slopes of the last axis for those of channels"
 
 
@@ -36,8 +36,7 @@ def slopes_apart(contents: Contents) -> Rewritten | None:
         return name in walked.fixed and (tensor is None or (len(tensor.dims) == 1 and tensor.dims[0] > 1))
 
     def is_activated(name: str) -> bool:
-        maker = maker_before(name, walked.makers, _PASSING)
-        return maker is not None and maker.op_type == "Relu"
+        return is_made_by(name, "Relu", walked.makers, _PASSING)
 
     def found(nodes: Sequence[NodeView], readers: Mapping[str, Sequence[NodeProto]]) -> dict[int, str]:
         def meets_activated(name: str) -> bool:
@@ -61,7 +60,4 @@ def slopes_apart(contents: Contents) -> Rewritten | None:
         return {place: node.output[0] for place, node in enumerate(nodes) if is_met(node)}
 
     made = [found(nodes, readers) for nodes, readers in zip(walked.views, walked.readers, strict=True)]
-    if not any(made):
-        return None
-    places = [dict.fromkeys(own, (0,)) for own in of_floats(contents, flat, made)]
-    return outputs_apart(flat, places, f"{CAST}slopes", "slopes_apart", _REASON)
+    return outputs_apart(flat, of_floats(contents, flat, made), f"{CAST}slopes", "slopes_apart", _REASON)

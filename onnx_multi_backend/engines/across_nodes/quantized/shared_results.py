@@ -16,6 +16,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, has_fixed_inputs, outputs_apart
+from onnx_multi_backend.engines.across_nodes.kernels import processor_has
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, names_read
@@ -31,7 +32,7 @@ _REASON = "OpenVINO would compute one of those that read the result in place of 
 def results_apart(contents: Contents) -> Rewritten | None:
     """A copy of the model in which these results are kept apart from what reads them; None where there are none."""
     quantized = contents.has({"QuantizeLinear"}) and contents.has({"DequantizeLinear"}) and contents.has(_SHARED)
-    if not quantized or (has_fixed_inputs(contents.model) and _has_avx2()):
+    if not quantized or (has_fixed_inputs(contents.model) and processor_has("avx2")):
         return None
     if (flat := flat_for(contents)) is None:
         return None
@@ -39,12 +40,6 @@ def results_apart(contents: Contents) -> Rewritten | None:
     graphs, constants, makers = walked.graphs, walked.fixed, walked.makers
     found = [dict.fromkeys(_found(graph, constants, makers), (0,)) for graph in graphs]
     return outputs_apart(flat, found, f"{CAST}shared", "results_apart", _REASON)
-
-
-def _has_avx2() -> bool:
-    from onnx_multi_backend.host import processor  # asked of few models, and imported for these alone
-
-    return "avx2" in processor.current().instruction_sets
 
 
 def _found(

@@ -63,9 +63,10 @@ def of_turned_matrices(contents: Contents) -> list[str]:
 
 def of_double_products(contents: Contents) -> list[str]:
     """Before 1.32 what one makes of a transposed matrix and a product has no kernel for float64, and the model is refused."""
-    if not contents.has({"Transpose"}) or not contents.has({"MatMul"}) or not applies({"onnxruntime": "<1.32"}):
+    if not contents.has({"Transpose"}) or not contents.has({"MatMul"}):
         return []
-    return [_TURNING] if Facts(contents.model, contents).may_hold_doubles else []
+    doubles = Facts(contents.model, contents).may_hold_doubles
+    return [_TURNING] if doubles and applies({"onnxruntime": "<1.32"}) else []
 
 
 def of_idle_transposes(contents: Contents) -> list[str]:
