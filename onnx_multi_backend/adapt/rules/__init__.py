@@ -39,6 +39,7 @@ from onnx_multi_backend.adapt.rules.integer_powers import integer_powers
 from onnx_multi_backend.adapt.rules.integer_products import integer_products
 from onnx_multi_backend.adapt.rules.integer_reduce_prod import integer_reduce_prod
 from onnx_multi_backend.adapt.rules.layer_scales import layer_scales
+from onnx_multi_backend.adapt.rules.loop_condition import loop_condition
 from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_rows import loop_rows
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
@@ -179,6 +180,7 @@ RULES: tuple[Rule, ...] = (
     loop_strings,
     loop_states,
     loop_rows,
+    loop_condition,
     lp_normalization,
     lrn,
     matmul_integer_vectors,

@@ -15,7 +15,7 @@ from onnx_multi_backend.engines.ort.openvino_ep.declared_types import UNKNOWN_RA
 from onnx_multi_backend.engines.ort.openvino_ep.empty_inputs import without_empty_inputs
 from onnx_multi_backend.engines.ort.openvino_ep.half_constants import computed_ahead, takes_all
 from onnx_multi_backend.engines.ort.openvino_ep.known_outputs import named_output, passed_on
-from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import TAKEN_INSIDE, bodies_left
+from onnx_multi_backend.engines.ort.openvino_ep.loop_bodies import bodies_left, is_of_a_body
 from onnx_multi_backend.engines.placement import MisplacedError
 from onnx_multi_backend.engines.session import Built, Payload, RefusedError
 from onnx_multi_backend.engines.vast_shapes import has_vast
@@ -57,7 +57,7 @@ def build_otherwise(target: OrtTarget, payload: Payload, error: RefusedError | M
         built = _changed(target, *target.without_circles(payload, bodies=False))
     if built is None and UNKNOWN_RANK in error.words and payload.lowering:
         built = _with_known_ranks(target, payload)
-    if built is None and TAKEN_INSIDE in error.words and payload.lowering and target.rules:
+    if built is None and is_of_a_body(error.words) and payload.lowering and target.rules:
         built = _changed(target, *bodies_left(payload), build=target.build)
     if built is None and payload.lowering and target.rules:
         output = named_output(payload.adapted.proto, error.words)
@@ -102,7 +102,7 @@ def _changed(
     try:
         return (build or target.build_once)(payload).after(changes)
     except RefusedError as error:
-        left, more = bodies_left(payload) if TAKEN_INSIDE in error.words else (payload, ())
+        left, more = bodies_left(payload) if is_of_a_body(error.words) else (payload, ())
     try:
         return target.build_once(left).after((*changes, *more)) if more else None
     except RefusedError:

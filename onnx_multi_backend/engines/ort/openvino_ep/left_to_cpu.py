@@ -8,21 +8,22 @@ node is put in a branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from onnx import ModelProto, NodeProto, TensorProto
 
 from onnx_multi_backend.adapt import Adaptation
+from onnx_multi_backend.adapt.known_numbers import known_numbers
 from onnx_multi_backend.adapt.names import CAST, LEFT
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.site import Body, Rule, Site
 from onnx_multi_backend.engines.ort import providers
 from onnx_multi_backend.engines.ort.openvino_ep.branched import branched
-from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import LOOPS, loop_in_branch, outer_reads
+from onnx_multi_backend.engines.ort.openvino_ep.outer_reads import LOOPS, carries_text, loop_in_branch, outer_reads
 from onnx_multi_backend.engines.ort.openvino_ep.texts import make_text, with_texts
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Payload
-from onnx_multi_backend.models.graph_walk import all_nodes, canonical
+from onnx_multi_backend.models.graph_walk import all_nodes, canonical, graphs_in, subgraphs
 from onnx_multi_backend.models.inlining import inlined
 from onnx_multi_backend.models.plausible import expands_too_far
 
@@ -88,18 +89,43 @@ def taken_anyway(placement: Iterable[NodePlacement]) -> list[NodePlacement]:
 
 
 def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
-    """The payload with a text for another state of each Loop that would end the provider's process.
+    """The payload with a text for another state of each Loop that would end the provider's process, or may make no step.
 
-    An If ends the process too that holds a loop, or a Scan, which reads values from outside.
+    Of a loop that makes no step the provider gives the results of the run before. An If ends the process too that holds a loop, or a Scan,
+    which reads values from outside.
     """
     model = payload.adapted.proto
     if not payload.adapted.facts.contents.has(LOOPS) or expands_too_far(model):
         return payload, ()
     flat = inlined(model)
-    if not any(map(_ends_the_process, all_nodes(flat))):
+    certain = _certain_steps(flat)
+
+    def is_meant(node: NodeProto) -> bool:
+        return _ends_the_process(node) or _may_make_no_step(node, certain)
+
+    if not any(map(is_meant, all_nodes(flat))):
         return payload, ()
-    reason = "the OpenVINO execution provider cannot read the outer graph in a body, and leaves nodes that handle text to the CPU"
-    return with_texts(payload, flat, _ends_the_process, "Loop", reason)
+    reason = (
+        "the OpenVINO execution provider cannot read the outer graph in a body, gives the results of the run before where a loop makes "
+        "no step, and leaves nodes that handle text to the CPU"
+    )
+    return with_texts(payload, flat, is_meant, "Loop", reason)
+
+
+def _certain_steps(model: ModelProto) -> set[str]:
+    """What is known to be positive, or true, in a model without functions."""
+    certain: dict[str, bool] = {}
+    for graph in (model.graph, *graphs_in(model.graph)):
+        for name, number in known_numbers(graph).items():
+            certain[name] = certain.get(name, True) and bool(number > 0)
+    return {name for name, holds in certain.items() if holds}
+
+
+def _may_make_no_step(node: NodeProto, certain: Collection[str]) -> bool:
+    """Whether a Loop that carries no text is not known to make a step; its trip count and its condition may be omitted."""
+    if node.op_type != "Loop" or canonical(node.domain) or all(not name or name in certain for name in node.input[:2]):
+        return False
+    return not any(map(carries_text, subgraphs(node)))
 
 
 def _ends_the_process(node: NodeProto) -> bool:

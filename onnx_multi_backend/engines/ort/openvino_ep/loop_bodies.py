@@ -29,6 +29,13 @@ _REASON = "the OpenVINO execution provider takes the body of a loop that it leav
 
 #: What a model is refused with where the provider takes a loop's body, and then the loop around it too.
 TAKEN_INSIDE = "com.intel.ai.OpenVINO-EP-subgraph"
+#: And where a body makes its next condition of constants, and reads neither the one before nor the step.
+_LOST = "node not found in graph cache"
+
+
+def is_of_a_body(words: str) -> bool:
+    """Whether a model is refused for what the provider makes of the body of a loop."""
+    return TAKEN_INSIDE in words or _LOST in words
 
 
 def bodies_apart(payload: Payload, placement: Iterable[NodePlacement]) -> tuple[Payload, tuple[Adaptation, ...]]:

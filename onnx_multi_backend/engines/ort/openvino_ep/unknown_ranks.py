@@ -15,12 +15,16 @@ from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.engines.ort.openvino_ep.left_nodes import with_nodes_left
 from onnx_multi_backend.engines.session import Payload
 
+#: What gives values of unknown rank of inputs that have one.
+_LOSE_RANKS = frozenset({"If", "Loop"})
+
 _REASON = "the OpenVINO execution provider takes nodes that read a tensor of unknown rank, and fails to compile them"
 
 
 def left_of_unknown_rank(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
-    """The payload with these nodes left; nothing is changed where the type of what one makes is not known, or the rank of each input is."""
-    if not any(_has_no_rank(value.type) for value in payload.adapted.proto.graph.input):
+    """The payload with these nodes left; nothing is changed where the type of what one makes is not known, or no rank is lost."""
+    given = any(_has_no_rank(value.type) for value in payload.adapted.proto.graph.input)
+    if not given and not payload.adapted.facts.contents.has(_LOSE_RANKS):
         return payload, ()
     return with_nodes_left(payload, _of_unknown_rank, "nodes that read a tensor of unknown rank", _REASON)
 
