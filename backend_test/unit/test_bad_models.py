@@ -98,6 +98,39 @@ def _short_weight() -> ModelProto:
     return made
 
 
+def _reference(domain: str = "", **attributes: Any) -> ModelProto:
+    """A Softmax whose axis is that of a local function, in none, or in one that declares these."""
+    made = models.one_node("Softmax", [models.tensor("x")], [models.tensor("y")], axis=1)
+    made.graph.node[0].attribute[0].ref_attr_name = "along"
+    if not domain:
+        return made
+    function = onnx.helper.make_function(
+        domain, "F", ["x"], ["y"], made.graph.node, made.opset_import, list(attributes)
+    )
+    return models.model(
+        [models.node("F", ["x"], ["y"], domain=domain, **attributes)],
+        [models.tensor("x")],
+        [models.tensor("y")],
+        functions=[function],
+        opsets={"": made.opset_import[0].version, domain: 1},
+    )
+
+
+def _segment() -> ModelProto:
+    made = models.linear()
+    made.graph.initializer[0].segment.begin = 0
+    made.graph.initializer[0].segment.end = 1
+    return made
+
+
+def _default_of_another_type() -> ModelProto:
+    made = models.one_node(
+        "Gather", [models.tensor("x"), models.tensor("i", [], TensorProto.STRING)], [models.tensor("y")]
+    )
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(0), "i"))
+    return made
+
+
 WRONG: dict[str, tuple[ModelProto, str]] = {
     "cycle": (_cycle(), "not a valid ONNX model.*(?i:topological|sorted|cycle|SSA)"),
     "one name for two node outputs": (_two(("Relu", "y"), ("Neg", "y")), r"not a valid ONNX model.*SSA"),
@@ -145,6 +178,19 @@ WRONG: dict[str, tuple[ModelProto, str]] = {
         models.model([models.node("Relu", ["x"], ["y"])], [onnx.ValueInfoProto(name="x")], [models.tensor("y")]),
         "not a valid ONNX model.*type",
     ),
+    "an attribute of a local function where there is none": (
+        _reference(),
+        "not a valid ONNX model.*axis.*Softmax.*along",
+    ),
+    "an attribute that the local function does not have": (
+        _reference("local", axis=0),
+        "not a valid ONNX model.*axis.*Softmax.*along",
+    ),
+    "a segment of a tensor": (_segment(), "not a valid ONNX model.*w.*segment"),
+    "an initializer of another type than its input": (
+        _default_of_another_type(),
+        "not a valid ONNX model.*i.*string.*int64",
+    ),
     "an operator of the default domain that there is not": (
         models.one_node("Reluu", [models.tensor("x")], [models.tensor("y")]),
         "Reluu",
@@ -156,6 +202,11 @@ WRONG: dict[str, tuple[ModelProto, str]] = {
 def test_a_wrong_graph_is_an_invalid_model(engine: type[omb.Preset], name: str) -> None:
     made, message = WRONG[name]
     assert_refused(engine, made, omb.InvalidModelError, message)
+
+
+def test_an_attribute_of_the_local_function_around_it_is_right(engine: type[omb.Preset]) -> None:
+    prepared = engine.prepare(_reference("local", along=1))
+    assert prepared.run([np.zeros((2, 3), np.float32)])[0] == pytest.approx(np.full((2, 3), 1 / 3))
 
 
 @pytest.mark.parametrize("form", ["bytes", "path"])

@@ -22,6 +22,7 @@ from onnx_multi_backend.models.graph_walk import (
 )
 from onnx_multi_backend.models.loading import LoadedModel
 from onnx_multi_backend.models.node_order import in_order
+from onnx_multi_backend.models.odd_fields import odd_field
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
 from onnx_multi_backend.models.skeleton import CHECKED_INITIALIZER_BYTES, skeleton_of
 from onnx_multi_backend.models.tensors import is_whole
@@ -124,6 +125,8 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     """
     if model.proto.functions:
         _check_calls(model)
+    if found := odd_field(model.contents):
+        raise InvalidModelError(f"{model.label} is not a valid ONNX model: {found}. Export the model again.")
     if not full and model.skeleton is not None and not model.beside and _passes(model.skeleton):
         return True
     skeleton = skeleton_of(model.contents)
