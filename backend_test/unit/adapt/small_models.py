@@ -12,9 +12,9 @@ from onnx import ModelProto
 Array = np.ndarray[Any, Any]
 
 
-def parsed(text: str) -> ModelProto:
-    """A model of opset 17, of which the graph is given."""
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 17]> g {text}')
+def parsed(text: str, opset: int = 17) -> ModelProto:
+    """A model of which the graph is given."""
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> g {text}')
 
 
 def floats(*sizes: int) -> Array:

@@ -406,6 +406,7 @@ DEADLY = {
     "a condition that is known to select nothing ends the process",
     "constant bounds along axes known only at run time end the process",
     "a OneHot of no indices ends the process",
+    "a zero point of what is chosen that only a run tells ends the process",
     "an axis counted from the end ends the process",
     "a Scan whose body reads computed values from outside may end the process",
     "a layer without steps, batch or features ends the process",

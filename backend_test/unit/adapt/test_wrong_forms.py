@@ -187,6 +187,7 @@ def test_the_page_has_every_operator_and_names_rules_and_passes() -> None:
             "convolutions_apart",
             "norms_apart",
             "scales_kept",
+            "zeros_kept",
             "plain_forms",
             "weights_cast_apart",
             "nothing_guarded",

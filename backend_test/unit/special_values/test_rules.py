@@ -293,6 +293,8 @@ TRIED_ELSEWHERE = {
     "attention_scale",
     "contrib_pad",
     "dynamic_quantize_matmul",
+    "matmul_integer_to_float",
+    "qlinear_where",
     "rotary_embedding",
     "column_constants",
     "depth_and_space",

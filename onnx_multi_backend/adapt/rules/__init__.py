@@ -12,6 +12,8 @@ from onnx_multi_backend.adapt.rules.constant_convolutions import constant_convol
 from onnx_multi_backend.adapt.rules.contrib import (
     contrib_pad,
     dynamic_quantize_matmul,
+    matmul_integer_to_float,
+    qlinear_where,
     quick_gelu,
     skip_layer_normalization,
 )
@@ -153,6 +155,8 @@ RULES: tuple[Rule, ...] = (
     attention_scale,
     contrib_pad,
     dynamic_quantize_matmul,
+    matmul_integer_to_float,
+    qlinear_where,
     quick_gelu,
     rotary_embedding,
     skip_layer_normalization,

@@ -13,6 +13,8 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 #: ONNX Runtime's default. Source: its ``skip_layer_norm_helper`` and ContribOperators.md.
 _EPSILON = 1e-12
+#: A condition, two operands with scales and zero points, and those of the result.
+_QLINEAR_WHERE = 9
 
 
 def quick_gelu(site: Site) -> Iterator[ModelProto]:
@@ -61,3 +63,26 @@ def dynamic_quantize_matmul(site: Site) -> Iterator[ModelProto]:
     weights = body("DequantizeLinear", site.input(1), *scales, axis=-1)
     made = body("MatMul", body("DequantizeLinear", *quantized), weights)
     yield body.finish(body("Add", made, site.input(4)) if site.has_input(4) else made)
+
+
+def matmul_integer_to_float(site: Site) -> Iterator[ModelProto]:
+    """Multiply what both operands mean. Source: ContribOperators.md."""
+    if site.domain != DOMAIN or site.op_type != "MatMulIntegerToFloat":
+        return
+    body = Body(site)
+    operands = []
+    for x, scale, zero in ((0, 2, 4), (1, 3, 5)):
+        read = [site.input(place) for place in (x, scale, zero) if site.has_input(place)]
+        operands.append(body("DequantizeLinear", *read, axis=-1))
+    made = body("MatMul", *operands)
+    yield body.finish(body("Add", made, site.input(6)) if site.has_input(6) else made)
+
+
+def qlinear_where(site: Site) -> Iterator[ModelProto]:
+    """Choose among what both operands mean. Source: ContribOperators.md."""
+    if site.domain != DOMAIN or site.op_type != "QLinearWhere" or len(site.node.input) < _QLINEAR_WHERE:
+        return
+    body = Body(site)
+    condition, *operands = site.node.input[:7]
+    x, y = (body("DequantizeLinear", *operands[i : i + 3]) for i in (0, 3))
+    yield body.finish(body("QuantizeLinear", body("Where", condition, x, y), *site.node.input[7:]))

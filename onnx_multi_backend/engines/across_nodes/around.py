@@ -31,6 +31,7 @@ from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.near_patterns.passes import PASSES as NEAR_PATTERNS
 from onnx_multi_backend.engines.across_nodes.quantized.channel_scales import scales_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
+from onnx_multi_backend.engines.across_nodes.quantized.exact_zeros import zeros_kept
 from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart, tables_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
@@ -83,6 +84,7 @@ _ON_QUANTIZED = (
     results_apart,
     casts_kept,
     scales_kept,
+    zeros_kept,
 )
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.

@@ -23,6 +23,9 @@ _MASK, _PAST = 3, 3
 #: The places of the bias and of the mask among the inputs of a MultiHeadAttention.
 _BIAS, _PADDING = 3, 4
 
+#: The places of the scales and zero points of constant weights, which are the second input.
+_WEIGHTS_SCALED = {"MatMulIntegerToFloat": (3, 5), "MatMulNBits": (2, 3)}
+
 
 def _fused(site: Site) -> Defect | None:
     if site.attribute("activation", "") in _RIGHT:
@@ -69,6 +72,16 @@ def _dynamic_quantize_matmul(site: Site) -> Defect | None:
     return Defect("the first operand is not quantized", wrong=True)
 
 
+def _scaled_in_place(site: Site) -> Defect | None:
+    """Source: measured."""
+    given = [site.input(place) for place in _WEIGHTS_SCALED[site.op_type] if site.has_input(place)]
+    if site.is_known(site.input(1)) and not all(map(site.is_known, given)):
+        return Defect(
+            "constant weights are scaled in place by what only a run tells, once more in each run", wrong=True
+        )
+    return None
+
+
 def _rotary_embedding(site: Site) -> Defect | None:
     if site.rank(site.input(1)) != 2:
         return Defect("position_ids of one element are taken for the positions, not for the first one", wrong=True)
@@ -84,6 +97,8 @@ CONTRIB: Mapping[str, Callable[[Site], Defect | None]] = {
     "DynamicQuantizeMatMul": _dynamic_quantize_matmul,
     "FusedGemm": _fused,
     "GroupQueryAttention": _group_query_attention,
+    "MatMulIntegerToFloat": _scaled_in_place,
+    "MatMulNBits": _scaled_in_place,
     "MultiHeadAttention": _multi_head_attention,
     "Pad": _pad,
     "RotaryEmbedding": _rotary_embedding,

@@ -11,6 +11,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - ConvTranspose has weights with a zero point;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time, or quantized each: this is refused;
 - Gemm and MatMul have quantized constants as first operand, and a number is multiplied and another added behind them;
+- the same have a second operand that only a run tells, with a scale for each column, and the first one has one row;
 - GlobalAveragePool takes what was reshaped or transposed (channels that were shuffled): a larger batch than before gets zeros.
 
 No scale is moved behind the larger of a value and itself, which is that value. The operator is then computed in floating point.
@@ -198,16 +199,38 @@ def _of_constants_first(
 ) -> int | None:
     """A product whose first operand are dequantized constants."""
     first = _dequantizing(node.input[0], makers)
-    if first is None:
+    return 0 if first is not None and _is_constant(first.input[0], makers, constants) else None
+
+
+def _is_constant(name: str, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:
+    stored = makers.get(name)
+    return name in constants or (stored is not None and stored.op_type == "Constant")
+
+
+def _of_run_time_columns(
+    node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]
+) -> int | None:
+    """A product whose second operand only a run tells, dequantized with several scales."""
+    second = _dequantizing(node.input[1], makers)
+    if second is None or not _is_scaled(node, makers) or _is_constant(second.input[0], makers, constants):
         return None
-    stored = makers.get(first.input[0])
-    known = first.input[0] in constants or (stored is not None and stored.op_type == "Constant")
-    return 0 if known else None
+    return 1 if _is_several(second.input[1], constants) else None
 
 
-def _product(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+def _is_several(name: str, constants: Mapping[str, TensorProto]) -> bool:
+    """Whether a tensor may have several elements."""
+    tensor = constants.get(name)
+    return tensor is None or any(size > 1 for size in tensor.dims)
+
+
+def _gemm(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
     first = _of_constants_first(node, makers, constants)
-    return _of_channels(node, makers, constants) if first is None else first
+    return _of_run_time_columns(node, makers, constants) if first is None else first
+
+
+def _matmul(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
+    place = _gemm(node, makers, constants)
+    return _of_channels(node, makers, constants) if place is None else place
 
 
 def _of_channels(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
@@ -234,8 +257,8 @@ _FORMS: Mapping[str, _Form] = {
     "Concat": _result,
     "Conv": _unsigned_weights,
     "ConvTranspose": _weights,
-    "Gemm": _of_constants_first,
-    "MatMul": _product,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
     "GlobalAveragePool": _of_moved,
     "Max": _bounded,
     "Min": _bounded,

@@ -7,6 +7,8 @@ DequantizeLinear there, and takes the branch for a node that has the value as an
 Two put scales into the product of quantized integers (1.24 to 1.32): of a scale of several axes they lose one, or multiply the bias by it, and so
 they do of weights with more axes than a matrix.
 
+One makes a QLinearWhere of a Where between Q/DQ nodes, which ends the process where a zero point is known only at run time (1.24 to 1.32).
+
 One leaves out a Relu before a QuantizeLinear to int4, whatever the zero point is (1.24 to 1.32).
 
 Two approximate (1.24 to 1.32): one quantizes float weights between a DequantizeLinear and a QuantizeLinear, with errors of 0.5 %; another leaves out
@@ -14,6 +16,9 @@ a QuantizeLinear behind a DequantizeLinear, also over what moves elements, and w
 """
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
@@ -28,6 +33,18 @@ _SCALING = ("DynamicQuantizeMatMulFusion", "MatMulIntegerToFloatFusion")
 #: What a DequantizeLinear is moved over.
 _MOVING = ("Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+
+
+def _chosen(contents: Contents, dequantized: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
+    """The DequantizeLinears whose results a Where chooses from."""
+    for node in contents.of("Where"):
+        yield from (dequantized[name] for name in node.input[1:] if name in dequantized)
+
+
+def _shifts_at_run_time(contents: Contents, node: NodeProto) -> bool:
+    """Whether a node has a zero point that a run may give."""
+    zero = node.input[2] if len(node.input) > 2 else ""
+    return bool(zero) and (zero not in contents.constants or any(v.name == zero for v in contents.model.graph.input))
 
 
 def of_quantized(contents: Contents) -> list[str]:
@@ -58,6 +75,8 @@ def of_quantized(contents: Contents) -> list[str]:
     weighted = [n for n in contents.of(*_WEIGHTED) if len(n.input) > 1 and n.input[1] not in dequantized]
     if any(dequantizing(node.input[0]) is not None for node in weighted):
         found.append("WeightBiasQuantization")
+    if any(map(functools.partial(_shifts_at_run_time, contents), _chosen(contents, dequantized))):
+        found.append("QDQSelectorActionTransformer")
     if contents.has({"Relu"}) and TensorProto.INT4 in contents.tensor_types:
         found.append("ReluQuantRewrite")
     return found
