@@ -18,7 +18,7 @@ from backend_test.unit import models
 SHAPE = [2, 2, 3, 4]
 
 
-def _resized(sizes: list[int], shape: list[Any], **attributes: Any) -> onnx.ModelProto:
+def _resized(sizes: list[Any], shape: list[Any], **attributes: Any) -> onnx.ModelProto:
     axes = attributes["axes"]
     roi = np.repeat(np.float32([0.3, 0.7]), len(axes))
     return models.model(
@@ -155,3 +155,29 @@ def test_axes_of_five(preset: type[omb.Preset], axes: list[int]) -> None:
 def test_all_axes(preset: type[omb.Preset], mode: str, rank: int) -> None:
     shape = [2, 3, 2, 3, 2, 3][:rank]
     _right(preset, _resized([n + 1 for n in shape], shape, mode=mode, axes=list(range(rank))), shape)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("antialias", [0, 1])
+def test_sizes_in_a_table_of_one_row(ort_cpu: type[omb.Preset], mode: str, antialias: int) -> None:
+    """Not valid, and ONNX Runtime takes them; they came to a plain ValueError."""
+    if antialias and mode == "nearest":
+        pytest.skip("ONNX Runtime does not take that")
+    how = {"mode": mode, "antialias": antialias, "axes": [0, 1, 2, 3]}
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    expected, found = (
+        ort_cpu.prepare(_without_a_region(_resized(sizes, SHAPE, **how))).run(x)[0]
+        for sizes in ([2, 2, 2, 3], [[2, 2, 2, 3]])
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_crops_to_sizes_in_a_table_are_not_left_as_they_are(ort_cpu: type[omb.Preset]) -> None:
+    how = {"mode": "nearest", "axes": [2, 3], "coordinate_transformation_mode": "tf_crop_and_resize"}
+    with pytest.raises(omb.UnsupportedModelError, match="an axis that is cropped"):
+        ort_cpu.prepare(_resized([[3, 5]], SHAPE, **how))
+
+
+def _without_a_region(model: onnx.ModelProto) -> onnx.ModelProto:
+    model.graph.node[0].input[1] = ""
+    return model

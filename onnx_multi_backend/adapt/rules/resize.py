@@ -77,6 +77,8 @@ def _can(site: Site) -> bool:
     crops = site.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
     if given(site, 2) == given(site, 3) or (crops and not (given(site, 1) and given(site, 3))):
         return False
+    if any(given(site, i) and site.rank(site.input(i)) not in (1, None) for i in (1, 2, 3)):  # not valid
+        return False
     scales = site.constant(site.input(2)) if given(site, 2) else None
     sizes = site.constant(site.input(3)) if given(site, 3) else None
     if (scales is not None and not (scales > 0).all()) or (sizes is not None and (sizes < 0).any()):  # not valid

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from onnx import NodeProto
@@ -60,13 +61,19 @@ def may_be_resized_wrongly(node: NodeProto, facts: Facts) -> bool:
     return interpolates and len(node.input) > 3 and node.input[3] in facts.known
 
 
+def _flat(site: Site, place: int) -> np.ndarray[Any, Any] | None:
+    """The elements of a constant list: ONNX Runtime takes one of several axes too, which is not valid."""
+    known = site.constant(site.input(place))
+    return None if known is None else known.ravel()
+
+
 def _may_crop_without_resizing(site: Site) -> bool:
     """Whether an axis of which `roi` takes a part may keep its size; with scales, whether it does. What has no known rank is not looked at."""
     axes, shape = resized_axes(site), site.shape(site.input(0))
     if axes is None or shape is None:
         return False
     place = 2 if given(site, 2) else 3
-    roi, factors = site.constant(site.input(1)), site.constant(site.input(place))
+    roi, factors = _flat(site, 1), _flat(site, place)
     if site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" or (
         factors is not None and factors.size != len(axes)
     ):
@@ -87,7 +94,7 @@ def _may_crop_without_resizing(site: Site) -> bool:
 def _are_not_together(site: Site) -> bool:
     """Whether axes are surely resized that no kernel interpolates along at once; where scales tell, the model is refused beforehand."""
     mode, axes, shape = site.attribute("mode"), resized_axes(site), site.shape(site.input(0))
-    sizes = site.constant(site.input(3)) if given(site, 3) else None
+    sizes = _flat(site, 3) if given(site, 3) else None
     if mode not in _TOGETHER or axes is None or shape is None or sizes is None or sizes.size != len(axes):
         return False
     if site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
