@@ -105,6 +105,12 @@ def unique_of_nothing(node: NodeProto, constants: list[np.ndarray | None]) -> st
     return "its constant has no elements" if data is not None and not data.size else None
 
 
+def grid_of_nothing(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
+    """AffineGrid of a known tensor without elements."""
+    theta = constants[0] if constants else None
+    return "its constant theta has no elements" if theta is not None and not theta.size else None
+
+
 def loss_without_targets(node: NodeProto, constants: list[np.ndarray | None]) -> str | None:
     """A loss with `ignore_index` whose known targets have no elements: it would be written with operators that end the process."""
     targets = constants[1] if len(constants) > 1 else None

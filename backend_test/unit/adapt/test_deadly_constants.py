@@ -106,6 +106,37 @@ PARTS = onnx.parser.parse_model(
     """<ir_version: 8, opset_import: ["": 18]> g (float[2, 4] x) => (float[a, b] y, float[c, d] z)
     { y, z = Split <axis = 1, num_outputs = 1> (x) }"""
 )
+
+
+def recurrent(**shapes: tuple[int, ...]) -> ModelProto:
+    """An LSTM, some of its weights of other shapes."""
+    sizes = {"w": (1, 8, 4), "r": (1, 8, 2), **shapes}
+    weights = {name: np.zeros(shape, np.float32) for name, shape in sizes.items()}
+    node = models.node("LSTM", ["x", "w", "r"], ["y"], hidden_size=2)
+    return models.model([node], [models.tensor("x", (3, 1, 4))], [models.tensor("y", None)], initializers=weights)
+
+
+def grid(theta: tuple[int, ...]) -> ModelProto:
+    node = models.node("AffineGrid", ["theta", "size"], ["y"])
+    given, known = [models.tensor("size", [4], INT64)], {"theta": np.zeros(theta, np.float32)}
+    return models.model([node], given, [models.tensor("y", None)], initializers=known)
+
+
+def regions(image: tuple[int, ...]) -> ModelProto:
+    """RoiAlign of a constant image; of ones as regions, it reads the first row and column."""
+    sizes = {"output_height": 2, "output_width": 2, "sampling_ratio": 2}
+    node = models.node("RoiAlign", ["x", "r", "b"], ["y"], spatial_scale=0.25, **sizes)
+    known = {"x": np.zeros(image, np.float32), "b": np.zeros(1, np.int64)}
+    return models.model([node], [models.tensor("r", [1, 4])], [models.tensor("y", None)], initializers=known)
+
+
+MALFORMED = {
+    **{
+        f"LSTM with weights of the shape {shape}": recurrent(**{name: shape})
+        for name, shape in (("w", (0, 8, 4)), ("w", (1, 8, 0)), ("r", (1, 0, 2)), ("w", ()), ("r", (8, 2)))
+    },
+    **{f"AffineGrid of {shape}": grid(shape) for shape in ((1, 0, 3), (1, 2, 0), (0, 2, 3))},
+}
 SHORT = {
     f"axes that do not fit in {body}": convolved(body)
     for body in (
@@ -139,6 +170,7 @@ OF_ORT = {
     **QUOTIENTS,
     **(REMAINDERS if applies({"onnxruntime": "<1.32"}) else {}),
     **({**DRAWN, "more parts than num_outputs": PARTS} if applies({"onnxruntime": ">=1.31"}) else {}),
+    **(MALFORMED if applies({"onnxruntime": "<1.32"}) else {}),
     **({**UNPOOLED, **SHORT} if applies({"onnxruntime": "<1.28"}) else {}),
     "in a branch": within_a_branch(),
     "GatherND with a negative batch": gathered(-2),
@@ -185,6 +217,37 @@ def test_it_is_left_out_and_the_engine_would_die(form: str, ort_cpu: type[omb.Pr
     model, shape = LEFT_OUT[form]
     assert 0 in ort_cpu.prepare(model).run([np.ones(shape, np.float32)])[0].shape
     assert dies("OrtCpu", model, tmp_path), "the engine has been mended: its entry can go"
+
+
+@pytest.mark.parametrize("image", [(1, 1, 4, 0), (1, 2, 0, 4)])
+def test_regions_of_a_constant_without_pixels(preset: type[omb.Preset], image: tuple[int, ...], tmp_path: Path) -> None:
+    with pytest.raises(omb.UnsupportedModelError, match="it does not compute RoiAlign correctly"):
+        preset.prepare(regions(image))
+    assert preset.name != "OrtCpu" or dies("OrtCpu", regions(image), tmp_path), "the engine has been mended"
+
+
+def test_a_loop_whose_count_is_cut_to_nothing(ort_cpu: type[omb.Preset], tmp_path: Path) -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (int64[1] i, float[2] x) => (float[2] y) <int64[1] e = {0}> {
+        n = Slice (i, e, e)
+        y = Loop <body = b (int64 k, bool go, float[2] p) => (bool on, float[2] r) { on = Identity (go) r = Add (p, p) }> (n, , x) }"""
+    )
+    with pytest.raises(omb.UnsupportedModelError, match="would end the engine's process: its input has no elements"):
+        ort_cpu.prepare(made)
+    assert dies("OrtCpu", made, tmp_path), "the engine has been mended: its entry can go"
+
+
+def test_regions_of_a_constant_without_channels_run(ort_cpu: type[omb.Preset]) -> None:
+    prepared = ort_cpu.prepare(regions((1, 0, 4, 4)))
+    assert prepared.run([np.zeros((1, 4), np.float32)])[0].shape == (1, 0, 2, 2)
+
+
+def test_an_lstm_with_weights_of_a_run_in_their_stead(ort_cpu: type[omb.Preset]) -> None:
+    """What a run gives is not packed beforehand."""
+    made = recurrent(w=(1, 8, 0))
+    made.graph.input.append(models.tensor("w", (1, 8, "n")))
+    given = {"x": np.ones((3, 1, 4), np.float32), "w": np.zeros((1, 8, 4), np.float32)}
+    assert not ort_cpu.prepare(made).run(given)[0].any()
 
 
 def test_indices_of_any_shape_run_where_the_shape_of_the_result_is_given(ort_cpu: type[omb.Preset]) -> None:

@@ -17,6 +17,7 @@ from onnx_multi_backend.adapt.walked import tensor_types, walked_of
 from onnx_multi_backend.engines.deadly import (
     Deadly,
     empty_blocks,
+    grid_of_nothing,
     negative_batch,
     no_stride,
     overflowing_quotient,
@@ -56,15 +57,19 @@ FOLDED: Mapping[str, tuple[Deadly, ...]] = {
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), (no_interval,)),
     **dict.fromkeys(("RandomNormal", "RandomNormalLike"), (no_spread,)),
 }
+#: Of malformed constants, which newer releases refuse in words.
+_MALFORMED: Mapping[str, tuple[Deadly, ...]] = {"AffineGrid": (grid_of_nothing,)}
 #: Newer releases compute Mod of the smallest integer by -1, and refuse a block that is too large in words.
 FOLDED_BEFORE_1_32: Mapping[str, tuple[Deadly, ...]] = {
     **FOLDED,
+    **_MALFORMED,
     "Mod": (overflowing_quotient,),
     "DepthToSpace": (vast_block,),
 }
 #: Newer releases refuse a division by zero in words.
 FOLDED_BEFORE_1_31: Mapping[str, tuple[Deadly, ...]] = {
     **_ALWAYS,
+    **_MALFORMED,
     "DepthToSpace": (vast_block,),
     **dict.fromkeys(("Div", "Mod"), (overflowing_quotient, quotient_by_zero)),
 }

@@ -18,7 +18,7 @@ from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 
-_EVER = ("ConvTranspose", "Einsum", "GRU", "LSTM", "STFT", "Unique")
+_EVER = ("ConvTranspose", "Einsum", "GRU", "LSTM", "Loop", "STFT", "Unique")
 _BEFORE_1_32 = ("Attention", "DFT", "LRN", "LpNormalization", "MaxPool", "OneHot", "TensorScatter", "TopK")
 _KNOWN = frozenset({*_EVER, *_BEFORE_1_32, *CONTRIB})
 _OLDER: When = {"onnxruntime": "<1.32"}
@@ -58,6 +58,8 @@ def _dies(node: NodeProto, empty: Mapping[str, Sequence[int]]) -> bool:
         return applies(_OLDER) or any(len(shape) >= _HEADS for shape in given)
     if node.op_type == "Attention":
         return 0 in [empty[name][1] for name in node.input[:3] if len(empty.get(name, ())) == _HEADS]
+    if node.op_type == "Loop":  # its number of steps, which is not valid
+        return sizes is not None
     if node.op_type == "STFT":
         return not empty.keys().isdisjoint(node.input[2:3])
     return sizes is not None and _dies_of(node, sizes)

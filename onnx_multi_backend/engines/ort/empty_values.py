@@ -39,7 +39,7 @@ CONTRIB = frozenset({"BiasGelu", "GroupQueryAttention", "MultiHeadAttention", "S
 DEADLY = (
     _UNWRITTEN
     | CONTRIB
-    | {"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "STFT", "Unique"}
+    | {"Attention", "ConvTranspose", "Einsum", "GRU", "InstanceNormalization", "LSTM", "RoiAlign", "STFT", "Unique"}
 )
 #: Those of which that is known though only a run tells that there are none, and which can be kept from computing then.
 _GUARDED = frozenset({"Einsum", "GRU", "InstanceNormalization", "LSTM", "Unique"})

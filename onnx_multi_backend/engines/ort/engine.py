@@ -35,6 +35,7 @@ from onnx_multi_backend.engines.ort.empty_values import (
 )
 from onnx_multi_backend.engines.ort.hidden_initializers import initializers_renamed
 from onnx_multi_backend.engines.ort.limits import OrtLimits
+from onnx_multi_backend.engines.ort.malformed_weights import malformed_weights
 from onnx_multi_backend.engines.ort.normalizations import MINOR
 from onnx_multi_backend.engines.ort.openvino_ep.among_others import among_others, why_refused
 from onnx_multi_backend.engines.ort.openvino_ep.empty_inputs import with_constants
@@ -277,7 +278,7 @@ class OrtEngine(Target):
         if found:  # the release is asked for where it matters alone
             found = deadly.find(facts.contents, {**folded(), **of_providers})
         contents = facts.contents
-        others = (of_nothing, flat_indices, short_frames, short_images, too_many_parts)
+        others = (of_nothing, flat_indices, short_frames, short_images, too_many_parts, malformed_weights)
         return [*found, *(entry for look in others for entry in look(contents))]
 
     def may_have_integer_defect(self, node: NodeProto, read: list[Value]) -> bool:
