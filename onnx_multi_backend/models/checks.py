@@ -21,6 +21,7 @@ from onnx_multi_backend.models.graph_walk import (
     operator_name,
 )
 from onnx_multi_backend.models.loading import LoadedModel
+from onnx_multi_backend.models.missing_numbers import missing_number
 from onnx_multi_backend.models.node_order import in_order
 from onnx_multi_backend.models.odd_fields import odd_field
 from onnx_multi_backend.models.plausible import expands_too_far, implausible
@@ -125,7 +126,7 @@ def check(model: LoadedModel, *, full: bool = False, refusal: str | None = None)
     """
     if model.proto.functions:
         _check_calls(model)
-    if found := odd_field(model.contents):
+    if found := odd_field(model.contents) or missing_number(model.contents):
         raise InvalidModelError(f"{model.label} is not a valid ONNX model: {found}. Export the model again.")
     if not full and model.skeleton is not None and not model.beside and _passes(model.skeleton):
         return True
@@ -175,8 +176,8 @@ def _fault(skeleton: ModelProto, source: ModelProto | str, *, full: bool) -> Exc
             _check_with_shapes(skeleton)
     except onnx.shape_inference.InferenceError as error:
         return _fault(skeleton, source, full=False) if infers(without_declared(skeleton, steps=True)) else error
-    except (onnx.checker.ValidationError, ValueError) as error:
-        return error
+    except (onnx.checker.ValidationError, ValueError, IndexError) as error:
+        return error  # an IndexError where onnx (1.23) reads the first element of a constant that has none
     return None
 
 

@@ -46,7 +46,11 @@ def infers(model: ModelProto) -> bool:
     """Whether onnx infers the types of a model without a fault, what it declares among them."""
     try:
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
-    except (onnx.shape_inference.InferenceError, ValueError):
+    except (
+        onnx.shape_inference.InferenceError,
+        ValueError,
+        IndexError,
+    ):  # onnx (1.23) reads constants without elements
         return False
     return True
 

@@ -127,7 +127,8 @@ def _opsets(node: NodeProto, version: int | None, limits: Limits) -> list[onnx.O
 def _infer_outputs(model: ModelProto, target: Target) -> None:
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, IndexError) as error:
+        # An IndexError where onnx (1.23) reads the first element of a constant that has none.
         raise InvalidModelError(f"{model.graph.node[0].op_type} does not fit its inputs: {error}") from error
     for value, found in zip(model.graph.output, inferred.graph.output, strict=True):
         if found.type.WhichOneof("value") is not None:

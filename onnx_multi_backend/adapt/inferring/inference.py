@@ -33,6 +33,7 @@ _FAILURES = (
     onnx.checker.ValidationError,
     ValueError,  # above 2 GB, or text that is not UTF-8
     RuntimeError,
+    IndexError,  # onnx (1.23) reads the first element of a constant that has none, as the frame_step of an STFT
 )
 
 

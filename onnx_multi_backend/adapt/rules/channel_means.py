@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.site import Body, Site
@@ -21,7 +22,9 @@ def takes_channel_means(site: Site) -> bool:
         return False
     default = [] if site.op_type == "ReduceMean" else [0, 2, 3]
     given = site.constant(site.input(1)) if site.has_input(1) else site.attribute("axes", default)
-    return given is not None and {int(axis) % len(shape) for axis in given} == {0, len(shape) - 2, len(shape) - 1}
+    if given is None or np.ndim(given) != 1:  # axes of another rank are not valid
+        return False
+    return {int(axis) % len(shape) for axis in given} == {0, len(shape) - 2, len(shape) - 1}
 
 
 def channel_means(site: Site) -> Iterator[ModelProto]:

@@ -18,6 +18,8 @@ def cum_prod(site: Site) -> Iterator[ModelProto]:
         return
     body = Body(site)
     axis = site.constant(site.input(1))
+    if axis is not None and axis.size != 1:  # not valid
+        return
     if axis is not None:
         yield body.finish(_along(body, site, int(axis.item()) % rank, rank))
         return

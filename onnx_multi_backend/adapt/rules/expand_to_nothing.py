@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.site import Body, Site
 def comes_to_nothing(site: Site) -> bool:
     """Whether the result is known to have no elements. Source: Expand's documentation; shape inference, where the shape is computed."""
     shape, wanted = site.shape(site.input(0)), site.constant(site.input(1))
-    if shape is None or (wanted is not None and wanted.size == 0):
+    if shape is None or (wanted is not None and (wanted.ndim != 1 or wanted.size == 0)):  # another rank is not valid
         return False
     if wanted is None:
         return 0 in (site.shape(site.node.output[0]) or ())

@@ -25,6 +25,8 @@ def fourier(site: Site) -> Iterator[ModelProto]:
         return
     body = Body(site)
     axis = _axis(body, site, rank)
+    if axis is None:
+        return
     shape, numbers = body("Shape", site.input(0)), body.ints(*range(rank))
     one, last = body.ints(1), body.ints(rank - 1)
     before, own = body("Less", numbers, axis), body("Equal", numbers, axis)
@@ -62,14 +64,16 @@ def fourier(site: Site) -> Iterator[ModelProto]:
     yield body.finish(body("Reshape", x, sizes, allowzero=1))
 
 
-def _axis(body: Body, site: Site, rank: int) -> str:
-    """The axis, from 0, as a tensor of one element."""
+def _axis(body: Body, site: Site, rank: int) -> str | None:
+    """The axis, from 0, as a tensor of one element; None where it is not valid."""
     known = site.attribute("axis", 1) if site.opset < 20 else -2
     if site.opset >= 20 and site.has_input(2):
         given = site.constant(site.input(2))
         if given is None:
             axis = body("Reshape", body("Cast", site.input(2), to=TensorProto.INT64), body.ints(1))
             return str(body("Where", body("Less", axis, body.ints(0)), body("Add", axis, body.ints(rank)), axis))
+        if given.size != 1:  # not valid
+            return None
         known = int(given.item())
     return body.ints(known % rank)
 

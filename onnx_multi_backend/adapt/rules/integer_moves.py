@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import NodeProto
 
 from onnx_multi_backend.adapt.names import GUARDED
@@ -30,7 +31,7 @@ def _leaves_all_sizes(site: Site) -> bool:
     """Whether the scales are known, and are 1: then nothing is interpolated."""
     scales = site.constant(site.input(2 if site.op_type == "Resize" and site.opset >= _WITH_REGION else 1))
     given = site.attribute("scales", []) if scales is None else scales
-    return len(given) > 0 and not _crops(site) and all(scale == 1 for scale in given)
+    return np.ndim(given) == 1 and len(given) > 0 and not _crops(site) and all(scale == 1 for scale in given)
 
 
 def _crops(site: Site) -> bool:

@@ -120,7 +120,7 @@ def _fourier(site: Site) -> Defect | None:
             return None
         return Defect("a negative axis is counted without the last one", wrong=True)
     axis = site.constant(site.input(2)) if site.has_input(2) else np.array(-2)
-    if axis is not None and (axis == 1 or (rank is not None and axis + rank == 1)):
+    if axis is not None and axis.size == 1 and (axis == 1 or (rank is not None and axis + rank == 1)):
         return None
     return Defect("the axis is ignored: axis 1 is transformed", wrong=True)
 
