@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import gc
+import operator
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +16,7 @@ from onnx import TensorProto
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
+from onnx_multi_backend.running.bound import BoundRun
 
 A, B = np.float32([[1, 2, 3]]), np.float32([[10, 20, 40]])
 
@@ -188,6 +193,47 @@ def test_a_buffer_is_written_into_and_not_replaced(engine: type[omb.Preset]) -> 
         bound.inputs["a"] = A
     with pytest.raises(omb.InputError, match="no buffer 'c'; there are 'a', 'b'"):
         bound.inputs["c"] = A
+
+
+NO_CHANGES: list[Callable[[BoundRun], Any]] = [
+    lambda bound: bound.inputs.update(a=A),
+    lambda bound: bound.inputs.update({"a": A}),
+    lambda bound: bound.inputs.update([("c", A)]),
+    lambda bound: operator.ior(bound.inputs, {"a": A}),
+    lambda bound: bound.inputs.setdefault("a", A),
+    lambda bound: bound.inputs.setdefault("c"),
+    lambda bound: bound.inputs.pop("a"),
+    lambda bound: bound.inputs.pop("c", None),
+    lambda bound: bound.inputs.popitem(),
+    lambda bound: bound.inputs.clear(),
+    lambda bound: operator.delitem(bound.inputs, "a"),
+    lambda bound: setattr(bound, "inputs", {"a": A, "b": B}),
+    lambda bound: bound.outputs.update(y=A),
+    lambda bound: bound.outputs.pop("y"),
+    lambda bound: setattr(bound, "outputs", {"y": A}),
+]
+
+
+def test_the_buffers_stay_as_they_are(preset: type[omb.Preset]) -> None:
+    bound = preset.prepare(models.subtract()).bind([A.copy(), B.copy()])
+    for change in NO_CHANGES:
+        with pytest.raises(omb.InputError, match="replaced|no buffer 'c'|removed: [ay]"):
+            change(bound)
+    bound.inputs.update(bound.inputs)
+    bound.inputs |= {"a": bound.inputs["a"]}
+    bound.outputs.update(y=bound.outputs["y"])
+    assert (list(bound.inputs), list(bound.outputs)) == (["a", "b"], ["y"])
+    np.testing.assert_array_equal(bound.run()["y"], A - B)
+
+
+def test_the_engine_keeps_the_arrays_that_it_reads(preset: type[omb.Preset]) -> None:
+    bound = preset.prepare(models.subtract()).bind([A.copy(), B.copy()])
+    kept = [weakref.ref(array) for array in (*bound.inputs.values(), *bound.outputs.values())]
+    dict.clear(bound.inputs)
+    dict.clear(bound.outputs)
+    gc.collect()
+    assert all(array() is not None for array in kept)
+    np.testing.assert_array_equal(bound.run()["y"], A - B)
 
 
 def test_memory_that_is_not_aligned_is_no_buffer(engine: type[omb.Preset]) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn, Self
 
 from onnx_multi_backend.errors import InputError
 
@@ -20,6 +20,25 @@ class Buffers(dict[str, Any]):
                 else f"There is no buffer {name!r}; there are {', '.join(map(repr, self))}."
             )
 
+    def update(self, *args: Any, **named: Any) -> None:
+        """Put back what is there, as ``buffers[name] = value`` does; anything else is an InputError."""
+        for name, value in dict(*args, **named).items():
+            self[name] = value
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override, misc]
+        self.update(other)
+        return self
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """As ``buffers[name] = default``."""
+        self[name] = default
+        return default
+
+    def _keep(self, *_: Any) -> NoReturn:
+        raise InputError(f"The engine uses these buffers at each run, and none can be removed: {', '.join(self)}.")
+
+    __delitem__ = pop = popitem = clear = _keep
+
 
 class BoundRun:
     """What `PreparedModel.bind` returns. For one thread at a time; each thread binds its own.
@@ -32,7 +51,17 @@ class BoundRun:
         The buffers that every run overwrites.
     """
 
-    __slots__ = ("__weakref__", "_after", "_before", "_converts", "_native_run", "_results", "inputs", "outputs")
+    __slots__ = (
+        "__weakref__",
+        "_after",
+        "_before",
+        "_buffers",
+        "_converts",
+        "_inputs",
+        "_native_run",
+        "_outputs",
+        "_results",
+    )
 
     def __init__(
         self,
@@ -43,12 +72,30 @@ class BoundRun:
         before: Sequence[tuple[Any, Any]],
         after: Sequence[tuple[Any, Any]],
     ) -> None:
-        self.inputs = Buffers(inputs)
-        self.outputs = Buffers(outputs)
+        self._inputs, self._outputs = Buffers(inputs), Buffers(outputs)
+        self._buffers = (*inputs.values(), *outputs.values())  # the engine uses their memory to the end
         self._results = results
         self._native_run = native_run
         self._before, self._after = before, after
         self._converts = bool(before or after)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The buffers that every run reads."""
+        return self._inputs
+
+    @inputs.setter
+    def inputs(self, value: Any) -> None:
+        _require_same(value, self._inputs, "inputs")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The buffers that every run overwrites."""
+        return self._outputs
+
+    @outputs.setter
+    def outputs(self, value: Any) -> None:
+        _require_same(value, self._outputs, "outputs")
 
     def close(self, refuse: Callable[[], None]) -> None:
         """Let go of the engine's session; a run is what `refuse` raises from now on."""
@@ -76,3 +123,10 @@ class BoundRun:
         for engines, wanted in self._after:
             wanted[...] = engines
         return self._results
+
+
+def _require_same(value: Any, buffers: Buffers, name: str) -> None:
+    if value is not buffers:  # ``bound.inputs |= ...`` puts back what it took
+        raise InputError(
+            f"The {name} of a bound run cannot be replaced. Write into their buffers: {name}[name][...] = value; or bind again."
+        )
