@@ -90,7 +90,13 @@ class Session:
         return False
 
     def run(self, feeds: Feeds, run_options: Mapping[str, Any] | None) -> Sequence[Value]:
-        """Run once; the results stand in the order of the graph's outputs."""
+        """Run once; the results stand in the order of the graph's outputs.
+
+        Parameters
+        ----------
+        run_options : mapping of str to value, or None
+            Or an object that `Target.check_run_options` lets pass.
+        """
         raise NotImplementedError
 
     def placement(self) -> tuple[NodePlacement, ...]:

@@ -18,7 +18,7 @@ from onnx_multi_backend.adapt.pipeline import untouched
 from onnx_multi_backend.adapt.site import Rule, Site
 from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedError, Session
 from onnx_multi_backend.engines.simplest import why_none
-from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError
+from onnx_multi_backend.errors import OnnxMultiBackendError, OptionError, OptionTypeError
 from onnx_multi_backend.models.loading import LoadedModel
 
 if TYPE_CHECKING:
@@ -154,6 +154,17 @@ class Target(Engine):
     def from_device(self, value: Any) -> Any:
         """Take over an array that lies on a device where this engine can read it; None for any other."""
         return None
+
+    def check_run_options(self, given: object) -> None:
+        """Refuse the options of a run that are no mapping, unless the engine has a class of its own for them.
+
+        Raises
+        ------
+        OptionTypeError
+        """
+        raise OptionTypeError(
+            f"{self.preset}: run_options is a mapping of names to values; {type(given).__name__} was given."
+        )
 
     def for_throughput(self) -> Target:
         """The same target, tuned for many runs at once; itself where there is nothing to tune."""

@@ -77,7 +77,7 @@ class _Server:
 
     def _run_with_options(self, told: bytes) -> bytes:
         options, feeds = pickle.loads(told)
-        return self._results(self._prepared.run(self._inbox.named(feeds), **options))
+        return self._results(self._prepared.run(self._inbox.named(feeds), run_options=options))
 
     def _results(self, results: tuple[Any, ...]) -> bytes:
         try:

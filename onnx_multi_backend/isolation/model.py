@@ -162,6 +162,13 @@ class _Elsewhere(Target):
     def requested(self) -> tuple[str, ...]:
         return (self.provider,)
 
+    def check_run_options(self, given: object) -> None:
+        """The engine's own objects stay in their process."""
+        raise OptionTypeError(
+            f"{self.preset}: with {option_words.given('isolate', True)} run_options is a mapping of names to values, which can be handed "
+            f"to the other process; {type(given).__name__} was given."
+        )
+
 
 def _check_travels(preset: str, recipe: Recipe) -> None:
     owner = getattr(recipe.prepare, "__self__", recipe.prepare)

@@ -21,6 +21,7 @@ from onnx_multi_backend.models.tensors import TensorInfo
 from onnx_multi_backend.running.feeds import FeedMaker
 from onnx_multi_backend.running.recipe import Recipe, prepare_again
 from onnx_multi_backend.running.results import Results
+from onnx_multi_backend.running.run_options import joined
 from onnx_multi_backend.sessions.maker import Maker
 from onnx_multi_backend.sessions.of_model import SessionsOfModel
 from onnx_multi_backend.sessions.signature import ModelMetadata
@@ -98,7 +99,7 @@ class PreparedModel(BackendRep):
         self,
         inputs: Any,
         input_feed: Any = None,
-        run_options: Mapping[str, Any] | None = None,
+        run_options: Any = None,
         *,
         output_device: str | None = None,
         **engine_run_options: Any,
@@ -114,8 +115,8 @@ class PreparedModel(BackendRep):
             `input_feed` is given: the names of the wanted outputs, None for all.
         input_feed : array, list, tuple or mapping, optional
             The inputs, where the first argument is the outputs' names.
-        run_options : mapping of str to value, optional
-            The same as `engine_run_options`.
+        run_options : mapping of str to value, or onnxruntime.RunOptions, optional
+            The same as `engine_run_options`; ONNX Runtime presets use a RunOptions as it is.
         output_device : str, optional
             Where to leave the results, for example ``"CUDA:0"``: as arrays that support DLPack. The host when None.
         **engine_run_options
@@ -133,25 +134,27 @@ class PreparedModel(BackendRep):
         InputError
             The inputs do not fit the model.
         OptionError
-            The model has no such output.
+            The model has no such output, or the engine no such option of a run.
         DeviceError
             Results cannot be left on `output_device`.
         RunError
             The engine failed.
         """
-        if input_feed is not None or run_options is not None:
-            names, feed = (inputs, input_feed) if input_feed is not None else (None, inputs)
-            options = {**(run_options or {}), **engine_run_options}
-            return self._results.selected(names, self.run(feed, output_device=output_device, **options))
+        names, options = None, engine_run_options
+        if input_feed is not None:
+            names, inputs = inputs, input_feed
+        if run_options is not None:
+            options = joined(run_options, engine_run_options, self._sessions.target)
         feeds = self._feeds(inputs)
         session = self._sessions.only or self._sessions.for_feeds(feeds)
         if output_device is None:
-            results = session.run(feeds, engine_run_options or None)
+            results = session.run(feeds, options or None)
         else:
-            results = session.run_to_device(feeds, engine_run_options or None, output_device)
+            results = session.run_to_device(feeds, options or None, output_device)
         if self._narrows:
             results = self._results.narrowed(results)
-        return self._make_outputs(results)
+        made = self._make_outputs(results)
+        return made if names is None else self._results.selected(names, made)
 
     def bind(self, inputs: Any, outputs: Any = None, *, output_device: str | None = None) -> BoundRun:
         """Bind the model to fixed buffers: the fastest way to run it again and again.

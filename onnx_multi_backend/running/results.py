@@ -51,7 +51,10 @@ class Results:
         if names is None:
             return results
         made = {output.name: i for i, output in enumerate(self._outputs)}
-        wanted = [names] if isinstance(names, str) else list(names)
+        try:
+            wanted = [names] if isinstance(names, str) else list(names)
+        except TypeError:  # no iterable, as a number
+            wanted = [names]
         if not all(isinstance(name, str) for name in wanted):
             raise OptionError(
                 f"{self._label}: of two arguments to run the first names outputs, which are strings; {type(names).__name__} given. "

@@ -59,7 +59,13 @@ from onnx_multi_backend.engines.session import Built, Caching, Payload, RefusedE
 from onnx_multi_backend.engines.simplest import why_none
 from onnx_multi_backend.engines.target import Lost, Target
 from onnx_multi_backend.engines.vast_shapes import without_vast
-from onnx_multi_backend.errors import CacheWarning, OnnxMultiBackendError, OptionError, UnsupportedModelError
+from onnx_multi_backend.errors import (
+    CacheWarning,
+    OnnxMultiBackendError,
+    OptionError,
+    OptionTypeError,
+    UnsupportedModelError,
+)
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models import checks
 from onnx_multi_backend.models.contents import Contents
@@ -282,6 +288,12 @@ class OpenvinoTarget(Target):
     def wants_shapes(self, refusal: str) -> bool:
         """Whether OpenVINO has no rank for a tensor that needs one."""
         return wants_ranks(refusal)
+
+    def check_run_options(self, given: object) -> None:
+        """There are none, of whatever type."""
+        raise OptionTypeError(
+            f"OpenVINO has no run options; {type(given).__name__} given as run_options. Set properties in prepare."
+        )
 
     def for_throughput(self) -> OpenvinoTarget:
         """The same target with the performance hint THROUGHPUT: as many streams as serve it best."""

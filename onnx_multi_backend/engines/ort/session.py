@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from onnx_multi_backend import option_words
-from onnx_multi_backend.engines.ort import errors, runtime
+from onnx_multi_backend.engines.ort import errors
 from onnx_multi_backend.engines.ort.binding import Binding
 from onnx_multi_backend.engines.ort.buffered import Buffered, can_buffer, input_buffers
 from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
 from onnx_multi_backend.engines.ort.device_array import DeviceArray
 from onnx_multi_backend.engines.ort.native import run_of
 from onnx_multi_backend.engines.ort.records import record
+from onnx_multi_backend.engines.ort.run_options import make_run_options
 from onnx_multi_backend.engines.ort.unlisted import may_be_unlisted, with_unlisted
 from onnx_multi_backend.engines.ort.values import exotic_type, to_array, to_ort_value
 from onnx_multi_backend.engines.placement import NodePlacement
 from onnx_multi_backend.engines.session import Feeds, ProviderFailedError, Session, Value
-from onnx_multi_backend.errors import DeviceError, OptionError, OptionTypeError, RunError, UnsupportedModelError
+from onnx_multi_backend.errors import DeviceError, OptionError, RunError, UnsupportedModelError
 from onnx_multi_backend.host import cpus, devices
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.contents import Contents
@@ -34,8 +35,6 @@ _KEPT = 32
 #: What OpenVINO says of a tensor without elements, which ONNX Runtime gives no memory.
 _NO_MEMORY = "Tensor data equal nullptr"
 _OTHER_NAMES = "Output names mismatch"
-
-_RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
 
 
 class OrtSession(Session):
@@ -143,7 +142,14 @@ class OrtSession(Session):
         self._note(error)
         return _run_error(error)
 
-    def _run_options(self, given: Mapping[str, Any] | None) -> Any:
+    def _run_options(self, given: Any) -> Any:
+        """RunOptions for a run, which may be the user's own."""
+        if given is not None and not isinstance(given, Mapping):
+            if self._graphs is not None:
+                raise OptionError(
+                    "This session captures CUDA graphs, and each run names the one that it is for. Pass run_options as a mapping of names to values."
+                )
+            return given
         if self._graphs is not None:
             given = {cuda_graphs.ENTRY: cuda_graphs.NONE, **(given or {})}
         return make_run_options(given) if given else None
@@ -277,27 +283,6 @@ def _copied(value: Value) -> Value:
     if isinstance(value, list):
         return [_copied(v) for v in value]
     return np.array(value) if isinstance(value, np.ndarray) else value
-
-
-def make_run_options(options: Mapping[str, Any]) -> Any:
-    """RunOptions from names and values; a name with a dot is a run configuration entry, and so is that of a CUDA graph."""
-    made = runtime.load().RunOptions()
-    for name, value in options.items():
-        if "." in name or name == cuda_graphs.ENTRY:
-            made.add_run_config_entry(name, str(value))
-        elif name in _RUN_OPTIONS:
-            try:
-                setattr(made, name, value)
-            except TypeError as error:
-                raise OptionTypeError(
-                    f"run option {name!r} is a {type(getattr(made, name)).__name__}; {value!r} was given."
-                ) from error
-        else:
-            raise OptionError(
-                f"ONNX Runtime has no run option {name!r}. Known: {', '.join(_RUN_OPTIONS)}, and configuration entries "
-                "such as 'memory.enable_memory_arena_shrinkage'."
-            )
-    return made
 
 
 def _run_error(error: Exception) -> Exception:

@@ -29,6 +29,7 @@ from onnx_multi_backend.engines.ort.optimizers.harmful import JOINING_BIASES, ME
 from onnx_multi_backend.engines.ort.options import make_session_options, why_no_session
 from onnx_multi_backend.engines.ort.plain_scales import plain_scales
 from onnx_multi_backend.engines.ort.provider_list import with_options
+from onnx_multi_backend.engines.ort.run_options import check_run_options
 from onnx_multi_backend.engines.ort.scales_apart import scales_apart
 from onnx_multi_backend.engines.ort.session import OrtSession, make_session
 from onnx_multi_backend.engines.ort.transposed_outputs import outputs_unquantized
@@ -344,6 +345,10 @@ class OrtTarget(OrtEngine):
         if not self.records[0].nvidia_library or not lies_on_a_device(value):
             return None
         return value if isinstance(value, DeviceArray) else DeviceArray.from_device(value)
+
+    def check_run_options(self, given: object) -> None:
+        """An onnxruntime.RunOptions is used as it is."""
+        check_run_options(given, self.preset)
 
     def for_throughput(self) -> OrtTarget:
         """On the CPU, one thread a run: so runs share the cores without waiting for one another.
