@@ -14,7 +14,7 @@ from onnx_multi_backend.engines.ort.provider_list import with_options
 from onnx_multi_backend.errors import FallbackWarning, InputError, OptionError
 from onnx_multi_backend.host.devices import Device
 from onnx_multi_backend.models.given import ModelLike
-from onnx_multi_backend.models.tensors import TensorInfo
+from onnx_multi_backend.models.node_arg import NodeArg
 from onnx_multi_backend.presets.meant import OF_PROVIDER
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
@@ -33,8 +33,13 @@ _INSTEAD = {
     "io_binding": "session.prepared.bind(inputs), then run() on what it returns",
     "run_with_iobinding": "session.prepared.bind(inputs), then run() on what it returns",
     "run_with_ort_values": "session.prepared.bind(inputs), then run() on what it returns",
+    "run_with_ortvaluevector": "session.prepared.bind(inputs), then run() on what it returns",
     "run_async": "session.prepared.run_many(batches)",
     "set_providers": "a new session with these providers",
+    "disable_fallback": 'a new session with fallback="none", which runs nothing on another execution provider',
+    "enable_fallback": 'a new session with fallback="full", which is the default',
+    "get_profiling_start_time_ns": "the times in the file that session.end_profiling() names",
+    "get_provider_graph_assignment_info": "session.prepared.placement()",
 }
 
 
@@ -82,6 +87,7 @@ class InferenceSession:
             options.setdefault("session_options", sess_options)
         self._options = sess_options
         self._model: PreparedModel = get_preset(name).prepare(path_or_bytes, **{"fallback": "full", **options})
+        self._names = [i.name for i in self._model.get_inputs()]
         self._tensors = {i.name: i.dtype for i in self._model.get_inputs() if i.onnx_type.startswith("tensor(")}
 
     if not TYPE_CHECKING:
@@ -105,6 +111,11 @@ class InferenceSession:
 
         A list of numbers stands for an array of the input's type, as ONNX Runtime has it.
         """
+        if not isinstance(input_feed, Mapping):
+            raise InputError(
+                f"input_feed maps the names of inputs to arrays; {type(input_feed).__name__} was given. Pass "
+                f"run(None, {{{', '.join(f'{name!r}: ...' for name in self._names)}}})."
+            )
         if any(isinstance(value, list) for value in input_feed.values()):
             input_feed = {name: self._array(name, value) for name, value in input_feed.items()}
         return list(self._model.run(output_names or None, input_feed, run_options))
@@ -118,13 +129,17 @@ class InferenceSession:
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"The input {name!r} is a list that is not an array of {dtype}: {error}") from error
 
-    def get_inputs(self) -> list[TensorInfo]:
+    def get_inputs(self) -> list[NodeArg]:
         """The inputs, each with ``name``, ``type`` and ``shape``."""
-        return self._model.get_inputs()
+        return [NodeArg(info) for info in self._model.get_inputs()]
 
-    def get_outputs(self) -> list[TensorInfo]:
+    def get_outputs(self) -> list[NodeArg]:
         """The outputs, each with ``name``, ``type`` and ``shape``."""
-        return self._model.get_outputs()
+        return [NodeArg(info) for info in self._model.get_outputs()]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The inputs that have a default, each with ``name``, ``type`` and ``shape``."""
+        return [NodeArg(info) for info in self._model.get_overridable_initializers()]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself."""

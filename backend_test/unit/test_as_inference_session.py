@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnx.helper import make_optional_type_proto, make_sequence_type_proto, make_tensor_type_proto, make_value_info
+from onnx.numpy_helper import from_array
 
 import onnx_multi_backend as omb
 from backend_test.unit import models
@@ -158,7 +160,7 @@ def test_a_session_is_used_as_onnx_runtimes(
     for mine, theirs in zip(
         (*ours.get_inputs(), *ours.get_outputs()), (*bare.get_inputs(), *bare.get_outputs()), strict=True
     ):
-        assert (mine.name, mine.type, list(mine.shape or ())) == (theirs.name, theirs.type, theirs.shape)
+        assert (mine.name, mine.type, mine.shape) == (theirs.name, theirs.type, theirs.shape)
     assert ours.get_modelmeta().custom_metadata_map == bare.get_modelmeta().custom_metadata_map
     assert ours.prepared.preset == preset.name
     assert ours.get_providers()
@@ -171,6 +173,7 @@ def test_a_session_is_used_as_onnx_runtimes(
         ("io_binding", r"Use session\.prepared\.bind"),
         ("run_with_iobinding", r"Use session\.prepared\.bind"),
         ("run_async", r"Use session\.prepared\.run_many"),
+        ("get_provider_graph_assignment_info", r"Use session\.prepared\.placement"),
         ("no_such_method", "'no_such_method'"),
     ],
 )
@@ -182,6 +185,69 @@ def test_a_method_that_is_not_there_names_what_to_use(ort_cpu: type[omb.Preset],
     assert re.search(instead, str(caught.value))
     assert ("Use" in str(caught.value)) == (name in inference_session._INSTEAD)
     assert hasattr(session.prepared, instead.rpartition(".")[2]) or name == "no_such_method"
+
+
+def test_every_method_is_there_or_names_what_to_use(ort_cpu: type[omb.Preset]) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    session = omb.InferenceSession(two_outputs().SerializeToString())
+    without = {  # since ONNX Runtime 1.24
+        "create_ortvalue_from_shape_and_type",
+        "get_input_epdevices",
+        "get_input_memory_infos",
+        "get_output_memory_infos",
+        "get_tuning_results",
+        "release_captured_graph",
+        "set_ep_dynamic_options",
+        "set_tuning_results",
+    }
+    theirs = {name for name in dir(ort.InferenceSession) if not name.startswith("_")}
+    assert {name for name in theirs if not hasattr(session, name)} <= without | inference_session._INSTEAD.keys()
+    assert not any(hasattr(session, name) for name in inference_session._INSTEAD)
+
+
+def test_values_are_described_as_onnx_runtime_does(ort_cpu: type[omb.Preset]) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    shapes = {"fixed": [2, 3], "open": [None, 2, "N"], "scalar": [], "any": None}
+    types = {name: make_tensor_type_proto(1, shape) for name, shape in shapes.items()}
+    types |= {"rows": make_sequence_type_proto(types["fixed"]), "maybe": make_optional_type_proto(types["fixed"])}
+    types["some"] = make_optional_type_proto(types["rows"])
+    model = models.model(
+        [models.node("Identity", [name], [f"{name}_out"], name=name) for name in types],
+        [make_value_info(name, kind) for name, kind in types.items()],
+        [make_value_info(f"{name}_out", kind) for name, kind in types.items()],
+        opsets={"": 16},
+    ).SerializeToString()
+    ours, bare = omb.InferenceSession(model), ort.InferenceSession(model, providers=[CPU])
+    for mine, theirs in zip(
+        (*ours.get_inputs(), *ours.get_outputs()), (*bare.get_inputs(), *bare.get_outputs()), strict=True
+    ):
+        assert str(mine) == str(theirs)
+        assert mine.shape == theirs.shape
+    (first, *_) = ours.get_inputs()
+    first.shape[0] = 7
+    assert first.shape == [2, 3]
+
+
+def test_inputs_with_a_default_are_listed_apart(ort_cpu: type[omb.Preset]) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    vector = models.tensor("x", (1, 3)), models.tensor("d", (1, 3))
+    model = models.one_node("Add", list(vector), [models.tensor("y", (1, 3))])
+    model.graph.initializer.append(from_array(X, "d"))
+    data = model.SerializeToString()
+    ours, bare = omb.InferenceSession(data), ort.InferenceSession(data, providers=[CPU])
+    assert list(map(str, ours.get_inputs())) == list(map(str, bare.get_inputs()))
+    listed = ours.get_overridable_initializers()
+    assert list(map(str, listed)) == list(map(str, bare.get_overridable_initializers()))
+    assert [info.name for info in listed] == ["d"]
+    assert ours.run(None, {"x": X, listed[0].name: X * 0})[0].tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("given", [None, [X], X, "x"])
+def test_inputs_that_are_no_mapping_are_refused(preset: type[omb.Preset], given: Any) -> None:
+    session = omb.InferenceSession(two_outputs().SerializeToString(), preset=preset.name)
+    words = f"input_feed maps the names of inputs to arrays; {type(given).__name__} was given. Pass run(None, {{'x': ...}})."
+    with pytest.raises(omb.InputError, match=re.escape(words)):
+        session.run(None, given)
 
 
 def test_the_first_provider_that_can_be_used_decides(ort_cpu: type[omb.Preset]) -> None:

@@ -265,6 +265,10 @@ class PreparedModel(BackendRep):
         """The outputs, as the model declares them."""
         return list(self._outputs)
 
+    def get_overridable_initializers(self) -> list[TensorInfo]:
+        """The inputs that have a default, which a run may give by name, as the model declares them."""
+        return list(self._signature.overridable)
+
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself: its producer, its description and its own entries (``custom_metadata_map``)."""
         return self._signature.metadata
