@@ -113,6 +113,31 @@ def test_session_options_go_beside_those_of_the_preset(ort_cpu: type[omb.Preset]
         ort_cpu.prepare(two_outputs(), inter_op_num_threads=2, session_options=ort.SessionOptions())
 
 
+def test_session_options_serve_several_models(
+    ort_cpu: type[omb.Preset], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(two_outputs().SerializeToString())
+    given = ort.SessionOptions()
+    for model in (two_outputs(), path, str(path)):
+        rep = ort_cpu.prepare(model, session_options=given)
+        assert [node.op_type for node in rep.placement()] == ["Relu", "Neg"]
+    omb.InferenceSession(path, given)
+    assert "already exists" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "entry", [("a." + "b" * 5000, "1"), ("a.b", "1" * 50000), ("a.\ud800", "1"), ("a.b", "\ud800")]
+)
+def test_an_entry_that_is_not_taken_is_told(ort_cpu: type[omb.Preset], entry: tuple[str, str]) -> None:
+    rep = ort_cpu.prepare(two_outputs())
+    with pytest.raises(omb.OptionError, match=r"run option 'a\.\S{1,90} is not taken: \w+"):
+        rep.run(X, run_options=dict([entry]))
+    with pytest.raises(omb.OptionError, match=r"session option 'a\.\S{1,90} is not taken: \w+"):
+        ort_cpu.prepare(two_outputs(), session_options=dict([entry]))
+
+
 def custom() -> ModelProto:
     return models.model(
         [models.node("StringUpper", ["x"], ["y"], domain="ai.onnx.contrib")],
@@ -130,6 +155,12 @@ def test_custom_operators_come_with_a_library(engine: type[omb.Preset], tmp_path
     if engine.name == "OrtCpu":
         with pytest.raises(omb.OptionError, match=r"custom_ops_library.*cannot be loaded"):
             engine.prepare(custom(), session_options={"custom_ops_library": tmp_path / "none.so"})
+
+
+@pytest.mark.parametrize("library", [5, None, [5], b"a.so", ["a.so", None]])
+def test_a_library_is_a_path(ort_cpu: type[omb.Preset], library: Any) -> None:
+    with pytest.raises(omb.OptionTypeError, match="'custom_ops_library' is a path or a list of paths; .* was given"):
+        ort_cpu.prepare(two_outputs(), session_options={"custom_ops_library": library})
 
 
 def test_the_library_of_onnxruntime_extensions(ort_cpu: type[omb.Preset]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ _EXTERNAL_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 #: The session option that names libraries with custom operators; ONNX Runtime has a method for it.
 CUSTOM_OPS = "custom_ops_library"
 OPTIMIZED_MODEL = "optimized_model_filepath"
+
+#: Characters of an entry's name that a message shows; ONNX Runtime takes 1024.
+SHOWN = 80
 
 #: Session options that have ONNX Runtime write files.
 _WRITE_FILES = (OPTIMIZED_MODEL, "enable_profiling")
@@ -63,9 +66,9 @@ def make_session_options(options: object, *, external_data_folder: str | None = 
                 )
             for name, value in options.items():
                 _set(made, name, value)
-    made.add_session_config_entry(_RECORD_PLACEMENT, "1")
+    _set_entry(made, _RECORD_PLACEMENT, "1")
     if external_data_folder is not None:
-        made.add_session_config_entry(_EXTERNAL_DATA_FOLDER, external_data_folder)
+        _set_entry(made, _EXTERNAL_DATA_FOLDER, external_data_folder)
     return made
 
 
@@ -86,7 +89,10 @@ def why_no_session(options: Mapping[str, Any]) -> str | None:
 
 
 def _register(made: Any, libraries: Any) -> None:
-    for library in [libraries] if isinstance(libraries, (str, os.PathLike)) else libraries:
+    paths = [libraries] if isinstance(libraries, (str, os.PathLike)) else libraries
+    if not isinstance(paths, Collection) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        raise OptionTypeError(f"session option {CUSTOM_OPS!r} is a path or a list of paths; {libraries!r} was given.")
+    for library in paths:
         try:
             made.register_custom_ops_library(os.fspath(library))
         except errors.all_errors() as error:
@@ -96,11 +102,24 @@ def _register(made: Any, libraries: Any) -> None:
             ) from error
 
 
+def _set_entry(made: Any, name: str, value: str) -> None:
+    """Set a configuration entry; one that is there already is left alone, of which ONNX Runtime's log would tell."""
+    try:
+        known = made.get_session_config_entry(name) == value
+    except RuntimeError:  # it is not there
+        known = False
+    if not known:
+        made.add_session_config_entry(name, value)
+
+
 def _set(made: Any, name: object, value: Any) -> None:
     if not isinstance(name, str):
         raise OptionTypeError(f"Names of session options are strings; {name!r} was given.")
     if "." in name:
-        made.add_session_config_entry(name, str(value))
+        try:
+            _set_entry(made, name, str(value))
+        except errors.all_errors() as error:
+            raise OptionError(f"session option {name[:SHOWN]!r} is not taken: {errors.first_line(error)}.") from error
         return
     if name == CUSTOM_OPS:
         _register(made, value)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_multi_backend.engines.ort import runtime
+from onnx_multi_backend.engines.ort import errors, runtime
 from onnx_multi_backend.engines.ort.cuda import graphs as cuda_graphs
+from onnx_multi_backend.engines.ort.options import SHOWN
 from onnx_multi_backend.errors import OptionError, OptionTypeError
 
 _NAMES = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "training_mode")
@@ -32,7 +33,10 @@ def make_run_options(options: Mapping[str, Any]) -> Any:
     known = [name for name in _NAMES if hasattr(made, name)]  # a build without training lacks its mode
     for name, value in options.items():
         if "." in name or name == cuda_graphs.ENTRY:
-            made.add_run_config_entry(name, str(value))
+            try:
+                made.add_run_config_entry(name, str(value))
+            except errors.all_errors() as error:
+                raise OptionError(f"run option {name[:SHOWN]!r} is not taken: {errors.first_line(error)}.") from error
         elif name in known:
             try:
                 setattr(made, name, value)
