@@ -61,6 +61,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "threads of a wrong type": ("OrtCpu", {"intra_op_num_threads": "2"}, omb.OptionTypeError, "number of threads"),
     "threads as bool": ("OrtCpu", {"intra_op_num_threads": True}, omb.OptionTypeError, "True was given"),
     "more threads than cores anywhere": ("OrtCpu", {"intra_op_num_threads": 10**9}, omb.OptionError, "at most 10000"),
+    "a size beyond int64": ("OrtCpu", {"input_shapes": {"x": (2**63, 3)}}, omb.OptionError, "sizes of at most 922337"),
     "no threads": ("OrtCpu", {"inter_op_num_threads": 0}, omb.OptionError, "at least 1"),
     "negative threads": ("OrtOpenvino", {"intra_op_num_threads": -1}, omb.OptionError, "at least 1; -1 was given"),
     "a misspelt option": ("OrtCpu", {"fallbak": "none"}, omb.OptionError, r"'fallbak'\. Did you mean 'fallback'\?"),

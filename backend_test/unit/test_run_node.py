@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -47,6 +49,69 @@ def test_a_wrong_outputs_info_is_refused(engine: type[omb.Preset]) -> None:
         engine.run_node(make_node("Relu", ["x"], ["y"]), [A], outputs_info=[(np.float32, (2, 2))] * 2)
     with pytest.raises(omb.InvalidModelError):
         engine.run_node(make_node("Relu", ["x"], ["y"]), [A], outputs_info=[(np.int64, (2, 2))])
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        (np.float32, None),
+        (TensorProto.FLOAT, (2, 2)),
+        (np.int64(TensorProto.FLOAT), np.array([2, 2])),
+        ("float32", ("N", None)),
+        (TensorProto.FLOAT, None),
+    ],
+)
+def test_outputs_info_as_loose_as_the_protocol_has_it(preset: type[omb.Preset], info: Any) -> None:
+    node = make_node("Relu", ["x"], ["y"])
+    np.testing.assert_array_equal(preset.run_node(node, [A], "CPU", [info])[0], np.maximum(A, 0))
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        5,
+        "ab",
+        {"y": (np.float32, (2, 2))},
+        [5],
+        ["ab"],
+        [(np.float32, (2, 2), 1)],
+        [("nope", (2, 2))],
+        [(None, (2, 2))],
+        [(object(), (2, 2))],
+        [(99, (2, 2))],
+        [(0, (2, 2))],
+        [(True, (2, 2))],
+        [(np.float32, "22")],
+        [(np.float32, 4)],
+        [(np.float32, (2.0, 2))],
+        [(np.float32, (True, 2))],
+        [(np.float32, (2**70, 2))],
+        [(np.float32, np.array(4))],
+    ],
+)
+def test_another_form_of_outputs_info_is_refused(engine: type[omb.Preset], info: Any) -> None:
+    node = make_node("Relu", ["x"], ["y"])
+    with pytest.raises(omb.InputError, match=r"outputs_info has a pair \(dtype, shape\) for each output.* was given"):
+        engine.run_node(node, [A], outputs_info=info)
+
+
+@pytest.mark.parametrize("version", ["13", 13.0, True, [13]])
+def test_an_opset_is_a_whole_number(engine: type[omb.Preset], version: Any) -> None:
+    with pytest.raises(omb.OptionTypeError, match="opset_version is a whole number, or None .* was given"):
+        engine.run_node(make_node("Relu", ["x"], ["y"]), [A], opset_version=version)
+
+
+@pytest.mark.parametrize("version", [0, -1, 2**31, 2**70])
+def test_an_opset_is_within_what_onnx_counts(engine: type[omb.Preset], version: int) -> None:
+    with pytest.raises(omb.OptionError, match=f"opset_version is between 1 and 2147483647; {version} was given"):
+        engine.run_node(make_node("Relu", ["x"], ["y"]), [A], opset_version=version)
+
+
+@pytest.mark.parametrize("node", [5, None, b"", onnx.ModelProto()], ids=lambda node: type(node).__name__)
+def test_what_is_no_node_is_refused(engine: type[omb.Preset], node: Any) -> None:
+    words = f"A node is an onnx.NodeProto; {type(node).__name__} was given.*run_model takes a whole model"
+    with pytest.raises(omb.InvalidModelError, match=words):
+        engine.run_node(node, [A])
 
 
 def test_the_opset_decides_what_an_operator_means(engine: type[omb.Preset]) -> None:

@@ -18,6 +18,8 @@ def test_an_unknown_name_lists_those_that_there_are() -> None:
     outputs = omb.prepare(models.relu()).run(np.ones((1, 3), np.float32))
     with pytest.raises(KeyError) as by_key:
         outputs["x"]
+    assert isinstance(by_key.value, omb.OnnxMultiBackendError)
+    assert str(pickle.loads(pickle.dumps(by_key.value))) == str(by_key.value)
     assert str(by_key.value) == "no output is called 'x'; the outputs are 'y'."
     with pytest.raises(AttributeError, match="^no output is called 'x'; the outputs are 'y'.$"):
         _ = outputs.x

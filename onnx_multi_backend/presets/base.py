@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,6 +37,7 @@ from onnx_multi_backend.sessions.maker import SessionMaker
 if TYPE_CHECKING:
     from onnx_multi_backend.presets.answers import Availability, Compatibility
     from onnx_multi_backend.presets.knobs import Host, Knob
+    from onnx_multi_backend.presets.node_types import OutputsInfo
     from onnx_multi_backend.sessions.caching import CachingSessionMaker
 
 
@@ -282,7 +283,7 @@ class Preset(Backend):
         node: NodeProto,
         inputs: Any,
         device: str | None = None,
-        outputs_info: Sequence[tuple[Any, Sequence[int]]] | None = None,
+        outputs_info: OutputsInfo | None = None,
         opset_version: int | None = None,
         **options: Any,
     ) -> tuple[Any, ...]:
@@ -294,7 +295,8 @@ class Preset(Backend):
         inputs : array, sequence or mapping
             The node's inputs in its order, omitted optional ones left out or None; or by name.
         outputs_info : sequence of (dtype, shape), optional
-            Types of the outputs, where they cannot be inferred.
+            Types of the outputs, where they cannot be inferred: a dtype of numpy's or a number of ``onnx.TensorProto``'s; a shape is None
+            where nothing is known of it.
         opset_version : int, optional
             Of the node's domain. The newest that onnx and the engine both know when None.
         """

@@ -3,26 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import numbers
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TypeProto, helper
+from onnx import ModelProto, NodeProto, helper
 
 from onnx_multi_backend.adapt import Limits
 from onnx_multi_backend.engines.target import Target
-from onnx_multi_backend.errors import InputError, InvalidModelError
+from onnx_multi_backend.errors import InputError, InvalidModelError, OptionError, OptionTypeError
 from onnx_multi_backend.models.graph_walk import nodes_in, operator_name
-from onnx_multi_backend.models.tensors import OBJECT, numpy_dtype
+from onnx_multi_backend.presets.node_types import OutputsInfo, described, type_of
 
 _ML = "ai.onnx.ml"
+#: onnx has no number for a newer one.
+_NEWEST = 2**31 - 1
 
 
 def build(
     node: NodeProto,
     inputs: Any,
-    outputs_info: Sequence[tuple[Any, Sequence[int]]] | None,
+    outputs_info: OutputsInfo | None,
     opset_version: int | None,
     target: Target,
 ) -> tuple[ModelProto, dict[str, Any]]:
@@ -36,19 +39,24 @@ def build(
     Raises
     ------
     InputError
-        The inputs do not fit the node.
+        The inputs or `outputs_info` do not fit the node.
+    OptionError
+        `opset_version` is no number of an opset.
     InvalidModelError
         The node is not valid.
     """
+    if not isinstance(node, NodeProto):
+        raise InvalidModelError(
+            f"A node is an onnx.NodeProto; {type(node).__name__} was given. Make one with onnx.helper.make_node; run_model "
+            "takes a whole model."
+        )
     limits = target.limits
     node, feeds = _feeds(node, inputs)
-    graph_inputs = [onnx.ValueInfoProto(name=name, type=_type_of(value, name)) for name, value in feeds.items()]
+    graph_inputs = [onnx.ValueInfoProto(name=name, type=type_of(value, name)) for name, value in feeds.items()]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
     if outputs_info is not None:
-        if len(outputs_info) != len(outputs):
-            raise InputError(f"outputs_info describes {len(outputs_info)} outputs; {node.op_type} has {len(outputs)}.")
-        for value, (dtype, shape) in zip(outputs, outputs_info, strict=True):
-            value.type.CopyFrom(helper.make_tensor_type_proto(_elem_type(np.dtype(dtype)), list(shape)))
+        for value, known in zip(outputs, described(outputs_info, node), strict=True):
+            value.type.CopyFrom(known)
     graph = onnx.GraphProto(name=node.op_type or "node", node=[node], input=graph_inputs, output=outputs)
     model = ModelProto(ir_version=_ir_version(limits), graph=graph, opset_import=_opsets(node, opset_version, limits))
     if outputs_info is None:
@@ -90,25 +98,6 @@ def _feeds(node: NodeProto, inputs: Any) -> tuple[NodeProto, dict[str, Any]]:
     return node, {name: value for name, value in named.items() if value is not None}
 
 
-def _type_of(value: Any, name: str) -> TypeProto:
-    if isinstance(value, (list, tuple)):
-        if not value:
-            raise InputError(f"input {name!r}: the type of an empty sequence is not known; run it in a model.")
-        return helper.make_sequence_type_proto(_type_of(value[0], name))
-    array = value if hasattr(value, "dtype") and hasattr(value, "shape") else np.asarray(value)
-    dtype = np.dtype(object) if array.dtype.kind in "USTO" else array.dtype.newbyteorder("=")
-    return helper.make_tensor_type_proto(_elem_type(dtype), list(array.shape))
-
-
-def _elem_type(dtype: np.dtype[Any]) -> int:
-    if dtype == OBJECT or dtype.kind in "UST":
-        return int(onnx.TensorProto.STRING)
-    for elem_type in onnx.TensorProto.DataType.values():
-        if elem_type not in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING) and numpy_dtype(elem_type) == dtype:
-            return int(elem_type)
-    raise InputError(f"ONNX has no element type for the dtype {dtype.name}.")
-
-
 def _ir_version(limits: Limits) -> int:
     limit = limits.max_ir_version()
     return onnx.IR_VERSION if limit is None else min(onnx.IR_VERSION, limit)
@@ -119,9 +108,17 @@ def _opsets(node: NodeProto, version: int | None, limits: Limits) -> list[onnx.O
     newest = {"": onnx.defs.onnx_opset_version(), _ML: onnx.defs.onnx_ml_opset_version()}
     chosen = {d: n if (limit := limits.max_opset(d)) is None else min(n, limit) for d, n in newest.items()}
     if version is not None:
-        chosen[domain] = version
+        chosen[domain] = _checked(version)
     wanted = {"": chosen[""], domain: chosen.get(domain, 1)}
     return [helper.make_opsetid(d, v) for d, v in wanted.items()]
+
+
+def _checked(version: Any) -> int:
+    if isinstance(version, bool) or not isinstance(version, numbers.Integral):
+        raise OptionTypeError(f"opset_version is a whole number, or None for the newest; {version!r} was given.")
+    if not 1 <= int(version) <= _NEWEST:
+        raise OptionError(f"opset_version is between 1 and {_NEWEST}; {version} was given.")
+    return int(version)
 
 
 def _infer_outputs(model: ModelProto, target: Target) -> None:

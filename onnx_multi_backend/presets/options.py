@@ -19,6 +19,9 @@ from onnx_multi_backend.host.devices import similar
 
 REQUIRED: Any = inspect.Parameter.empty
 
+#: The largest size of a dimension.
+_LARGEST = 2**63 - 1
+
 #: Returns the value in its final form, or raises OptionError.
 Check = Callable[[str, Any], Any]
 
@@ -156,6 +159,8 @@ def shapes(name: str, value: Any) -> dict[str, tuple[int | None, ...]]:
                 f"{option_words.literal(None)} for one that is not fixed; "
                 f"{key!r}: {shape!r} was given."
             )
+        if any(size is not None and int(size) > _LARGEST for size in sizes):
+            raise OptionError(f"{name} has sizes of at most {_LARGEST}, as ONNX has; {key!r}: {shape!r} was given.")
         found[key] = tuple(None if size is None else int(size) for size in sizes)
     return found
 

@@ -124,7 +124,7 @@ class OrtOpenvinoBackend(OrtPreset):
     @classmethod
     def _parse_device(cls, device: str | None, settings: Mapping[str, Any]) -> Device:
         given = settings.get("provider_options", {})
-        if device is not None and device == given.get("device_type"):
+        if isinstance(device, str) and device == given.get("device_type"):
             return Device(device)
         parsed = super()._parse_device(device, settings)
         return settled_device(cls.name, device, parsed, "device_type", given, by_index=False)

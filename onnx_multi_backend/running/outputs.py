@@ -8,11 +8,13 @@ from typing import Any, NoReturn
 
 from onnx.backend.base import namedtupledict
 
+from onnx_multi_backend.errors import OnnxMultiBackendError
+
 #: So many names are listed.
 _MOST_NAMED = 20
 
 
-class UnknownOutputError(KeyError):
+class UnknownOutputError(OnnxMultiBackendError, KeyError):
     """A result has no output of this name."""
 
     def __str__(self) -> str:  # KeyError shows the quoted text
