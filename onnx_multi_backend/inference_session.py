@@ -79,9 +79,10 @@ class InferenceSession:
         preset: str | None = None,
         **options: Any,
     ) -> None:
-        name = preset or os.environ.get(VARIABLE)
+        name = os.environ.get(VARIABLE) if _is_nothing(preset) else preset
         if name is None:
-            name, own = _chosen(with_options(providers or ["CPUExecutionProvider"], provider_options or None))
+            named = ["CPUExecutionProvider"] if providers is None or _is_nothing(providers) else providers
+            name, own = _chosen(with_options(named, None if _is_nothing(provider_options) else provider_options))
             options = {**own, **options}
         if sess_options is not None and "session_options" in (o.name for o in get_preset(name).family_options):
             options.setdefault("session_options", sess_options)
@@ -166,6 +167,10 @@ class InferenceSession:
     def end_profiling(self) -> str:
         """End profiling, and return the name of the profile's file."""
         return self._model.end_profiling()
+
+
+def _is_nothing(value: object) -> bool:
+    return value is None or (isinstance(value, (Sequence, Mapping)) and not value)
 
 
 def _chosen(named: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[str, Any]]:

@@ -299,6 +299,19 @@ def test_the_first_provider_that_can_be_used_decides(ort_cpu: type[omb.Preset]) 
         omb.InferenceSession(model, preset="NoSuchPreset")
 
 
+@pytest.mark.parametrize("given", [5, X], ids=["number", "array"])
+def test_what_chooses_a_preset_is_of_the_right_type(ort_cpu: type[omb.Preset], given: Any) -> None:
+    model = two_outputs().SerializeToString()
+    with pytest.raises(omb.OptionTypeError, match="A preset is given by its name"):
+        omb.InferenceSession(model, preset=given)
+    with pytest.raises(omb.OptionTypeError, match="Execution providers are a list of names"):
+        omb.InferenceSession(model, providers=given)
+    session = omb.InferenceSession(model, providers=[], provider_options=[])
+    for call in (omb.InferenceSession, lambda _, *given: session.prepared.set_providers(*given[1:])):
+        with pytest.raises(omb.OptionTypeError, match="provider_options is a list of mappings, one a provider"):
+            call(model, None, [CPU], given)
+
+
 def test_a_provider_that_cannot_be_used_is_named_with_the_reason(
     ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch
 ) -> None:

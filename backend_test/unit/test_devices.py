@@ -51,6 +51,13 @@ def test_a_string_that_is_no_openvino_device_is_refused(name: str, device: str) 
         omb.presets()[name].prepare(MODEL, device)
 
 
+@pytest.mark.parametrize("name", ["OrtCpu", "Openvino", "OrtOpenvino", "OrtCuda"])
+def test_an_array_is_no_device(name: str) -> None:
+    given = np.ones((2, 3), np.float32)
+    with pytest.raises(omb.DeviceError, match=f"{name} has no device array"):
+        omb.presets()[name].prepare(MODEL, given)
+
+
 def test_the_device_comes_before_the_model() -> None:
     with pytest.raises(omb.DeviceError):
         omb.OrtCpuBackend.prepare("no such file", "CUDA")

@@ -28,6 +28,8 @@ def with_options(
     """
     if not isinstance(providers, (list, tuple)) or not providers:
         raise OptionTypeError(f"Execution providers are a list of names; {providers!r} was given.")
+    if options is not None and not isinstance(options, (list, tuple)):
+        raise OptionTypeError(f"provider_options is a list of mappings, one a provider; {options!r} was given.")
     more = list(options) if options is not None else [{} for _ in providers]
     if len(more) != len(providers):
         raise OptionError(f"provider_options has {len(more)} mappings for {len(providers)} providers.")
