@@ -18,6 +18,7 @@ from onnx_multi_backend.models.node_arg import NodeArg
 from onnx_multi_backend.presets.meant import OF_PROVIDER
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.running.prepared import PreparedModel
+from onnx_multi_backend.running.recipe import check_option_pickled
 from onnx_multi_backend.sessions.signature import ModelMetadata
 from onnx_multi_backend.user_warnings import warn
 
@@ -79,7 +80,7 @@ class InferenceSession:
         preset: str | None = None,
         **options: Any,
     ) -> None:
-        name = os.environ.get(VARIABLE) if _is_nothing(preset) else preset
+        name = os.environ.get(VARIABLE) or None if _is_nothing(preset) else preset
         if name is None:
             named = ["CPUExecutionProvider"] if providers is None or _is_nothing(providers) else providers
             name, own = _chosen(with_options(named, None if _is_nothing(provider_options) else provider_options))
@@ -99,6 +100,10 @@ class InferenceSession:
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}.{instead}", name=name, obj=self
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        check_option_pickled("sess_options", self._options, "The session")
+        return self.__dict__
 
     @property
     def prepared(self) -> PreparedModel:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -329,6 +330,20 @@ def test_a_provider_without_a_preset_of_its_own_counts_in_its_place(
     monkeypatch.setattr(ort_providers, "why_unusable", lambda provider, device: None)
     named = [("MyExecutionProvider", {}), (CPU, {})]
     assert inference_session._chosen(named) == ("Ort", {"provider_name": "MyExecutionProvider", "provider_options": {}})
+
+
+def test_an_empty_variable_names_no_preset(ort_cpu: type[omb.Preset], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNX_MULTI_BACKEND_PRESET", "")
+    assert omb.InferenceSession(two_outputs().SerializeToString(), providers=[CPU]).prepared.preset == "OrtCpu"
+
+
+def test_a_session_is_pickled_without_objects_of_onnx_runtime(engine: type[omb.Preset]) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    data = two_outputs().SerializeToString()
+    again = pickle.loads(pickle.dumps(omb.InferenceSession(data, preset=engine.name)))
+    np.testing.assert_array_equal(again.run(["a/z"], {"x": X})[0], -X)
+    with pytest.raises(omb.OptionTypeError, match="session cannot be pickled: sess_options is an onnxruntime.Session"):
+        pickle.dumps(omb.InferenceSession(data, ort.SessionOptions(), preset=engine.name))
 
 
 @pytest.mark.filterwarnings("error")

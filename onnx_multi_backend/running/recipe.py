@@ -47,11 +47,16 @@ class Recipe:
         OptionTypeError
         """
         for name, value in self.options.items():
-            if type(value).__module__.startswith("onnxruntime"):
-                raise OptionTypeError(
-                    f"{who} cannot be pickled: {name} is an onnxruntime.{type(value).__name__}, whose content cannot be "
-                    f"read back. Pass {name} as a mapping of names to values."
-                )
+            check_option_pickled(name, value, who)
+
+
+def check_option_pickled(name: str, value: object, who: str) -> None:
+    """Refuse an option whose content cannot be read back; see `Recipe.check_pickled`."""
+    if type(value).__module__.startswith("onnxruntime"):
+        raise OptionTypeError(
+            f"{who} cannot be pickled: {name} is an onnxruntime.{type(value).__name__}, whose content cannot be "
+            f"read back. Pass {name} as a mapping of names to values."
+        )
 
 
 def prepare_again(recipe: Recipe) -> PreparedModel:
