@@ -26,7 +26,7 @@ from onnx_multi_backend.errors import (
 from onnx_multi_backend.presets.base import Preset
 from onnx_multi_backend.presets.registry import get_preset
 from onnx_multi_backend.presets.registry import presets as all_presets
-from onnx_multi_backend.presets.setup import Setup
+from onnx_multi_backend.presets.setup import NO_OPTIONS, Setup
 
 #: Options without which a preset cannot be used, given where the user gives none.
 SUPPLIED: Mapping[str, Mapping[str, Any]] = {"Ort": {"provider_name": "CPUExecutionProvider"}}
@@ -146,6 +146,10 @@ def parse_options(given: Sequence[str] | None, fallback: str | None) -> dict[str
             options[name] = json.loads(value)
         except ValueError:
             options[name] = value
+    if taken := sorted(options.keys() & NO_OPTIONS):
+        raise OptionError(
+            f"--option {taken[0]}: that is no option of a preset; the command has an argument for it. See --help."
+        )
     if fallback is not None:
         options["fallback"] = str(fallback)
     return options

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +29,10 @@ def on_terminal(*, stderr: bool = False) -> bool:
 
 def console(*, stderr: bool = False) -> Console:
     """A console on the stream that is there now; nothing in a text is taken for markup."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=not on_terminal(stderr=stderr))
+    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=not on_terminal(stderr=stderr))
+    if made.width < 1:  # COLUMNS=0 tells nothing, and rich would print nothing
+        made.width = shutil.get_terminal_size().columns
+    return made
 
 
 def width() -> int:

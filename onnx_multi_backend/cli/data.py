@@ -105,7 +105,7 @@ def _from_module(text: str) -> Any:
 
 
 def _iterated(batches: Iterable[Any], text: str) -> Iterator[Any]:
-    left = iter(batches)
+    left = of_the_user(iter, text)(batches)
     following, end = of_the_user(next, text), object()
     while (batch := following(left, end)) is not end:
         yield batch

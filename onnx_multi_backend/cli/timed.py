@@ -81,7 +81,7 @@ def finish(made: Report, files: Sequence[Path] | None, old: Report | None, toler
         console.line(f"Saved {file}")
     if refused is not None:
         raise refused
-    if comparison is not None and comparison.regressed:
+    if made.best is None or (comparison is not None and comparison.regressed):
         raise typer.Exit(1)
 
 

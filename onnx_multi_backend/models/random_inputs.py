@@ -165,7 +165,20 @@ def _value(
         return [_value(info, inner[:-1], generator, dims, below, longest) for _ in range(2)]
     if kind != "tensor" or info.dtype is None:
         raise InputError(f"the input {info} cannot be drawn at random. Run the model from Python.")
-    shape, name = shape_of(info, dims), info.name.lower()
+    shape = shape_of(info, dims)
+    try:
+        return _of_shape(info, shape, generator, below, longest)
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than can be counted
+        raise InputError(
+            f"The input {info} cannot be drawn with the shape {shape}: {error}. Give smaller sizes."
+        ) from error
+
+
+def _of_shape(
+    info: TensorInfo, shape: Sequence[int], generator: np.random.Generator, below: int, longest: int
+) -> np.ndarray[Any, Any]:
+    assert info.dtype is not None
+    name = info.name.lower()
     if "mask" in name and info.dtype != object:
         return np.ones(shape, info.dtype)
     if re.search(r"length|_lens?$", name) and info.dtype.kind in "iu":

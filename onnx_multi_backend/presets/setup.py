@@ -21,6 +21,9 @@ from onnx_multi_backend.user_warnings import warn
 #: What `measured_on` calls the model, where that is another form of the one that was tuned for.
 MODEL = "model"
 
+#: What an option cannot be called: they are arguments beside the options.
+NO_OPTIONS = frozenset({"model", "device", "preset", "setup"})
+
 _FIELDS = ("preset", "device", "options", "measured_on")
 
 
@@ -70,7 +73,7 @@ class Setup:
             raise OptionTypeError(
                 f"measured_on of a setup is a mapping of names to texts; {self.measured_on!r} was given."
             )
-        if taken := sorted(self.options.keys() & {"model", "device", "preset", "setup"}):
+        if taken := sorted(self.options.keys() & NO_OPTIONS):
             raise OptionError(
                 f"A setup for {self.preset} has no option {', '.join(taken)}: preset and device are not among its options."
             )

@@ -119,6 +119,16 @@ def test_what_is_wrong_is_said_in_a_line_before_anything_runs(
     assert words in done.error()
 
 
+def test_where_nothing_runs_the_answer_is_no(cli: Cli, tmp_path: Path, ort_cpu: type[omb.Preset]) -> None:
+    unknown = models.one_node("Foo", [models.tensor("x", (1, 3))], [models.tensor("y", (1, 3))], domain="of.mine")
+    unknown.opset_import.add(domain="of.mine", version=1)
+    onnx.save(unknown, tmp_path / "unknown.onnx")
+    done = cli("bench", "unknown.onnx", *SHORT, "--seconds", "0.1", "--report", "out.json")
+    assert (done.code, done.err) == (1, "")
+    assert "None of 1 configurations gives a usable result" in done.out
+    assert (tmp_path / "out.json").exists()
+
+
 def test_presets_are_measured_with_options_and_inputs_of_a_seed(cli: Cli, net: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     options = ("--option", "intra_op_num_threads=1", "--device", "CPU", "--seed", "7", "--seconds", "0.2")

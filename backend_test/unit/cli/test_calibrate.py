@@ -38,6 +38,8 @@ def net(tmp_path: Path) -> Path:
         "def batches():\n    yield from np.load('all.npz')['x'][:, None]\n"
         "def half(outputs, labels):\n    return 0.5\n"
         "nothing = []\n"
+        "class Broken:\n    def __iter__(self):\n        raise ZeroDivisionError('mine')\n"
+        "broken = Broken()\n"
     )
     return tmp_path / "net.onnx"
 
@@ -116,6 +118,7 @@ def test_a_metric_comes_from_a_module(cli: Cli, net: Path) -> None:
         (("--data", "no_such_module:x", "--out", "t.json"), "there is no module 'no_such_module' here"),
         (("--data", "net_data:other", "--out", "t.json"), "'net_data' has no 'other'"),
         (("--data", "net_data:nothing", "--out", "t.json"), "data is empty"),
+        (("--data", "net_data:broken", "--out", "t.json"), "--data net_data:broken raised ZeroDivisionError: mine."),
         (("--data", "samples", "--out", "t.txt"), "a .flatbuffers, .cache or .json file"),
         (("--data", "samples", "--out", "no/t.json"), "there is no folder 'no'"),
     ],

@@ -119,6 +119,16 @@ def test_a_terminal_of_any_width_gets_everything_and_color_only_where_wanted(
         assert ("\x1b[1;31m" in text) == colored
 
 
+@pytest.mark.parametrize("columns", ["0", "1", "-5", "x"])
+def test_whatever_columns_says_something_is_printed(
+    cli: Cli, saved: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    done = cli("run", saved(models.relu()), "--random")
+    assert (done.code, done.err) == (0, "")
+    assert "float32" in done.out
+
+
 def _on_terminal(arguments: list[str], columns: int, variables: dict[str, str]) -> str:
     import pty
 

@@ -328,3 +328,15 @@ def test_what_was_drawn_is_told_where_it_does_not_fit(cli: Cli, saved: Save) -> 
         in error
     )
     assert cli("run", saved(made), "--random", "--dim", "y=3").code == 0
+
+
+@pytest.mark.parametrize("name", ["device", "model", "preset", "setup"])
+@pytest.mark.parametrize("preset", [(), ("--preset", "OrtCpu")], ids=["no preset", "preset"])
+def test_an_argument_of_the_command_is_no_option(cli: Cli, relu: Path, name: str, preset: tuple[str, ...]) -> None:
+    done = cli("run", relu, "--random", *preset, "--option", f"{name}=CPU")
+    assert f"--option {name}: that is no option of a preset" in done.error()
+
+
+@pytest.mark.parametrize("sizes", [("--dim", "N=999999999999"), ("--shape", f"x={2**62},100")])
+def test_inputs_that_no_memory_holds_are_not_drawn(cli: Cli, relu: Path, sizes: tuple[str, str]) -> None:
+    assert "cannot be drawn with the shape [" in cli("run", relu, "--random", *sizes).error()
