@@ -38,7 +38,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "missing file": (lambda f: f / "nowhere.onnx", r"no file '.*nowhere\.onnx'.*Check"),
     "missing folder": (lambda f: str(f / "no" / "where.onnx"), r"no file '.*where\.onnx'"),
     "directory": (lambda f: f, "is a directory.*Pass the .onnx file"),
-    "empty path": (lambda f: "", "directory"),
+    "empty path": (lambda f: "", "The path of the model is empty"),
     "a file as a folder": (lambda f: _file(f, b"x") / "deeper.onnx", "cannot be read: Not a directory"),
     "link to itself": (_link_loop, "cannot be read"),
     "path with a null byte": (lambda f: "some\0.onnx", "null byte"),

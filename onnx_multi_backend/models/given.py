@@ -56,7 +56,7 @@ def given(model: ModelLike) -> Given:
     Raises
     ------
     InvalidModelError
-        It is not one of the three, or a ModelProto too large to be serialized.
+        It is not one of the three, an empty path, or a ModelProto too large to be serialized.
     """
     if isinstance(model, ModelProto):
         try:
@@ -69,6 +69,10 @@ def given(model: ModelLike) -> Given:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return Given(None, bytes(model))
     if isinstance(model, (str, os.PathLike)):
+        if not os.fspath(model):
+            raise InvalidModelError(
+                "The path of the model is empty. Pass that of a file, for example prepare('model.onnx')."
+            )
         return Given(Path(os.fsdecode(model)).absolute(), None)
     if isinstance(held := getattr(model, "model", None), ModelProto):  # a QuantizedModel
         return given(held)

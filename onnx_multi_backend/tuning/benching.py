@@ -141,7 +141,11 @@ def _candidates(
 ) -> tuple[list[Candidate], list[Measurement]]:
     quantized = is_quantized(loaded.proto)
     setups = {s.preset: s for s in presets or () if isinstance(s, Setup)}
-    given_names = None if presets is None else [p.preset if isinstance(p, Setup) else p for p in presets]
+    given_names = (
+        presets
+        if presets is None or isinstance(presets, str)
+        else [p.preset if isinstance(p, Setup) else p for p in presets]
+    )
     names, refused = usable(given_names, model_is_quantized=quantized)
     if not names and not refused:
         raise DeviceUnavailableError(

@@ -197,6 +197,14 @@ def test_without_ort_cpu_onnx_is_the_reference(ort_cpu: type[omb.Preset], monkey
     assert report.measurements[0].difference is not None and report.measurements[0].difference.largest == 0
 
 
+def test_presets_are_a_list(ort_cpu: type[omb.Preset]) -> None:
+    for call in (omb.bench, omb.tune):
+        with pytest.raises(
+            omb.OptionTypeError, match=r"presets is a list of names; 'OrtCpu' was given\. Write \['OrtCpu'\]"
+        ):
+            call(models.relu([2, 3]), presets="OrtCpu")
+
+
 def test_bench_has_a_row_for_each_preset_and_measures_all_of_it(engine: type[omb.Preset]) -> None:
     report = omb.bench(nets.convolutional(), X, presets=[engine.name, "OrtCuda"], seconds=1)
     ran, failed = report.measurements
