@@ -161,3 +161,91 @@ def test_weights_of_four_bits_whose_scales_a_run_tells_are_refused(openvino: typ
     model = contrib("MatMulNBits", ["x", "b", "s"], ["y"], given, {"b": b}, K=64, N=3, bits=4, block_size=32)
     with pytest.raises(omb.UnsupportedModelError, match="scaled in place"):
         openvino.prepare(model)
+
+
+@pytest.mark.parametrize("level", [1, 4])
+def test_weights_of_four_bits_whose_scales_a_run_tells(ort_cpu: type[omb.Preset], level: int) -> None:
+    """In int8, ONNX Runtime multiplied by other memory."""
+    b = generator().integers(0, 255, (3, 2, 16)).astype(np.uint8)
+    weights = np.stack([b & 15, b >> 4], -1).reshape(3, 2, 32).astype(float) - 8
+    given = [models.tensor("x", [2, 64]), models.tensor("s", [3, 2])]
+    attributes = {"K": 64, "N": 3, "bits": 4, "block_size": 32, "accuracy_level": level}
+    prepared = ort_cpu.prepare(contrib("MatMulNBits", ["x", "b", "s"], ["y"], given, {"b": b}, **attributes))
+    x, scales = generator().normal(size=(2, 64)), generator().normal(size=(3, 2))
+    found = prepared.run([x.astype(np.float32), scales.astype(np.float32)])[0]
+    np.testing.assert_allclose(found, x @ (weights * scales[..., None]).reshape(3, 64).T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("last", ["y = Add (p, c)", "y = Concat <axis = 0> (p, c)"])
+def test_a_vector_by_weights_with_a_scale_for_each_column(preset: type[omb.Preset], last: str) -> None:
+    """OpenVINO added the axis of the weights' rows."""
+    scales = (generator().random(4) * 0.005 + 0.001).astype(np.float32)
+    model = parsed(
+        f"""(float[2] x) => (float[k] y) <float s = {{0.05}}, int8 z = {{0}}, int8[2, 4] w = {{1, -2, 3, 4, 5, 6, 7, 8}},
+        float[4] t = {{{", ".join(map(repr, scales.tolist()))}}}, float[4] c = {{1, 2, 3, 4}}> {{
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) e = DequantizeLinear <axis = 1> (w, t)
+        p = MatMul (d, e) {last} }}""",
+        21,
+    )
+    x, c = np.float32([0.7, -0.2]), np.float32([1, 2, 3, 4])
+    product = dequantized(x, 0.05, 0) @ (np.float32([[1, -2, 3, 4], [5, 6, 7, 8]]) * scales)
+    wanted = product + c if "Add" in last else np.concatenate([product, c])
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4, strict=True)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "MeanVarianceNormalization <axes = [2]> (x)",
+        "InstanceNormalization (x, ones, zeros)",
+        'Resize <mode = "linear"> (x, , sizes)',
+    ],
+)
+def test_a_constant_along_the_last_axis_behind_what_is_quantized(preset: type[omb.Preset], made: str) -> None:
+    """OpenVINO read it beyond its end, once its low-precision transformations were switched off."""
+    model = parsed(
+        f"""(float[3, 8, 6] x, float[2, 2] z) => (float[3, 8, 6] y, float[3, 8, 6] r, float[2, 2] k)
+        <float s = {{0.03}}, int8 o = {{-7}}, float[6] c = {{1, -2, 3, 0.5, 4, -1}}, float[8] ones = {{{", ".join("1" * 8)}}},
+        float[8] zeros = {{{", ".join("0" * 8)}}}, float[3] sizes = {{1, 1, 1}}, {SPLIT_CONSTANTS}> {{
+        r = {made} q = QuantizeLinear (r, s, o) d = DequantizeLinear (q, s, o) y = Mul (d, c) {SPLIT} }}"""
+    )
+    x = generator().normal(size=(3, 8, 6)).astype(np.float32)
+    y, r, _ = preset.prepare(model, fallback="full").run([x, np.ones((2, 2), np.float32)])
+    np.testing.assert_allclose(y, dequantized(r, 0.03, -7) * np.float32([1, -2, 3, 0.5, 4, -1]), atol=0.13)
+
+
+@pytest.mark.parametrize("zero", ["", "o"])
+def test_a_transposed_convolution_by_weights_whose_scale_a_run_tells(openvino: type[omb.Preset], zero: str) -> None:
+    """It ended the process of OpenVINO."""
+    model = parsed(
+        f"""(float[1, 3, 4, 4] x, float t) => (float[1, 2, 4, 4] y) <float s = {{0.05}}, int8 z = {{0}}, int8 o = {{5}},
+        int8[3, 2, 1, 1] w = {{1, -2, 3, 4, 5, 6}}> {{
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) e = DequantizeLinear (w, t, {zero})
+        y = ConvTranspose (d, e) }}"""
+    )
+    x = generator().normal(size=(1, 3, 4, 4)).astype(np.float32)
+    weights = np.float32([[1, -2], [3, 4], [5, 6]]) - (5 if zero else 0)
+    prepared = openvino.prepare(model)
+    for scale in (0.01, 0.01, 0.5):
+        found = prepared.run([x, np.float32(scale)])[0]
+        wanted = np.einsum("nchw,cd->ndhw", dequantized(x, 0.05, 0), weights * scale)
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("sizes", ["4, 3, 2", "1, 4, 3, 2", "2", "a, 2"])
+def test_a_product_of_signed_bytes_with_a_bias(preset: type[omb.Preset], sizes: str) -> None:
+    """ONNX Runtime refused the Reshape that it put before it."""
+    model = parsed(
+        f"""(float[{sizes}] x) => (float y) <float s = {{0.05}}, int8 z = {{0}}, float t = {{1}}, float[4] c = {{1, 2, 3, 4}},
+        int8[2, 4] w = {{1, -2, 3, 4, 5, 6, 7, 8}}> {{
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) e = DequantizeLinear (w, t) p = MatMul (d, e)
+        y = Add (p, c) }}""",
+        21,
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    shape = [int(size) if size != "a" else 3 for size in sizes.split(", ")]
+    x = generator().normal(size=shape).astype(np.float32)
+    found = preset.prepare(model, fallback="full").run([x])[0]
+    wanted = dequantized(x, 0.05, 0) @ np.float32([[1, -2, 3, 4], [5, 6, 7, 8]]) + np.float32([1, 2, 3, 4])
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)

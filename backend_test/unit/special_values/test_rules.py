@@ -294,6 +294,7 @@ TRIED_ELSEWHERE = {
     "contrib_pad",
     "dynamic_quantize_matmul",
     "matmul_integer_to_float",
+    "matmul_of_bits",
     "qlinear_where",
     "rotary_embedding",
     "column_constants",
@@ -319,7 +320,7 @@ NO_FLOATS = set(
     """
     attention_mask bit_cast bit_shift compress_nothing conv_integer_zero_points conv_transpose_output conv_transpose_pads conv_turned
     convert_version coupled_gates dequantize_blocks dequantize_wide expand_to_nothing gather_nothing gather_strings integer_powers integer_products integer_reduce_prod loop_condition loop_of_no_steps loop_rows
-    if_condition label_encoder loop_states loop_strings matmul_integer_vectors no_axes non_max_suppression non_zero one_hot_of_nothing optional_get_element
+    if_condition label_encoder loop_states loop_strings lower_bound matmul_integer_vectors no_axes non_max_suppression non_zero one_hot_of_nothing optional_get_element
     optional_has_element pad_axes pad_crops pad_strings pool_indices pool_order pool_pads pool_same range_end recurrent_directions recurrent_layout
     run_time_scales scalar_scales scan_captures scan_slices scan_steps sequence_positions
     slice_axes split_sizes string_locale top_k_unsigned transpose_nothing unique_axis unique_order

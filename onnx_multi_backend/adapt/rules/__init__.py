@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.rules.contrib import (
     contrib_pad,
     dynamic_quantize_matmul,
     matmul_integer_to_float,
+    matmul_of_bits,
     qlinear_where,
     quick_gelu,
     skip_layer_normalization,
@@ -46,6 +47,7 @@ from onnx_multi_backend.adapt.rules.loop_of_no_steps import loop_of_no_steps
 from onnx_multi_backend.adapt.rules.loop_rows import loop_rows
 from onnx_multi_backend.adapt.rules.loop_states import loop_states
 from onnx_multi_backend.adapt.rules.loop_strings import loop_strings
+from onnx_multi_backend.adapt.rules.lower_bound import lower_bound
 from onnx_multi_backend.adapt.rules.lp_normalization import lp_normalization
 from onnx_multi_backend.adapt.rules.lrn import lrn
 from onnx_multi_backend.adapt.rules.matmul_integer_vectors import matmul_integer_vectors
@@ -156,6 +158,7 @@ RULES: tuple[Rule, ...] = (
     contrib_pad,
     dynamic_quantize_matmul,
     matmul_integer_to_float,
+    matmul_of_bits,
     qlinear_where,
     quick_gelu,
     rotary_embedding,
@@ -185,6 +188,7 @@ RULES: tuple[Rule, ...] = (
     loop_states,
     loop_rows,
     loop_condition,
+    lower_bound,
     lp_normalization,
     lrn,
     matmul_integer_vectors,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rule: a Compress whose condition is known to choose nothing, or to be empty."""
+"""Rule: a Compress whose condition is known, and chooses nothing or from nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from onnx import ModelProto
 
 from onnx_multi_backend.adapt.site import Body, Site
@@ -17,12 +18,25 @@ def chooses_nothing(site: Site) -> bool:
     return none or 0 in (site.shape(site.input(1)) or ())
 
 
+def chooses_from_nothing(site: Site) -> bool:
+    """Whether a known condition chooses along one axis of what has no elements."""
+    condition, shape = site.constant(site.input(1)), site.shape(site.input(0))
+    along = site.attribute("axis") is not None and condition is not None and condition.any()
+    return bool(along) and 0 in (shape or ())
+
+
 def compress_nothing(site: Site) -> Iterator[ModelProto]:
-    """Slice nothing from the axis, or from all elements one behind the other."""
-    if not site.is_("Compress") or not chooses_nothing(site):
+    """Slice nothing from the axis, or from all elements one behind the other; or gather what is chosen."""
+    if not site.is_("Compress"):
         return
     body = Body(site)
     x, axis = site.input(0), site.attribute("axis")
+    condition = site.constant(site.input(1))
+    if condition is not None and chooses_from_nothing(site):
+        chosen = np.flatnonzero(condition)
+        yield body.finish(body("Gather", x, body.ints(*map(int, chosen)), axis=axis))
+    if not chooses_nothing(site):
+        return
     if axis is None:
         x, axis = body("Reshape", x, body.ints(-1)), 0
     yield body.finish(body("Slice", x, body.ints(0), body.ints(0), body.ints(axis)))

@@ -13,6 +13,8 @@ from onnx_multi_backend.adapt.site import Body, Site
 
 #: ONNX Runtime's default. Source: its ``skip_layer_norm_helper`` and ContribOperators.md.
 _EPSILON = 1e-12
+#: The accuracy level of MatMulNBits that multiplies in int8.
+_IN_BYTES = 4
 #: A condition, two operands with scales and zero points, and those of the result.
 _QLINEAR_WHERE = 9
 
@@ -86,3 +88,11 @@ def qlinear_where(site: Site) -> Iterator[ModelProto]:
     condition, *operands = site.node.input[:7]
     x, y = (body("DequantizeLinear", *operands[i : i + 3]) for i in (0, 3))
     yield body.finish(body("QuantizeLinear", body("Where", condition, x, y), *site.node.input[7:]))
+
+
+def matmul_of_bits(site: Site) -> Iterator[ModelProto]:
+    """Multiply in float32, which any accuracy level allows. Source: ContribOperators.md."""
+    if site.domain == DOMAIN and site.op_type == "MatMulNBits" and site.attribute("accuracy_level", 0) == _IN_BYTES:
+        body = Body(site)
+        made = body("MatMulNBits", *site.node.input, domain=DOMAIN, **site.attributes("accuracy_level"))
+        yield body.finish(made)

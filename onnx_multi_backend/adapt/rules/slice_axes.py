@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
+from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: Before this, a start means the first element whatever it is.
@@ -23,12 +24,12 @@ def slice_axes(site: Site) -> Iterator[ModelProto]:
     places = body.cast(axes, wide) if given != wide else axes
     lowest = body("Sub", places, body.constant(_FAR, wide))
     others = [site.input(i) for i in range(2, len(site.node.input))]
-    yield body.finish(body("Slice", site.input(0), body("Max", starts, lowest), *others))
+    yield body.finish(body("Slice", site.input(0), body("Max", starts, lowest), *others, name=GUARDED))
 
 
 def slices_along_unknown_axes(site: Site) -> bool:
-    """Whether all but the axes is known before anything runs, the shape too."""
+    """Whether the shape is known before anything runs, and the axes are not. The bounds may be told by other shapes."""
     shape = site.shape(site.input(0))
-    if not site.is_("Slice") or not site.has_input(3) or site.is_known(site.input(3)):
+    if not site.is_("Slice") or not site.has_input(3) or site.is_known(site.input(3)) or GUARDED in site.node.name:
         return False
-    return site.is_known(site.input(1)) and site.is_known(site.input(2)) and shape is not None and None not in shape
+    return shape is not None and None not in shape

@@ -31,7 +31,6 @@ from onnx_multi_backend.engines.across_nodes.nan_made import nan_kept
 from onnx_multi_backend.engines.across_nodes.near_patterns.passes import PASSES as NEAR_PATTERNS
 from onnx_multi_backend.engines.across_nodes.quantized.channel_scales import scales_kept
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import epsilons_kept
-from onnx_multi_backend.engines.across_nodes.quantized.exact_zeros import zeros_kept
 from onnx_multi_backend.engines.across_nodes.quantized.gathered import choices_apart, tables_apart
 from onnx_multi_backend.engines.across_nodes.quantized.lost_biases import biases_added
 from onnx_multi_backend.engines.across_nodes.quantized.low_precision import kept_in_place
@@ -40,6 +39,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.moved_limits import limit
 from onnx_multi_backend.engines.across_nodes.quantized.moved_weights import weights_apart
 from onnx_multi_backend.engines.across_nodes.quantized.other_axes import terms_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pads import pads_apart
+from onnx_multi_backend.engines.across_nodes.quantized.pairs import pairs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.pointwise import pointwise_apart
 from onnx_multi_backend.engines.across_nodes.quantized.rounded_terms import terms_exact
 from onnx_multi_backend.engines.across_nodes.quantized.scaled_filters import filters_apart
@@ -49,6 +49,7 @@ from onnx_multi_backend.engines.across_nodes.quantized.three_axes import reducti
 from onnx_multi_backend.engines.across_nodes.quantized.truncating_casts import casts_kept
 from onnx_multi_backend.engines.across_nodes.quantized.unit_scales import sums_kept
 from onnx_multi_backend.engines.across_nodes.quantized.unsigned_activations import unsigned
+from onnx_multi_backend.engines.across_nodes.quantized.vectors import vectors_apart
 from onnx_multi_backend.engines.across_nodes.recurrent_states import states_apart
 from onnx_multi_backend.engines.across_nodes.reduced_axes import axes_moved
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -65,6 +66,7 @@ from onnx_multi_backend.models.plausible import expands_too_far
 
 #: The first ones, most of which look at quantized models.
 _ON_QUANTIZED = (
+    pairs_apart,
     biases_added,
     channels_in_order,
     unsigned,
@@ -78,13 +80,13 @@ _ON_QUANTIZED = (
     reductions_apart,
     limits_apart,
     rows_apart,
+    vectors_apart,
     pads_apart,
     pointwise_apart,
     maxima_apart,
     results_apart,
     casts_kept,
     scales_kept,
-    zeros_kept,
 )
 
 #: What the OpenVINO of the execution provider alone gets wrong, which is older.

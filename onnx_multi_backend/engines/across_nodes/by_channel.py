@@ -3,8 +3,8 @@
 
 It computes both in one kernel, and takes elements of the constant that belong to other channels. Seen behind
 
-- every reduction and global pool of three axes, over the first or the last one, also where activations, arithmetic with one number and Q/DQ
-  nodes stand between; never of two, four or five axes, but where the reduction drops axes and the result is quantized;
+- every reduction and global pool of three axes, over the first or the last one, also where activations and arithmetic with one number stand
+  between; never of two, four or five axes, but where the reduction drops axes and the result is quantized;
 - a product of four or more axes with a constant matrix of as many columns as there are channels, which are taken for each other; it may be an
   operand of the product that is scaled, as the values of an attention are. So does a product of two quantized values, and of three axes one that is
   quantized by channel. Where a convolution whose weights have zero points reads it, the
@@ -35,8 +35,6 @@ _REDUCING = ("Reduce", "Global")
 _PRODUCTS = frozenset({"Einsum", "FusedMatMul", "MatMul"})
 #: What may have a number for each channel in its other inputs, whatever they are.
 _BY_CHANNEL = frozenset({"BatchNormalization", "DequantizeLinear", "QuantizeLinear"})
-#: What is computed in floating point where the low-precision transformations are switched off.
-_QUANTIZING = frozenset({"DequantizeLinear", "QuantizeLinear"})
 #: A Slice of everything is left out.
 _PASSING = PASSING | {"Slice"}
 _REASON = "OpenVINO would take elements of a constant behind it for those of other channels"
@@ -121,8 +119,7 @@ class _Graph:
     def _meets_channels(self, first: NodeProto) -> bool | None:
         """Whether what may be computed in the same kernel as a node is quantized by channel; None where nothing has a constant for each."""
         of_product, meets = first.op_type in _PRODUCTS, False
-        over = _PASSING if of_product else _PASSING | _QUANTIZING
-        for node, others in in_one_kernel(first, self._readers, self._constants, over):
+        for node, others in in_one_kernel(first, self._readers, self._constants, _PASSING):
             if node.op_type in _BY_CHANNEL and any(self._is_long(other) for other in others):
                 return True
             if node.op_type in ARITHMETIC and any(self._is_long(other, as_column=of_product) for other in others):

@@ -13,7 +13,7 @@ from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import GUARDED
 from onnx_multi_backend.adapt.operators.contrib import DOMAIN
 from onnx_multi_backend.adapt.passes import broadcast_axes
-from onnx_multi_backend.adapt.rules.compress_nothing import chooses_nothing
+from onnx_multi_backend.adapt.rules.compress_nothing import chooses_from_nothing, chooses_nothing
 from onnx_multi_backend.adapt.rules.expand_to_nothing import comes_to_nothing
 from onnx_multi_backend.adapt.rules.layer_scales import broadcast_scales
 from onnx_multi_backend.adapt.rules.no_axes import has_no_axes
@@ -105,6 +105,8 @@ def _expand(site: Site) -> Defect | None:
 def _compress(site: Site) -> Defect | None:
     if chooses_nothing(site):
         return Defect("a condition that is known to select nothing ends the process", wrong=True, deadly=True)
+    if chooses_from_nothing(site):
+        return Defect("a known condition on what has no elements ends the process", wrong=True, deadly=True)
     return None
 
 
@@ -234,6 +236,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "CastLike": _cast,
     "Celu": special_values.find,
     "CenterCropPad": Only({"openvino": "<2026"}, window_defects.centered),
+    "Clip": Only({"openvino": "<2026"}, form_defects.bounded_below),
     "Compress": _compress,
     "Conv": Several(
         (
@@ -344,6 +347,7 @@ DEFECTS: Mapping[str, FindDefect] = {
     "Selu": form_defects.zeros,
     **dict.fromkeys(("SequenceAt", "SequenceErase"), form_defects.positioned),
     "SequenceInsert": step_defects.inserted,
+    "SplitToSequence": Only({"openvino": ">=2026"}, form_defects.split_into_many),
     "Shrink": form_defects.shrink,
     "Slice": form_defects.sliced,
     "Split": form_defects.split,

@@ -114,6 +114,9 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
         return True
     if node.op_type in PLACES:
         return _scales_at_run_time(node, facts)
+    if node.op_type == "Clip":
+        given = [bool(name) for name in node.input]
+        return given[1:2] == [True] and not any(given[2:]) and not facts.are_floats(node.input[:2])
     if node.op_type == "Cast":
         return any(a.name == "to" and a.i == TensorProto.FLOAT8E8M0 for a in node.attribute)
     if node.op_type == "LayerNormalization":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from onnx import TensorProto
 
 from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.names import GUARDED
@@ -14,6 +15,7 @@ from onnx_multi_backend.adapt.rules.channel_means import takes_channel_means
 from onnx_multi_backend.adapt.rules.column_constants import columns
 from onnx_multi_backend.adapt.rules.gather_nothing import gathers_nothing
 from onnx_multi_backend.adapt.rules.gemm_without_c import reads_c_for_nothing
+from onnx_multi_backend.adapt.rules.lower_bound import bounds_below_alone
 from onnx_multi_backend.adapt.rules.mod import divides_back
 from onnx_multi_backend.adapt.rules.non_max_suppression import may_be_zero
 from onnx_multi_backend.adapt.rules.prelu import along_last_axis
@@ -100,6 +102,16 @@ def positioned(site: Site) -> Defect | None:
     )
 
 
+def split_into_many(site: Site) -> Defect | None:
+    """Source: measured with 2026.4; alone it is refused."""
+    shape, axis, sizes = site.shape(site.input(0)), site.attribute("axis", 0), site.shape(site.input(1))
+    if site.has_input(1) and sizes != []:
+        return None
+    if shape is not None and -len(shape) <= axis < len(shape) and shape[axis] is not None:
+        return None
+    return Defect("tensors of a number that only a run tells count as one", wrong=True)
+
+
 def transpose(site: Site) -> Defect | None:
     """Source: measured; with sizes known only at run time, and where another axis than of 1 moves, it is right."""
     shapes = moved(site)
@@ -110,6 +122,13 @@ def transpose(site: Site) -> Defect | None:
         return Defect(
             "of no elements, where axes of 1 alone move, it is a Reshape whose 0 keeps the input's size", wrong=True
         )
+    return None
+
+
+def bounded_below(site: Site) -> Defect | None:
+    """Source: measured with 2025.4, of what OpenVINO makes itself (Shape, ArgMax, Range, ...), of Shape in open sizes alone; other types are right."""
+    if bounds_below_alone(site) and site.elem_type(site.input(0)) == TensorProto.INT64:
+        return Defect("of int64 that are computed, limited from below alone, the result is 0", wrong=True)
     return None
 
 

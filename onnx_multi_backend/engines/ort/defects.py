@@ -47,6 +47,8 @@ _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
 _INLINED = 18
 #: Since this opset it does so for ReduceLogSumExp of any type (seen with 1.32).
 _INLINED_AGAIN = 28
+#: The accuracy level of MatMulNBits that multiplies in int8.
+_IN_BYTES = 4
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
@@ -265,6 +267,13 @@ def _roi_align(site: Site) -> Defect | None:
     return None
 
 
+def _bits(site: Site) -> Defect | None:
+    """Source: measured with 1.24 and 1.32."""
+    if site.attribute("accuracy_level", 0) != _IN_BYTES or site.is_known(site.input(2)):
+        return None
+    return Defect("of scales that only a run tells the product is 0, or any number", wrong=True)
+
+
 def _chosen(site: Site) -> Defect | None:
     """Source: measured with 1.24 to 1.32."""
     if all(site.is_known(site.input(place)) for place in (3, 6)):
@@ -312,7 +321,7 @@ DEFECTS: Mapping[str, FindDefect] = {
 #: Of other domains; no operator has its name in two of them.
 _OTHERS: Mapping[str, Mapping[str, FindDefect]] = {
     "ai.onnx.ml": {"FeatureVectorizer": _vectorizer},
-    DOMAIN: {"QLinearWhere": _chosen},
+    DOMAIN: {"MatMulNBits": _bits, "QLinearWhere": _chosen},
 }
 _OF_OTHERS = frozenset(name for others in _OTHERS.values() for name in others)
 

@@ -8,7 +8,7 @@ by 10 % and more, or ends the process, where (OpenVINO 2025.4 and 2026.4, all pr
 - AveragePool counts zeros around its input, or rounds its means to the scale;
 - Clip, or Min and Max, have bounds that are not multiples of the scale: they are rounded to one;
 - Conv has unsigned weights without a zero point, or with one that is zero: no implementation is found, and the model is refused;
-- ConvTranspose has weights with a zero point;
+- ConvTranspose has weights with a zero point, or scaled behind their DequantizeLinear;
 - MatMul has an operand whose channels were scaled, of a shape known only at run time, or quantized each: this is refused;
 - Gemm and MatMul have quantized constants as first operand, and a number is multiplied and another added behind them;
 - the same have a second operand that only a run tells, with a scale for each column, and the first one has one row;
@@ -159,7 +159,9 @@ def _of_scaled(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapp
 
 def _weights(node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> int | None:
     maker = _dequantizing(node.input[1], makers)
-    if maker is None or len(maker.input) < 3 or not maker.input[2]:
+    if maker is None:
+        return 1 if _is_scaled(node, makers, 1) else None
+    if len(maker.input) < 3 or not maker.input[2]:
         return None
     zero = constants.get(maker.input[2])
     known = zero is not None and is_whole(zero)

@@ -14,7 +14,12 @@ from onnx_multi_backend.engines.ort.optimizers.of_products import (
     of_normalized_products,
     of_turned_matrices,
 )
-from onnx_multi_backend.engines.ort.optimizers.of_quantized import of_captured, of_quantized, of_scaled_products
+from onnx_multi_backend.engines.ort.optimizers.of_quantized import (
+    of_captured,
+    of_quantized,
+    of_scaled_products,
+    of_signed_products,
+)
 from onnx_multi_backend.engines.ort.optimizers.of_quotients_and_ranges import of_quotients, of_ranges
 from onnx_multi_backend.engines.ort.optimizers.of_types import of_cast_constants, of_choices, of_defaults, of_optionals
 from onnx_multi_backend.models.contents import Contents
@@ -33,6 +38,7 @@ LOOKING = (
     of_defaults,
     of_quantized,
     of_captured,
+    of_signed_products,
     of_idle_transposes,
     of_factors,
     of_norms,

@@ -25,9 +25,14 @@ from onnx import NodeProto, TensorProto, numpy_helper
 
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.engines.ort.optimizers.passed import passed_on, source
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.tensors import is_whole
 
+#: Since this opset QuantizeLinear names its type.
+_OUTPUT_DTYPE = 21
+#: The axes of a matrix.
+_MATRIX = 2
 #: Make one node of a product of quantized integers and its scales.
 _SCALING = ("DynamicQuantizeMatMulFusion", "MatMulIntegerToFloatFusion")
 #: What a DequantizeLinear is moved over.
@@ -80,6 +85,23 @@ def of_quantized(contents: Contents) -> list[str]:
     if contents.has({"Relu"}) and TensorProto.INT4 in contents.tensor_types:
         found.append("ReluQuantRewrite")
     return found
+
+
+def of_signed_products(contents: Contents) -> list[str]:
+    """Since 1.27 one puts a Reshape before a product of several axes and an addition, where int8 would be quantized again to uint8."""
+    meant = all(map(contents.has, ({"Add"}, {"DequantizeLinear"}, {"MatMul"})))
+    if not meant or Facts(contents.model, contents).opset < _OUTPUT_DTYPE:
+        return []
+    signed = {tensor.name for tensor in contents.tensors if tensor.data_type == TensorProto.INT8}
+    dequantized = {node.output[0] for node in contents.of("DequantizeLinear") if signed.intersection(node.input[2:])}
+    added = {name for node in contents.of("Add") for name in node.input}
+    products = [node for node in contents.of("MatMul") if node.input[0] in dequantized and node.output[0] in added]
+    if not products or not applies({"onnxruntime": ">=1.27"}):
+        return []
+    from onnx_multi_backend.adapt.walked import walked_of  # asked of few models, and imported for these alone
+
+    rank = walked_of(contents).rank
+    return ["MatMulAddFusion"] if any(rank(node.input[0]) != _MATRIX for node in products) else []
 
 
 def of_captured(contents: Contents) -> list[str]:
