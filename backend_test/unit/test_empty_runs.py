@@ -14,6 +14,7 @@ from onnx import ModelProto
 
 import onnx_multi_backend as omb
 from onnx_multi_backend.errors import RunError
+from onnx_multi_backend.host.applies import applies
 from onnx_multi_backend.sessions.for_nothing import SessionsForNothing
 from onnx_multi_backend.sessions.maker import SessionMaker
 
@@ -286,6 +287,26 @@ def test_recurrent_layers_of_nothing(
     assert y.shape == (steps, 1, batch, 2)
     assert z.shape == state.shape
     np.testing.assert_array_equal(z, 0 * state)  # as ONNX Runtime's of a sequence of length 0
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning", "ignore::onnx_multi_backend.PrecisionWarning")
+@pytest.mark.parametrize("batch", ["n", 0])
+def test_a_quantized_recurrent_layer_of_no_batch(preset: type[omb.Preset], batch: int | str) -> None:
+    """It ended the process of ONNX Runtime, whose quantizer makes it of each LSTM."""
+    numbers, zeros = ", ".join(["3"] * 16), "float[1] s = {0.1}, int8[1] z = {0}"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[t, {batch}, 2] x)
+        => (float[t, 1, n, 2] y, float[1, n, 2] h) <int8[1, 2, 8] w = {{{numbers}}}, int8[1, 2, 8] r = {{{numbers}}}, {zeros}> {{
+        e = Relu (x) y, h = com.microsoft.DynamicQuantizeLSTM <hidden_size = 2> (e, w, r, , , , , , s, z, s, z) }}"""
+    )
+    if batch == 0 and (preset.name != "OrtCpu" or not applies({"onnxruntime": ">=1.32"})):
+        with pytest.raises(omb.UnsupportedModelError, match="process"):
+            preset.prepare(model, fallback="full")
+        return
+    prepared = preset.prepare(model, fallback="full")
+    for size in (0,) if batch == 0 else (2, 0, 1):
+        y, h = prepared.run([np.ones((3, size, 2), np.float32)])
+        assert (y.shape, h.shape) == ((3, 1, size, 2), (1, size, 2))
 
 
 #: Products that add up nothing, the type of x and w and the shapes of these and of the result.

@@ -39,6 +39,14 @@ _FORMS: dict[str, tuple[Sequence[Any], int, dict[str, Any]]] = {
     "Attention": ((_X, _floats(8, 20), _floats(20)), 2, {"num_heads": 2, "qkv_hidden_sizes": [8, 8, 4]}),
     "BiasGelu": ((_X, _floats(8)), 1, {}),
     "DequantizeLinear": ((_Q, _SCALE, _ZERO), 1, {}),
+    "DynamicQuantizeLSTM": (
+        (
+            *(_floats(3, 2, 4), _bytes(2, 4, 20).view(np.int8), _bytes(2, 5, 20).view(np.int8), _floats(2, 40)),
+            *(None, None, None, None, _floats(2), np.zeros(2, np.int8), _floats(2), np.zeros(2, np.int8)),
+        ),
+        3,
+        {"hidden_size": 5, "direction": "bidirectional"},
+    ),
     "DynamicQuantizeMatMul": ((_X, _bytes(8, 5), _SCALE, _ZERO), 1, {}),
     "EmbedLayerNormalization": (
         (

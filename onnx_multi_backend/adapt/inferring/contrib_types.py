@@ -170,6 +170,14 @@ def _rows(node: Read) -> Iterator[Result]:
         yield 0, node.kind(0), [*dims[:-1], _dim(node.integer("N"))]
 
 
+def _lstm(node: Read) -> Iterator[Result]:
+    """Of sequences, batches and features; the weights' first axis is that of the directions."""
+    dims, weights, hidden = node.dims(0), node.dims(1), _dim(node.integer("hidden_size"))
+    if dims is not None and weights is not None and len(dims) == len(weights) == _ROWS:
+        yield 0, node.kind(0), [dims[0], weights[0], dims[1], hidden]
+        yield from ((place, node.kind(0), [weights[0], dims[1], hidden]) for place in (1, 2))
+
+
 _KEEPING = (
     *("BiasGelu", "FastGelu", "Gelu", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", "QuickGelu"),
     "RotaryEmbedding",
@@ -182,6 +190,7 @@ _OF_MICROSOFT: Mapping[str, Callable[[Read], Iterator[Result]]] = {
     **dict.fromkeys(("DynamicQuantizeMatMul", "FusedMatMul", "TransposeMatMul"), _product),
     "Attention": _attention,
     "DequantizeLinear": functools.partial(_keeping, typed_as=1),
+    "DynamicQuantizeLSTM": _lstm,
     "EmbedLayerNormalization": _embedding,
     "FusedConv": _convolution,
     "FusedGemm": _gemm,

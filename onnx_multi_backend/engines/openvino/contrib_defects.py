@@ -41,6 +41,12 @@ def _attention(site: Site) -> Defect | None:
     return None
 
 
+def _quantized_layer(site: Site) -> Defect | None:
+    if 0 in (site.shape(site.input(0)) or ()):
+        return Defect("a layer without steps, batch or features ends the process", wrong=True, deadly=True)
+    return None
+
+
 def _group_query_attention(site: Site) -> Defect | None:
     if site.has_input(_PAST) and 0 in (site.shape(site.input(_PAST)) or ()):
         return Defect("of a cache that is known to be empty, memory that was never written is the result", wrong=True)
@@ -94,6 +100,7 @@ def _rotary_embedding(site: Site) -> Defect | None:
 
 CONTRIB: Mapping[str, Callable[[Site], Defect | None]] = {
     "Attention": _attention,
+    "DynamicQuantizeLSTM": _quantized_layer,
     "DynamicQuantizeMatMul": _dynamic_quantize_matmul,
     "FusedGemm": _fused,
     "GroupQueryAttention": _group_query_attention,

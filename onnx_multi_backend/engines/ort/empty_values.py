@@ -32,8 +32,10 @@ _VALUES: dict[str, tuple[int, ...] | None] = {
 
 #: Operators of integers whose sums of nothing are memory that was never written (1.24 to 1.32).
 _UNWRITTEN = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
-#: Of com.microsoft: they divide by sizes.
-CONTRIB = frozenset({"BiasGelu", "GroupQueryAttention", "MultiHeadAttention", "SkipLayerNormalization"})
+#: Of com.microsoft: they divide by sizes, or ask for memory of none.
+CONTRIB = frozenset(
+    {"BiasGelu", "DynamicQuantizeLSTM", "GroupQueryAttention", "MultiHeadAttention", "SkipLayerNormalization"}
+)
 #: Operators that end the process over a tensor without elements (1.24 to 1.32), or leave results unwritten, and one that newer releases refuse of an
 #: empty batch.
 DEADLY = (
