@@ -560,6 +560,28 @@ def test_what_would_end_the_process_is_refused() -> None:
     assert refusing.asked == 1
 
 
+#: What chooses rows of x, none where all are 0.
+CHOSEN = {
+    "NonZero, Gather": "r = ReduceSum <keepdims = 0> (x, one) n = NonZero (r) i = Squeeze (n, zero) t = Gather <axis = 0> (x, i)",
+    "Compress": "r = ReduceSum <keepdims = 0> (x, one) c = Cast <to = 9> (r) t = Compress <axis = 0> (x, c)",
+    "Slice": "m = ReduceMax <keepdims = 0> (x) e = Cast <to = 7> (m) f = Unsqueeze (e, zero) t = Slice (x, zero, f, zero)",
+}
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+@pytest.mark.parametrize("form", CHOSEN)
+def test_the_largest_of_no_rows(preset: type[omb.Preset], form: str) -> None:
+    """OrtOpenvino's process ended."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[b, 3] x) => (float[n, 2] y)
+        <int64[1] one = {{1}}, int64[1] zero = {{0}}, int64[1] k = {{2}}> {{ {CHOSEN[form]} y, j = TopK (t, k) }}"""
+    )
+    prepared = preset.prepare(model, fallback="full")
+    for value, rows in ((1, 2 if form != "Slice" else 1), (0, 0), (2, 2)):
+        x = np.full((2, 3), value, np.float32)
+        assert prepared.run([x])[0].tolist() == [[value] * 2] * rows
+
+
 #: What is computed of z, which a Slice of x empties along an axis: the sizes of x, the axis, and the shape of y then.
 SLICED: dict[str, tuple[str, tuple[int, ...], int, tuple[int, ...]]] = {
     "Einsum": ('y = Einsum <equation = "abcd,abed->abce"> (z, z)', (2, 3, 4, 4), 1, (2, 0, 4, 4)),

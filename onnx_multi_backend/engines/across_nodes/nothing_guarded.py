@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, helper, numpy_helper
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TensorShapeProto,
+    TypeProto,
+    helper,
+    numpy_helper,
+)
 
 from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
@@ -58,7 +67,7 @@ def nothing_guarded(contents: Contents, operators: Collection[str], *, of_inputs
     if of_inputs:
         meant = _Meant(operators, emptied(graphs, [value.name for value in given]), frozenset())
     else:
-        meant = _Meant(operators, emptied(graphs), symbols)
+        meant = _Meant(operators, emptied(graphs, _empty_inputs(flat.graph)), symbols)
     if not any(meant.reads(node) for graph in graphs for node in graph.node):
         return None
     types = walked_of(contents).types
@@ -87,8 +96,17 @@ def nothing_guarded(contents: Contents, operators: Collection[str], *, of_inputs
 def _may_be_meant(graph: GraphProto, operators: Collection[str]) -> bool:
     """Whether such a node reads what may be emptied, where no inference is needed to tell."""
     graphs = inner_first(graph)
-    meant = _Meant(operators, emptied(graphs), frozenset())
+    meant = _Meant(operators, emptied(graphs, _empty_inputs(graph)), frozenset())
     return any(meant.reads(node) for inner in graphs for node in inner.node)
+
+
+def _empty_inputs(graph: GraphProto) -> list[str]:
+    """The inputs that are known to have no elements: the model is compiled for a run in which they have none."""
+    return [
+        v.name
+        for v in graph.input
+        if any(d.HasField("dim_value") and not d.dim_value for d in v.type.tensor_type.shape.dim)
+    ]
 
 
 class _Meant:

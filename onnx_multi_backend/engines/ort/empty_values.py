@@ -91,6 +91,13 @@ def guarded(contents: Contents) -> Rewritten | None:
     return nothing_guarded(contents, _GUARDED_BEFORE_1_32 if applies({"onnxruntime": "<1.32"}) else _GUARDED)
 
 
+def guarded_if_left(contents: Contents) -> Rewritten | None:
+    """The same of what OpenVINO's provider leaves to the CPU provider: TopK, which ends the process there before 1.32."""
+    if not contents.has({"TopK"}) or not applies({"onnxruntime": "<1.32"}):
+        return None
+    return nothing_guarded(contents, {"TopK"})
+
+
 def of_empty_results(contents: Contents) -> list[str]:
     """The optimizers that must not see a model for that."""
     return [*_of_expands(contents), *_of_arithmetic(contents)]

@@ -32,6 +32,7 @@ from onnx_multi_backend.engines.ort.empty_values import (
     WRONG,
     WRONG_BEFORE_1_32,
     guarded,
+    guarded_if_left,
 )
 from onnx_multi_backend.engines.ort.hidden_initializers import initializers_renamed
 from onnx_multi_backend.engines.ort.limits import OrtLimits
@@ -224,7 +225,13 @@ class OrtEngine(Target):
         """
         alone = self.requested == (providers.CPU,)
         changes: tuple[Adaptation, ...] = ()
-        mends = (calls_inlined, initializers_renamed, quantizers_of_onnx, flags_apart, *([guarded] if alone else []))
+        mends = (
+            calls_inlined,
+            initializers_renamed,
+            quantizers_of_onnx,
+            flags_apart,
+            guarded if alone else guarded_if_left,
+        )
         for mend in (*mends, results_apart):  # the last one also looks at the branches of `guarded`
             payload, more = payload.after(mend)
             changes = (*changes, *more)
