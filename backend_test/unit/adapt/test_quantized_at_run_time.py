@@ -106,12 +106,15 @@ def test_channels_that_are_quantized_again(preset: type[omb.Preset], kind: str, 
     assert found.tolist() == (np.clip(np.rint(x * scales / np.float32(0.03)) + 100, 0, 255)).tolist()
 
 
+@pytest.mark.parametrize("between", ["Identity (a)", "Transpose <perm = [0]> (a)", "Mul (a, unit)"])
 @pytest.mark.parametrize("zeros", [("o", "one"), ("one", "o"), ("o", "o")])
-def test_a_choice_with_a_zero_point_that_a_run_tells(preset: type[omb.Preset], zeros: tuple[str, str]) -> None:
+def test_a_choice_with_a_zero_point_that_a_run_tells(
+    preset: type[omb.Preset], zeros: tuple[str, str], between: str
+) -> None:
     """It ended the process of ONNX Runtime."""
     model = parsed(
-        f"""(bool[4] c, uint8[4] x, uint8[4] z, uint8 o) => (uint8[4] y) <float s = {{0.1}}, uint8 one = {{1}}> {{
-        a = DequantizeLinear (x, s, {zeros[0]}) b = DequantizeLinear (z, s, {zeros[1]}) w = Where (c, a, b)
+        f"""(bool[4] c, uint8[4] x, uint8[4] z, uint8 o) => (uint8[4] y) <float s = {{0.1}}, float unit = {{1}}, uint8 one = {{1}}> {{
+        a = DequantizeLinear (x, s, {zeros[0]}) b = DequantizeLinear (z, s, {zeros[1]}) d = {between} w = Where (c, d, b)
         y = QuantizeLinear (w, s, one) }}"""
     )
     c, x = np.array([True, False, True, False]), np.arange(4, 8, dtype=np.uint8)
@@ -163,6 +166,34 @@ def test_weights_of_four_bits_whose_scales_a_run_tells_are_refused(openvino: typ
         openvino.prepare(model)
 
 
+@pytest.mark.parametrize("level", [0, 4])
+def test_weights_of_four_bits_whose_zero_points_a_run_tells(ort_cpu: type[omb.Preset], level: int) -> None:
+    """In int8, ONNX Runtime took others."""
+    b, scales = generator().integers(0, 255, (3, 2, 8)).astype(np.uint8), generator().random(6).astype(np.float32)
+    given = [models.tensor("x", [2, 32]), models.tensor("z", [3], TensorProto.UINT8)]
+    attributes = {"K": 32, "N": 3, "bits": 4, "block_size": 16, "accuracy_level": level}
+    model = contrib("MatMulNBits", ["x", "b", "s", "z"], ["y"], given, {"b": b, "s": scales}, **attributes)
+    x, zeros = generator().normal(size=(2, 32)).astype(np.float32), np.uint8([0x87, 0x12, 0xF0])
+    held = (
+        np.stack([b & 15, b >> 4], -1).reshape(3, 2, 16)
+        - np.stack([zeros & 15, zeros >> 4], -1).astype(float)[..., None]
+    )
+    wanted = x @ (held * scales.reshape(3, 2, 1)).reshape(3, 32).T
+    np.testing.assert_allclose(ort_cpu.prepare(model).run([x, zeros])[0], wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_weights_that_the_model_quantizes_stay_in_eight_bits(openvino: type[omb.Preset]) -> None:
+    """So a model that was trained for it is written."""
+    model = parsed(
+        """(float[n, 2] x) => (float[n, 4] y) <float s = {0.05}, int8 z = {0}, float[2, 4] w = {1, -2, 3, 4, 5, 6, 7, 8},
+        float[4] t = {0.1, 0.2, 0.3, 0.4}, int8[4] o = {0, 0, 0, 0}> {
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) v = QuantizeLinear <axis = 1> (w, t, o)
+        e = DequantizeLinear <axis = 1> (v, t, o) y = MatMul (d, e) }"""
+    )
+    changes = {change.pass_name for change in openvino.prepare(model).adaptations}
+    assert "low_precision" not in changes
+
+
 @pytest.mark.parametrize("level", [1, 4])
 def test_weights_of_four_bits_whose_scales_a_run_tells(ort_cpu: type[omb.Preset], level: int) -> None:
     """In int8, ONNX Runtime multiplied by other memory."""
@@ -176,15 +207,16 @@ def test_weights_of_four_bits_whose_scales_a_run_tells(ort_cpu: type[omb.Preset]
     np.testing.assert_allclose(found, x @ (weights * scales[..., None]).reshape(3, 64).T, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("moved", ["Identity (e)", "Slice (e, first, last)", "Mul (e, unit)"])
 @pytest.mark.parametrize("last", ["y = Add (p, c)", "y = Concat <axis = 0> (p, c)"])
-def test_a_vector_by_weights_with_a_scale_for_each_column(preset: type[omb.Preset], last: str) -> None:
+def test_a_vector_by_weights_with_a_scale_for_each_column(preset: type[omb.Preset], last: str, moved: str) -> None:
     """OpenVINO added the axis of the weights' rows."""
     scales = (generator().random(4) * 0.005 + 0.001).astype(np.float32)
     model = parsed(
         f"""(float[2] x) => (float[k] y) <float s = {{0.05}}, int8 z = {{0}}, int8[2, 4] w = {{1, -2, 3, 4, 5, 6, 7, 8}},
-        float[4] t = {{{", ".join(map(repr, scales.tolist()))}}}, float[4] c = {{1, 2, 3, 4}}> {{
-        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) e = DequantizeLinear <axis = 1> (w, t)
-        p = MatMul (d, e) {last} }}""",
+        float[4] t = {{{", ".join(map(repr, scales.tolist()))}}}, float[4] c = {{1, 2, 3, 4}}, float unit = {{1}}, int64[1] first = {{0}}, int64[1] last = {{2}}> {{
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) e = DequantizeLinear <axis = 1> (w, t) v = {moved}
+        p = MatMul (d, v) {last} }}""",
         21,
     )
     x, c = np.float32([0.7, -0.2]), np.float32([1, 2, 3, 4])

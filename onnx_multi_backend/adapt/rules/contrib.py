@@ -69,7 +69,7 @@ def dynamic_quantize_matmul(site: Site) -> Iterator[ModelProto]:
 
 def matmul_integer_to_float(site: Site) -> Iterator[ModelProto]:
     """Multiply what both operands mean. Source: ContribOperators.md."""
-    if site.domain != DOMAIN or site.op_type != "MatMulIntegerToFloat":
+    if site.domain != DOMAIN or site.op_type != "MatMulIntegerToFloat" or not all(map(site.has_input, range(4))):
         return
     body = Body(site)
     operands = []

@@ -269,9 +269,10 @@ def _roi_align(site: Site) -> Defect | None:
 
 def _bits(site: Site) -> Defect | None:
     """Source: measured with 1.24 and 1.32."""
-    if site.attribute("accuracy_level", 0) != _IN_BYTES or site.is_known(site.input(2)):
+    given = [site.input(place) for place in (2, 3) if site.has_input(place)]
+    if site.attribute("accuracy_level", 0) != _IN_BYTES or all(map(site.is_known, given)):
         return None
-    return Defect("of scales that only a run tells the product is 0, or any number", wrong=True)
+    return Defect("of scales or zero points that only a run tells the product is any number", wrong=True)
 
 
 def _chosen(site: Site) -> Defect | None:

@@ -28,7 +28,7 @@ from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.walked import Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import larger, maker_before
+from onnx_multi_backend.engines.across_nodes.apart import larger, maker_before, passed_from
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
@@ -209,12 +209,20 @@ def _is_constant(name: str, makers: Mapping[str, NodeProto], constants: Mapping[
     return name in constants or (stored is not None and stored.op_type == "Constant")
 
 
+def _is_of_constants(name: str, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]) -> bool:
+    """Whether what is dequantized are constants, or such that the model quantizes itself."""
+    maker = makers.get(name)
+    if maker is not None and maker.op_type == "QuantizeLinear":
+        name = passed_from(maker.input[0], makers, _PASSING)
+    return _is_constant(name, makers, constants)
+
+
 def _of_run_time_columns(
     node: NodeProto, makers: Mapping[str, NodeProto], constants: Mapping[str, TensorProto]
 ) -> int | None:
     """A product whose second operand only a run tells, dequantized with several scales."""
     second = _dequantizing(node.input[1], makers)
-    if second is None or not _is_scaled(node, makers) or _is_constant(second.input[0], makers, constants):
+    if second is None or not _is_scaled(node, makers) or _is_of_constants(second.input[0], makers, constants):
         return None
     return 1 if _is_several(second.input[1], constants) else None
 

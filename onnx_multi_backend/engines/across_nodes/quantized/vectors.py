@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what OpenVINO (2025.4, 2026.4) makes of a product of a quantized vector and dequantized weights with a scale for each column.
+"""Around what OpenVINO (2025.4, 2026.4) makes of a product of a quantized vector and weights with a scale for each column, dequantized or multiplied by.
 
 Its low-precision transformations move the scales behind the product with the axis of rows that the weights have, and the result gets it too. No
 scale is moved behind the larger of a value and itself, which is that value.
@@ -7,18 +7,16 @@ scale is moved behind the larger of a value and itself, which is that value.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from onnx_multi_backend.adapt.names import CAST
+from onnx_multi_backend.adapt.sizes.told import sizes_of
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart, maker_before
+from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 
-#: What weights may come through.
-_PASSING = frozenset({"Identity", "Reshape", "Transpose"})
 _REASON = "OpenVINO would add an axis to the product with the scales of the columns"
 
 
@@ -29,21 +27,18 @@ def vectors_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    found = [dict(_found(nodes, walked)) for nodes in walked.views]
+    sizes = sizes_of(contents)
+
+    def rank(name: str) -> int | None:
+        return len(sizes[name]) if name in sizes else walked.rank(name)
+
+    found = [dict(_found(nodes, walked, rank)) for nodes in walked.views]
     return inputs_apart(flat, found, f"{CAST}vector", "vectors_apart", "kept apart from scales before it", _REASON)
 
 
-def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int]]:
+def _found(nodes: Sequence[NodeView], walked: Walked, rank: Callable[[str], int | None]) -> Iterator[tuple[int, int]]:
     """The places of such products, with that of the vector."""
     scaled = Scaled(walked)
     for place, node in enumerate(nodes):
-        if node.operator != "MatMul":
-            continue
-        maker = maker_before(node.input[1], walked.makers, _PASSING)
-        if maker is None or maker.op_type != "DequantizeLinear":
-            continue
-        scale = walked.fixed.get(maker.input[1])
-        if scale is not None and math.prod(scale.dims) == 1:
-            continue
-        if walked.rank(node.input[0]) == 1 and scaled(node.input[0]):
+        if node.operator == "MatMul" and scaled(node.input[0]) and rank(node.input[0]) == 1:
             yield place, 0

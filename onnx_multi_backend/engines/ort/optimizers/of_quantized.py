@@ -17,9 +17,6 @@ a QuantizeLinear behind a DequantizeLinear, also over what moves elements, and w
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
-
 import numpy as np
 from onnx import NodeProto, TensorProto, numpy_helper
 
@@ -37,19 +34,28 @@ _MATRIX = 2
 _SCALING = ("DynamicQuantizeMatMulFusion", "MatMulIntegerToFloatFusion")
 #: What a DequantizeLinear is moved over.
 _MOVING = ("Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+#: What may be left out, or moved, between a DequantizeLinear and what is fused with it.
+_REACHING = frozenset(
+    """Add Cast Concat Div Dropout Expand Flatten Identity Max Min Mul Pad Relu Reshape Slice Squeeze Sub Sum Tile Transpose Unsqueeze""".split()
+)
 _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
-def _chosen(contents: Contents, dequantized: Mapping[str, NodeProto]) -> Iterator[NodeProto]:
-    """The DequantizeLinears whose results a Where chooses from."""
-    for node in contents.of("Where"):
-        yield from (dequantized[name] for name in node.input[1:] if name in dequantized)
-
-
-def _shifts_at_run_time(contents: Contents, node: NodeProto) -> bool:
-    """Whether a node has a zero point that a run may give."""
-    zero = node.input[2] if len(node.input) > 2 else ""
-    return bool(zero) and (zero not in contents.constants or any(v.name == zero for v in contents.model.graph.input))
+def _chooses_of_run(contents: Contents) -> bool:
+    """Whether a Where chooses from what is dequantized with a zero point that a run may give, over nodes that are left out or moved first."""
+    if not contents.has({"Where"}):
+        return False
+    given = {value.name for value in contents.model.graph.input}
+    fixed = contents.constants.keys() - given
+    reached = {
+        node.output[0]
+        for node in contents.of("DequantizeLinear")
+        if len(node.input) > 2 and node.input[2] and node.input[2] not in fixed
+    }
+    for node in contents.nodes if reached else ():
+        if node.op_type in _REACHING and not reached.isdisjoint(node.input):
+            reached.update(node.output)
+    return any(not reached.isdisjoint(node.input[1:]) for node in contents.of("Where"))
 
 
 def of_quantized(contents: Contents) -> list[str]:
@@ -80,7 +86,7 @@ def of_quantized(contents: Contents) -> list[str]:
     weighted = [n for n in contents.of(*_WEIGHTED) if len(n.input) > 1 and n.input[1] not in dequantized]
     if any(dequantizing(node.input[0]) is not None for node in weighted):
         found.append("WeightBiasQuantization")
-    if any(map(functools.partial(_shifts_at_run_time, contents), _chosen(contents, dequantized))):
+    if _chooses_of_run(contents):
         found.append("QDQSelectorActionTransformer")
     if contents.has({"Relu"}) and TensorProto.INT4 in contents.tensor_types:
         found.append("ReluQuantRewrite")
@@ -92,16 +98,23 @@ def of_signed_products(contents: Contents) -> list[str]:
     meant = all(map(contents.has, ({"Add"}, {"DequantizeLinear"}, {"MatMul"})))
     if not meant or Facts(contents.model, contents).opset < _OUTPUT_DTYPE:
         return []
-    signed = {tensor.name for tensor in contents.tensors if tensor.data_type == TensorProto.INT8}
-    dequantized = {node.output[0] for node in contents.of("DequantizeLinear") if signed.intersection(node.input[2:])}
-    added = {name for node in contents.of("Add") for name in node.input}
-    products = [node for node in contents.of("MatMul") if node.input[0] in dequantized and node.output[0] in added]
+    dequantized = {node.output[0] for node in contents.of("DequantizeLinear") if _may_be_signed(node, contents)}
+    passed = passed_on(contents)
+    added = {source(name, passed) for node in contents.of("Add") for name in node.input}
+    products = [n for n in contents.of("MatMul") if source(n.input[0], passed) in dequantized and n.output[0] in added]
     if not products or not applies({"onnxruntime": ">=1.27"}):
         return []
     from onnx_multi_backend.adapt.walked import walked_of  # asked of few models, and imported for these alone
 
     rank = walked_of(contents).rank
     return ["MatMulAddFusion"] if any(rank(node.input[0]) != _MATRIX for node in products) else []
+
+
+def _may_be_signed(node: NodeProto, contents: Contents) -> bool:
+    """Whether a DequantizeLinear has a zero point that is not known to be of another type than int8."""
+    zero = node.input[2] if len(node.input) > 2 else ""
+    held = contents.constants.get(zero)
+    return bool(zero) and (held is None or held.data_type == TensorProto.INT8)
 
 
 def of_captured(contents: Contents) -> list[str]:
