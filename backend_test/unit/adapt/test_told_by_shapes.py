@@ -90,3 +90,16 @@ def test_bounds_along_axes_that_a_run_tells(preset: type[omb.Preset], kind: str,
     for axis in (0, 2, -1, 1):
         found = prepared.run([x, np.array([axis]), *([np.array([start])] if given else [])])[0]
         assert found.tolist() == np.take(x, range(start, min(3, x.shape[axis])), axis=axis).tolist()
+
+
+@pytest.mark.parametrize(("kind", "known"), [("int64[p]", False), ("int64[2]", True)])
+def test_sizes_of_a_number_that_a_run_tells(preset: type[omb.Preset], kind: str, *, known: bool) -> None:
+    """OpenVINO counted one tensor for all."""
+    model = parsed(
+        f"(float[3, 4] x, {kind} p) => (int64 k) {{ r = Relu (x) s = SplitToSequence <axis = 0> (r, p) k = SequenceLength (s) }}"
+    )
+    if preset.name == "Openvino" and not known:
+        with pytest.raises(omb.UnsupportedModelError, match="count as one|lacks"):
+            preset.prepare(model)
+        return
+    assert preset.prepare(model, fallback="full").run([floats(3, 4), np.array([1, 2])])[0] == 2

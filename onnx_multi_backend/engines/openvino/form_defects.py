@@ -103,13 +103,22 @@ def positioned(site: Site) -> Defect | None:
 
 
 def split_into_many(site: Site) -> Defect | None:
-    """Source: measured with 2026.4; alone it is refused."""
-    shape, axis, sizes = site.shape(site.input(0)), site.attribute("axis", 0), site.shape(site.input(1))
-    if site.has_input(1) and sizes != []:
-        return None
-    if shape is not None and -len(shape) <= axis < len(shape) and shape[axis] is not None:
-        return None
-    return Defect("tensors of a number that only a run tells count as one", wrong=True)
+    """Source: measured with 2026.4; some of them are refused alone."""
+    return (
+        None if _has_known_parts(site) else Defect("tensors of a number that only a run tells count as one", wrong=True)
+    )
+
+
+def _has_known_parts(site: Site) -> bool:
+    """Whether it is known into how many tensors a SplitToSequence splits another."""
+    if site.has_input(1):
+        sizes = site.shape(site.input(1))
+        if sizes != []:
+            return sizes is not None and None not in sizes
+        if not site.is_known(site.input(1)):
+            return False
+    shape, axis = site.shape(site.input(0)), site.attribute("axis", 0)
+    return shape is not None and -len(shape) <= axis < len(shape) and shape[axis] is not None
 
 
 def transpose(site: Site) -> Defect | None:
