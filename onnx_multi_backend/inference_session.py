@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -100,6 +100,12 @@ class InferenceSession:
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}.{instead}", name=name, obj=self
             )
+
+    def __copy__(self) -> Self:
+        """The same session under another name: what ``copy.copy`` gives, whatever can be pickled."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
 
     def __getstate__(self) -> dict[str, Any]:
         check_option_pickled("sess_options", self._options, "The session")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from onnx import GraphProto, NodeProto, TensorProto
 
@@ -21,14 +21,7 @@ def odd_field(contents: Contents) -> str | None:
     default of an input has its type. Source: onnx.proto.
     """
     model = contents.model
-    if model.functions:
-        found = _reference(nodes_in(model.graph.node), ())
-        for function in model.functions:
-            declared = {*function.attribute, *(attribute.name for attribute in function.attribute_proto)}
-            found = found or _reference(nodes_in(function.node), declared)
-    else:
-        found = _reference(contents.nodes, ())
-    if found is not None:
+    if found := _reference(nodes_in(model.graph.node) if model.functions else contents.nodes):
         return found
     for tensor in contents.tensors:
         if tensor.HasField("segment"):
@@ -45,13 +38,12 @@ def _default(graph: GraphProto) -> str | None:
     return None
 
 
-def _reference(nodes: Iterable[NodeProto], declared: Collection[str]) -> str | None:
+def _reference(nodes: Iterable[NodeProto]) -> str | None:
     for node in nodes:
         for attribute in node.attribute:
-            name = attribute.ref_attr_name
-            if name and name not in declared:
+            if name := attribute.ref_attr_name:
                 return (
                     f"the attribute {attribute.name!r} of {operator_name(node)} refers to the attribute {name!r} of a local function around it, "
-                    "and there is no such attribute"
+                    "and there is none"
                 )
     return None

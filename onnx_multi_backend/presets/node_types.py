@@ -33,9 +33,18 @@ def type_of(value: Any, name: str) -> TypeProto:
         if not value:
             raise InputError(f"input {name!r}: the type of an empty sequence is not known; run it in a model.")
         return helper.make_sequence_type_proto(type_of(value[0], name))
-    array = value if hasattr(value, "dtype") and hasattr(value, "shape") else np.asarray(value)
+    array = (
+        value if isinstance(getattr(value, "dtype", None), np.dtype) and hasattr(value, "shape") else _read(value, name)
+    )
     dtype = np.dtype(object) if array.dtype.kind in "USTO" else array.dtype.newbyteorder("=")
     return helper.make_tensor_type_proto(_elem_type(dtype), list(array.shape))
+
+
+def _read(value: Any, name: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value)
+    except Exception as error:  # whatever the user's own class raises
+        raise InputError(f"input {name!r}: numpy cannot read this {type(value).__name__}: {error}.") from error
 
 
 def described(outputs_info: OutputsInfo, node: NodeProto) -> list[TypeProto]:
@@ -77,11 +86,17 @@ def _described_elem_type(dtype: Any) -> int:
 
 def _described_shape(shape: Any) -> list[int | str | None]:
     sizes = list(shape) if _is_list(shape) or (isinstance(shape, np.ndarray) and shape.ndim == 1) else [shape, ...]
-    if not all(size is None or isinstance(size, str) or _is_size(size) for size in sizes):
+    if not all(size is None or _is_name(size) or _is_size(size) for size in sizes):
         raise InputError(
             f"{_HOW}, the shape a list of sizes, names and None, or None where nothing is known; {shape!r} was given."
         )
     return [size if size is None or isinstance(size, str) else int(size) for size in sizes]
+
+
+def _is_name(size: Any) -> bool:
+    return isinstance(size, str) and not any(
+        "\ud800" <= letter <= "\udfff" for letter in size
+    )  # what UTF-8 has no code for
 
 
 def _is_size(size: Any) -> bool:

@@ -22,7 +22,11 @@ class Buffers(dict[str, Any]):
 
     def update(self, *args: Any, **named: Any) -> None:
         """Put back what is there, as ``buffers[name] = value`` does; anything else is an InputError."""
-        for name, value in dict(*args, **named).items():
+        try:
+            given = dict(*args, **named)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"update takes a mapping of names to these buffers: {error}.") from error
+        for name, value in given.items():
             self[name] = value
 
     def __ior__(self, other: Any) -> Self:  # type: ignore[override, misc]

@@ -20,9 +20,10 @@ def chooses_nothing(site: Site) -> bool:
 
 def chooses_from_nothing(site: Site) -> bool:
     """Whether a known condition chooses along one axis of what has no elements."""
-    condition, shape = site.constant(site.input(1)), site.shape(site.input(0))
-    along = site.attribute("axis") is not None and condition is not None and condition.any()
-    return bool(along) and 0 in (shape or ())
+    if site.attribute("axis") is None or 0 not in (site.shape(site.input(0)) or ()):
+        return False
+    condition = site.constant(site.input(1))
+    return site.is_known(site.input(1)) if condition is None else bool(condition.any())
 
 
 def compress_nothing(site: Site) -> Iterator[ModelProto]:

@@ -44,6 +44,7 @@ from onnx_multi_backend.engines.openvino import (
     tiny,
 )
 from onnx_multi_backend.engines.openvino.branching import PROPERTIES, BranchingSession, branches
+from onnx_multi_backend.engines.openvino.domain_names import domains_shortened
 from onnx_multi_backend.engines.openvino.empty_constants import KEEPING, WRONG_IN_EMPTY_RUNS, WRONG_WHEN_ALONE
 from onnx_multi_backend.engines.openvino.frontend import read_model, readable
 from onnx_multi_backend.engines.openvino.limits import OpenvinoLimits
@@ -114,7 +115,9 @@ class OpenvinoTarget(Target):
         Of the latter, the process may end in a loop of no steps. Source: measured with 2026.4, of RoiAlign, and of SplitToSequence beside
         the Abs of float16. Quantized operators of ONNX Runtime are written out here too, so that types can be inferred behind them.
         """
-        payload, changes = payload.after(quantizers_of_any_width)
+        payload, changes = payload.after(domains_shortened)
+        payload, more = payload.after(quantizers_of_any_width)
+        changes = (*changes, *more)
         model, more = written_out(payload.adapted.facts.contents)
         if more:
             payload, changes = payload.changed(model, *more), (*changes, *more)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
+from onnx_multi_backend.adapt.walked import NodeView, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import ANY_NUMBER, flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import in_floating_point
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
@@ -20,6 +20,8 @@ from onnx_multi_backend.models.contents import Contents
 
 #: What passes elements on: ONNX Runtime puts a second pair behind it.
 _PASSING = frozenset({"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+_PAIR = frozenset({"DequantizeLinear", "QuantizeLinear"})
+_READING = _PASSING | {"DequantizeLinear"}
 _REASON = "OpenVINO would compute both in one kernel, inexactly, or with constants for other channels behind them"
 
 
@@ -31,18 +33,13 @@ def pairs_apart(contents: Contents) -> Rewritten | None:
     if flat is None or opset_versions(flat).get("", 1) < ANY_NUMBER:
         return None
     walked = walked_of(contents)
-    found = [dict(_found(nodes, walked)) for nodes in walked.views]
+    found = [dict(_found(nodes)) for nodes in walked.views]
     return inputs_apart(flat, found, f"{CAST}pairs", "pairs_apart", "kept apart from what makes it", _REASON)
 
 
-def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, int]]:
-    """The places of the DequantizeLinears, and of what passes these elements on, with that of the input."""
-    exact: set[str] = set()
+def _found(nodes: Sequence[NodeView]) -> Iterator[tuple[int, int]]:
+    """The places of what reads quantized values to pass them on or to dequantize them, and of what passes these on, with that of the input."""
+    made = {name for node in nodes if node.operator in _PAIR for name in node.output}
     for place, node in enumerate(nodes):
-        if node.operator in _PASSING and node.input[0] in exact:
+        if node.operator in _READING and node.input[0] in made:
             yield place, 0
-        elif node.operator == "DequantizeLinear":
-            maker = walked.makers.get(node.input[0])
-            if maker is not None and maker.op_type == "QuantizeLinear":
-                exact.update(node.output)
-                yield place, 0
