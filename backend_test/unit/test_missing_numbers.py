@@ -31,7 +31,11 @@ FORMS = {
     "Trilu": (17, "float[3, 3] x", "float[3, 3] y", "int64", "y = Trilu (x, n)", "k"),
 }
 #: What ends the process of ONNX Runtime.
-DEADLY = ["Loop", *(["CumSum", "OneHot"] if applies({"onnxruntime": "<1.32"}) else [])]
+DEADLY = [
+    "Loop",
+    *(["CumSum"] if applies({"onnxruntime": "<1.31"}) else []),
+    *(["OneHot"] if applies({"onnxruntime": "<1.32"}) else []),
+]
 
 
 def _model(form: str) -> ModelProto:

@@ -73,7 +73,8 @@ def may_be_meant(node: NodeProto, facts: Facts) -> bool:
     if node.op_type == "PRelu":
         return _may_have_wrong_slopes(node, facts)
     if node.op_type == "Slice":
-        return len(node.input) > 3 and bool(node.input[3]) and node.input[3] not in facts.known
+        along = node.input[3] if len(node.input) > 3 else ""
+        return bool(along) and along not in facts.known and not _is_given(node.input[1], facts)
     if node.op_type in CONVOLUTIONS and _of_constants(node, facts, slice(1)):
         return True
     if node.op_type == "MaxPool" and len(node.output) > 1:
@@ -148,11 +149,16 @@ def _may_be_an_unusual_layer(node: NodeProto, facts: Facts) -> bool:
     return "activations" in given and given.get("direction", AttributeProto()).s == b"bidirectional"
 
 
+def _is_given(name: str, facts: Facts) -> bool:
+    """Whether a run gives a value to the model."""
+    return any(value.name == name for value in facts.model.graph.input)
+
+
 def _may_have_two_columns(node: NodeProto, facts: Facts) -> bool:
     """Whether a Gemm has a constant of two elements in a row, and weights of a shape that neither a constant nor an input tells."""
     if node.input[1] in facts.known and not facts.model.functions:
         return False
-    if any(value.name == node.input[1] for value in facts.model.graph.input):
+    if _is_given(node.input[1], facts):
         sizes = facts.shape(node.input[1])
         if sizes and all(size is not None and size > 0 for size in sizes):
             return False
