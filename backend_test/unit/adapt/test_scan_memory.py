@@ -84,3 +84,20 @@ def test_inputs_that_a_body_does_not_read(preset: type[omb.Preset], read: str, r
         feeds = [x, np.random.default_rng(count).standard_normal((count, 2)).astype(np.float32)]
         for made, right in zip(prepared.run(feeds), plain.run(feeds), strict=True):
             np.testing.assert_allclose(made, right, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::onnx_multi_backend.FallbackWarning")
+def test_a_body_that_chooses_by_a_truth_from_outside(preset: type[omb.Preset]) -> None:
+    """Each run of OrtOpenvino failed: OpenVINO 2025.4 cannot pass a truth on that is read beside."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[n, 4] x, float[n, 4] y, float s, bool b) => (float t, float[p, q, w] o) {
+        t, o = Scan <num_scan_inputs = 1, body = body (float a, float[4] row) => (float c, float[n, 4] r) {
+            r = Where (b, y, a) one = Constant <value_float = 1.0> () c = Add (a, one) }> (s, x) }"""
+    )
+    y = np.arange(8, dtype=np.float32).reshape(2, 4)
+    prepared = preset.prepare(model, fallback="full")
+    for truth in (True, False, True):
+        t, o = prepared.run([y, y, np.float32(0.5), np.array(truth)])
+        assert t == 2.5
+        wanted = [y, y] if truth else [np.full((2, 4), 0.5), np.full((2, 4), 1.5)]
+        np.testing.assert_array_equal(o, np.stack(wanted).astype(np.float32))

@@ -5,11 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import GraphProto, ModelProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnx_multi_backend.adapt.renaming import renamed_graph
 from onnx_multi_backend.adapt.single_node import captures, without_unread
 from onnx_multi_backend.adapt.site import Body, Site
+
+
+def _passed_on(before: ValueInfoProto, after: ValueInfoProto) -> Iterator[NodeProto]:
+    """Nodes that make one value of the other, which has its type. OpenVINO 2025.4 fails to run a truth that an Identity passes on, and other nodes read."""
+    if before.type.tensor_type.elem_type != TensorProto.BOOL:
+        yield helper.make_node("Identity", [before.name], [after.name])
+        return
+    turned = f"{after.name}/turned"
+    yield helper.make_node("Not", [before.name], [turned])
+    yield helper.make_node("Not", [turned], [after.name])
 
 
 def scan_captures(site: Site) -> Iterator[ModelProto]:
@@ -39,7 +49,8 @@ def scan_captures(site: Site) -> Iterator[ModelProto]:
         return  # ONNX Runtime needs the rank of a state
     first = [helper.make_value_info(inside[name], found) for name, found in zip(captured, types, strict=True)]
     last = [helper.make_value_info(f"{inside[name]}/out", f) for name, f in zip(captured, types, strict=True)]
-    graph.node.extend(helper.make_node("Identity", [i.name], [o.name]) for i, o in zip(first, last, strict=True))
+    for before, after in zip(first, last, strict=True):
+        graph.node.extend(_passed_on(before, after))
     for values, more in ((graph.input, first), (graph.output, last)):
         rest = list(values)
         del values[:]
