@@ -15,8 +15,8 @@ from onnx_multi_backend.adapt.single_node import reads
 from onnx_multi_backend.engines.ort.openvino_ep.left_nodes import with_nodes_left
 from onnx_multi_backend.engines.session import Payload
 
-#: What gives values of unknown rank of inputs that have one.
-_LOSE_RANKS = frozenset({"If", "Loop"})
+#: What gives values of unknown rank of inputs that have one. (An If may too; there it takes seconds to find that it does not help.)
+_LOSE_RANKS = frozenset({"Loop"})
 
 _REASON = "the OpenVINO execution provider takes nodes that read a tensor of unknown rank, and fails to compile them"
 
