@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from onnx import NodeProto, TensorProto, helper
+
+from onnx_multi_backend.adapt import Adaptation
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.adapt.walked import NodeView, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_NUMBER, flat_for, inputs_apart
+from onnx_multi_backend.adapt.unused_names import names_taken, unused
+from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
+from onnx_multi_backend.engines.across_nodes.apart import ANY_NUMBER, flat_for, larger, written
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import in_floating_point
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -22,6 +26,7 @@ from onnx_multi_backend.models.contents import Contents
 _PASSING = frozenset({"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 _PAIR = frozenset({"DequantizeLinear", "QuantizeLinear"})
 _READING = _PASSING | {"DequantizeLinear"}
+_SUFFIX = f"{CAST}pairs"
 _REASON = "OpenVINO would compute both in one kernel, inexactly, or with constants for other channels behind them"
 
 
@@ -33,13 +38,48 @@ def pairs_apart(contents: Contents) -> Rewritten | None:
     if flat is None or opset_versions(flat).get("", 1) < ANY_NUMBER:
         return None
     walked = walked_of(contents)
-    found = [dict(_found(nodes)) for nodes in walked.views]
-    return inputs_apart(flat, found, f"{CAST}pairs", "pairs_apart", "kept apart from what makes it", _REASON)
+    found = [dict(_found(nodes, walked)) for nodes in walked.views]
+    if not any(found):
+        return None
+    changes: list[Adaptation] = []
+    taken = names_taken(flat)
+
+    def write(node: NodeProto, scales: bool, kept: dict[str, str]) -> Iterator[NodeProto]:
+        read = node.input[0]
+        if read not in kept:
+            kept[read] = unused(f"{read}{_SUFFIX}", taken)
+            where = f"{node.op_type} {node.name or node.output[0]!r}"
+            changes.append(Adaptation("pairs_apart", where, "kept apart from what makes it", _REASON))
+            yield larger(read, kept[read], name=kept[read])
+        node.input[0] = kept[read]
+        yield from _scaled_apart(node, taken) if scales else (node,)
+
+    return written(flat, found, write, changes)
 
 
-def _found(nodes: Sequence[NodeView]) -> Iterator[tuple[int, int]]:
-    """The places of what reads quantized values to pass them on or to dequantize them, and of what passes these on, with that of the input."""
+def _scaled_apart(node: NodeProto, taken: set[str]) -> Iterator[NodeProto]:
+    """A DequantizeLinear whose product with the scale is kept apart from the difference to the zero point, as one it is rounded otherwise."""
+    made, scale = node.output[0], node.input[1]
+    one, shifted, apart, scaled = (unused(f"{made}{_SUFFIX}{what}", taken) for what in ("one", "0", "1", "2"))
+    yield helper.make_node("Constant", [], [one], name=one, value=helper.make_tensor(one, TensorProto.FLOAT, [], [1.0]))
+    node.input[1], node.output[0] = one, shifted
+    yield node
+    yield larger(shifted, apart, name=apart)
+    yield helper.make_node("Mul", [apart, scale], [made], name=scaled)
+
+
+def _found(nodes: Sequence[NodeView], walked: Walked) -> Iterator[tuple[int, bool]]:
+    """The places of what dequantizes quantized values or passes on either; whether it is a DequantizeLinear with a zero point and one scale."""
     made = {name for node in nodes if node.operator in _PAIR for name in node.output}
     for place, node in enumerate(nodes):
-        if node.operator in _READING and node.input[0] in made:
-            yield place, 0
+        if node.operator not in _READING or node.input[0] not in made:
+            continue
+        made.update(node.output)
+        shifts = node.operator == "DequantizeLinear" and len(node.input) > 2
+        yield place, shifts and _is_number(node.input[1], walked)
+
+
+def _is_number(name: str, walked: Walked) -> bool:
+    """Whether a scale is one constant of float32 without axes."""
+    tensor = walked.fixed.get(name)
+    return tensor is not None and tensor.data_type == TensorProto.FLOAT and not tensor.dims
