@@ -26,7 +26,7 @@ from onnx_multi_backend.engines.target import Target
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back, subgraphs
 from onnx_multi_backend.models.skeleton import skeleton_of
-from onnx_multi_backend.models.tensors import numpy_dtype
+from onnx_multi_backend.models.tensors import has_zero, numpy_dtype
 from onnx_multi_backend.models.undeclared import without_declared
 
 _MADE = frozenset({"Constant", "ConstantOfShape"})
@@ -90,11 +90,7 @@ def makes_nothing(model: ModelProto, operators: Set[str]) -> bool:
 
 def _makes_nothing(typed: GraphProto, outer: Mapping[str, TypeProto], operators: Set[str]) -> bool:
     types = {**outer, **{v.name: v.type for v in (*typed.input, *typed.value_info, *typed.output)}}
-    empty = {
-        name
-        for name, kind in types.items()
-        if any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
-    }
+    empty = {name for name, kind in types.items() if has_zero(kind.tensor_type.shape.dim)}
     # OpenVINO computes sums with convolutions, and gives what the run before gave.
     summed = _SUMS if "Conv" in operators and any(node.op_type == "Conv" for node in typed.node) else frozenset()
     return any(

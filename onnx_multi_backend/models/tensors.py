@@ -6,12 +6,12 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from onnx_multi_backend.errors import InvalidModelError
 
@@ -161,6 +161,11 @@ def tensor_info(value: ValueInfoProto) -> TensorInfo:
 def _text(name: str | bytes) -> str:
     """Bytes are a name that is not UTF-8."""
     return name if isinstance(name, str) else name.decode(errors="replace")
+
+
+def has_zero(dims: Iterable[TensorShapeProto.Dimension]) -> bool:
+    """Whether one of these sizes is known to be 0: a tensor of such a shape has no elements."""
+    return any(dim.HasField("dim_value") and not dim.dim_value for dim in dims)
 
 
 def is_whole(tensor: TensorProto) -> bool:

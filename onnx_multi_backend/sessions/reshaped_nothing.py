@@ -19,13 +19,14 @@ from onnx_multi_backend.adapt.walked import tensor_types
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
 from onnx_multi_backend.models.skeleton import skeleton_of
+from onnx_multi_backend.models.tensors import has_zero
 from onnx_multi_backend.models.undeclared import without_declared
 
 
 def tell_sizes(model: ModelProto) -> bool:
     """Write these sizes into the Reshapes of a model whose inputs have the shapes of a run, in place; whether there were any."""
     given = (value.type.tensor_type.shape.dim for value in model.graph.input)
-    if not any(d.HasField("dim_value") and not d.dim_value for dims in given for d in dims):
+    if not any(map(has_zero, given)):
         return False
     waiting = _left_open(model)
     told = False

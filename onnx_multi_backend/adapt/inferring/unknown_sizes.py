@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto
 
 from onnx_multi_backend.models.graph_walk import all_nodes, canonical, subgraphs
+from onnx_multi_backend.models.tensors import has_zero
 
 #: Before the operator's name: onnx knows nothing of it then, and keeps what is declared.
 _DECLARED = "declared."
@@ -86,7 +87,7 @@ def _is_attention(node: NodeProto) -> bool:
 
 
 def _empty(kind: TypeProto | None) -> bool:
-    return kind is not None and any(d.HasField("dim_value") and not d.dim_value for d in kind.tensor_type.shape.dim)
+    return kind is not None and has_zero(kind.tensor_type.shape.dim)
 
 
 def _with_open_sizes(kind: TypeProto) -> TypeProto:

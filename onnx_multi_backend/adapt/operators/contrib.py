@@ -3,3 +3,5 @@
 
 #: Their domain.
 DOMAIN = "com.microsoft"
+#: The accuracy level of MatMulNBits that multiplies in int8.
+IN_BYTES = 4

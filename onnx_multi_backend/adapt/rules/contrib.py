@@ -8,15 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto
 
-from onnx_multi_backend.adapt.operators.contrib import DOMAIN
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN, IN_BYTES
 from onnx_multi_backend.adapt.site import Body, Site
 
 #: ONNX Runtime's default. Source: its ``skip_layer_norm_helper`` and ContribOperators.md.
 _EPSILON = 1e-12
-#: The accuracy level of MatMulNBits that multiplies in int8.
-_IN_BYTES = 4
-#: A condition, two operands with scales and zero points, and those of the result.
-_QLINEAR_WHERE = 9
 
 
 def quick_gelu(site: Site) -> Iterator[ModelProto]:
@@ -82,7 +78,7 @@ def matmul_integer_to_float(site: Site) -> Iterator[ModelProto]:
 
 def qlinear_where(site: Site) -> Iterator[ModelProto]:
     """Choose among what both operands mean. Source: ContribOperators.md."""
-    if site.domain != DOMAIN or site.op_type != "QLinearWhere" or len(site.node.input) < _QLINEAR_WHERE:
+    if site.domain != DOMAIN or site.op_type != "QLinearWhere" or not all(map(site.has_input, range(9))):
         return
     body = Body(site)
     condition, *operands = site.node.input[:7]
@@ -92,7 +88,7 @@ def qlinear_where(site: Site) -> Iterator[ModelProto]:
 
 def matmul_of_bits(site: Site) -> Iterator[ModelProto]:
     """Multiply in float32, which any accuracy level allows. Source: ContribOperators.md."""
-    if site.domain == DOMAIN and site.op_type == "MatMulNBits" and site.attribute("accuracy_level", 0) == _IN_BYTES:
+    if site.domain == DOMAIN and site.op_type == "MatMulNBits" and site.attribute("accuracy_level", 0) == IN_BYTES:
         body = Body(site)
         made = body("MatMulNBits", *site.node.input, domain=DOMAIN, **site.attributes("accuracy_level"))
         yield body.finish(made)

@@ -44,6 +44,12 @@ def sizes_of(contents: Contents) -> Mapping[str, Sizes]:
     return found
 
 
+def ranks_of(contents: Contents) -> Callable[[str], int | None]:
+    """Tells how many axes a value has: by these sizes, and else by what is declared or inferred; None where that is not known."""
+    sizes, walked = sizes_of(contents), walked_of(contents)
+    return lambda name: len(sizes[name]) if name in sizes else walked.rank(name)
+
+
 def _sizes(walked: Walked) -> dict[str, Sizes]:
     known = Known(walked)
     for graph, nodes in zip(reversed(walked.graphs), reversed(walked.views), strict=True):  # the outer ones first

@@ -46,6 +46,16 @@ def kept_apart(node: NodeProto, place: int, suffix: str, taken: set[str]) -> Nod
     return larger(apart, made, name=apart)
 
 
+def input_apart(node: NodeProto, place: int, suffix: str, taken: set[str], kept: dict[str, str]) -> NodeProto | None:
+    """Have a node read the larger of an input and itself; the node that makes it, where no other node of the graph reads it already."""
+    name = node.input[place]
+    is_first = name not in kept
+    if is_first:
+        kept[name] = unused(f"{name}{suffix}", taken)
+    node.input[place] = kept[name]
+    return larger(name, kept[name], name=kept[name]) if is_first else None
+
+
 def flat_for(contents: Contents) -> ModelProto | None:
     """The model without local functions; None where it grows too far, or its opset's Max does not take all of `FLOATS`."""
     if expands_too_far(contents.model):
@@ -113,13 +123,10 @@ def inputs_apart(
 
     def write(node: NodeProto, inputs: int | Sequence[int], kept: dict[str, str]) -> Iterator[NodeProto]:
         for place in (inputs,) if isinstance(inputs, int) else inputs:
-            name = node.input[place]
-            if name not in kept:
-                kept[name] = unused(f"{name}{suffix}", taken)
+            if (made := input_apart(node, place, suffix, taken, kept)) is not None:
                 where = f"{node.op_type} {node.name or node.output[0]!r}"
                 changes.append(Adaptation(pass_name, where, change, reason))
-                yield larger(name, kept[name], name=kept[name])
-            node.input[place] = kept[name]
+                yield made
         yield node
 
     return written(flat, found, write, changes)

@@ -20,7 +20,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
-from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.sizes.told import ranks_of
 from onnx_multi_backend.adapt.walked import NodeView, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import kept_types, outputs_apart
 from onnx_multi_backend.engines.across_nodes.foldable import foldable
@@ -55,11 +55,7 @@ def channels_apart(contents: Contents, *, stays_open: bool) -> Rewritten | None:
     if not any(found):
         return None
     quantized = contents.has({"QuantizeLinear"})
-    sizes = sizes_of(contents)
-
-    def rank(name: str) -> int | None:
-        return len(sizes[name]) if name in sizes else walked.rank(name)
-
+    rank = ranks_of(contents)
     places = []
     for nodes, known in zip(walked.views, found, strict=True):
         own = (

@@ -34,6 +34,7 @@ from onnx_multi_backend.engines.across_nodes.results_of_nothing import OLDEST, R
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, put_back
+from onnx_multi_backend.models.tensors import has_zero
 
 _KINDS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BOOL, *INTEGER_BITS})
 #: The axes in front of an image's own, and of a recurrent layer's features.
@@ -102,11 +103,7 @@ def _may_be_meant(graph: GraphProto, operators: Collection[str]) -> bool:
 
 def _empty_inputs(graph: GraphProto) -> list[str]:
     """The inputs that are known to have no elements: the model is compiled for a run in which they have none."""
-    return [
-        v.name
-        for v in graph.input
-        if any(d.HasField("dim_value") and not d.dim_value for d in v.type.tensor_type.shape.dim)
-    ]
+    return [v.name for v in graph.input if has_zero(v.type.tensor_type.shape.dim)]
 
 
 class _Meant:

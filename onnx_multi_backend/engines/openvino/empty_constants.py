@@ -13,6 +13,7 @@ from onnx_multi_backend.adapt.site import INTEGER_BITS
 from onnx_multi_backend.engines.made_empty import nothing, without_computing
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical, defaults_of, subgraphs
+from onnx_multi_backend.models.tensors import has_zero
 
 _T = TensorProto
 #: What OpenVINO's ConstantOfShape and Slice make, whatever ONNX allows in an opset.
@@ -60,8 +61,7 @@ def _reshapes_nothing(contents: Contents) -> bool:
         a.name == "allowzero" for n in contents.of("Reshape") for a in n.attribute
     )
     given = contents.model.graph.input if reshapes else ()
-    shapes = (value.type.tensor_type.shape for value in given)
-    return any(size.HasField("dim_value") and not size.dim_value for shape in shapes for size in shape.dim)
+    return any(has_zero(value.type.tensor_type.shape.dim) for value in given)
 
 
 def with_shapes(model: ModelProto) -> tuple[ModelProto, tuple[Adaptation, ...]]:

@@ -17,6 +17,7 @@ from onnx_multi_backend.engines.ort.empty_values import CONTRIB
 from onnx_multi_backend.host.applies import When, applies
 from onnx_multi_backend.models.contents import Contents
 from onnx_multi_backend.models.graph_walk import canonical
+from onnx_multi_backend.models.tensors import has_zero
 
 _EVER = ("ConvTranspose", "Einsum", "GRU", "LSTM", "Loop", "STFT", "Unique")
 _BEFORE_1_32 = ("Attention", "DFT", "LRN", "LpNormalization", "MaxPool", "OneHot", "TensorScatter", "TopK")
@@ -44,7 +45,7 @@ def of_nothing(contents: Contents) -> list[tuple[NodeProto, str]]:
 def _declares_nothing(contents: Contents) -> bool:
     graph = contents.model.graph
     dims = (d for v in (*graph.input, *graph.value_info) for d in v.type.tensor_type.shape.dim)
-    return any(d.HasField("dim_value") and not d.dim_value for d in dims)
+    return has_zero(dims)
 
 
 def _dies(node: NodeProto, empty: Mapping[str, Sequence[int]]) -> bool:

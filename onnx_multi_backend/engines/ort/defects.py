@@ -14,7 +14,7 @@ from onnx_multi_backend.adapt.engine import Defect
 from onnx_multi_backend.adapt.facts import Facts
 from onnx_multi_backend.adapt.intervals.values import Value
 from onnx_multi_backend.adapt.names import GUARDED
-from onnx_multi_backend.adapt.operators.contrib import DOMAIN
+from onnx_multi_backend.adapt.operators.contrib import DOMAIN, IN_BYTES
 from onnx_multi_backend.adapt.operators.masks import one_row
 from onnx_multi_backend.adapt.operators.pools import (
     POOLS,
@@ -47,8 +47,6 @@ _BEFORE_1_31: When = {"onnxruntime": "<1.31"}
 _INLINED = 18
 #: Since this opset it does so for ReduceLogSumExp of any type (seen with 1.32).
 _INLINED_AGAIN = 28
-#: The accuracy level of MatMulNBits that multiplies in int8.
-_IN_BYTES = 4
 #: The most axes that are pooled over.
 _MOST_POOLED = 3
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
@@ -270,7 +268,7 @@ def _roi_align(site: Site) -> Defect | None:
 def _bits(site: Site) -> Defect | None:
     """Source: measured with 1.24 and 1.32."""
     given = [site.input(place) for place in (2, 3) if site.has_input(place)]
-    if site.attribute("accuracy_level", 0) != _IN_BYTES or all(map(site.is_known, given)):
+    if site.attribute("accuracy_level", 0) != IN_BYTES or all(map(site.is_known, given)):
         return None
     return Defect("of scales or zero points that only a run tells the product is any number", wrong=True)
 

@@ -17,7 +17,7 @@ from onnx_multi_backend.adapt.names import CAST
 from onnx_multi_backend.adapt.single_node import opset_versions
 from onnx_multi_backend.adapt.unused_names import names_taken, unused
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
-from onnx_multi_backend.engines.across_nodes.apart import ANY_NUMBER, flat_for, larger, written
+from onnx_multi_backend.engines.across_nodes.apart import ANY_NUMBER, flat_for, input_apart, larger, written
 from onnx_multi_backend.engines.across_nodes.quantized.distrusted import in_floating_point
 from onnx_multi_backend.engines.across_nodes.rewritten import Rewritten
 from onnx_multi_backend.models.contents import Contents
@@ -45,13 +45,10 @@ def pairs_apart(contents: Contents) -> Rewritten | None:
     taken = names_taken(flat)
 
     def write(node: NodeProto, scales: bool, kept: dict[str, str]) -> Iterator[NodeProto]:
-        read = node.input[0]
-        if read not in kept:
-            kept[read] = unused(f"{read}{_SUFFIX}", taken)
+        if (made := input_apart(node, 0, _SUFFIX, taken, kept)) is not None:
             where = f"{node.op_type} {node.name or node.output[0]!r}"
             changes.append(Adaptation("pairs_apart", where, "kept apart from what makes it", _REASON))
-            yield larger(read, kept[read], name=kept[read])
-        node.input[0] = kept[read]
+            yield made
         yield from _scaled_apart(node, taken) if scales else (node,)
 
     return written(flat, found, write, changes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from onnx_multi_backend.adapt.names import CAST
-from onnx_multi_backend.adapt.sizes.told import sizes_of
+from onnx_multi_backend.adapt.sizes.told import ranks_of
 from onnx_multi_backend.adapt.walked import NodeView, Walked, walked_of
 from onnx_multi_backend.engines.across_nodes.apart import flat_for, inputs_apart
 from onnx_multi_backend.engines.across_nodes.quantized.epsilons import Scaled
@@ -27,12 +27,7 @@ def vectors_apart(contents: Contents) -> Rewritten | None:
     if (flat := flat_for(contents)) is None:
         return None
     walked = walked_of(contents)
-    sizes = sizes_of(contents)
-
-    def rank(name: str) -> int | None:
-        return len(sizes[name]) if name in sizes else walked.rank(name)
-
-    found = [dict(_found(nodes, walked, rank)) for nodes in walked.views]
+    found = [dict(_found(nodes, walked, ranks_of(contents))) for nodes in walked.views]
     return inputs_apart(flat, found, f"{CAST}vector", "vectors_apart", "kept apart from scales before it", _REASON)
 
 

@@ -115,7 +115,7 @@ def loops_left(payload: Payload) -> tuple[Payload, tuple[Adaptation, ...]]:
 def _certain_steps(model: ModelProto) -> set[str]:
     """What is known to be positive, or true, in a model without functions."""
     certain: dict[str, bool] = {}
-    for graph in (model.graph, *graphs_in(model.graph)):
+    for graph in graphs_in(model.graph):
         for name, number in known_numbers(graph).items():
             certain[name] = certain.get(name, True) and bool(number > 0)
     return {name for name, holds in certain.items() if holds}
